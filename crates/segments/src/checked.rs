@@ -8,10 +8,10 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,6 +32,13 @@ const SUMS_VERSION: u8 = 1;
 const RECENT: usize = 24;
 /// A larger read is not kept.
 const LARGEST_RECENT: usize = 4 * CHUNK;
+/// The error number of a device that cannot read a sector, the same on all unix systems.
+const EIO: i32 = 5;
+
+/// Creates a file that only its owner can read, or empties one that is there.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
 
 /// A new file, named `<name>.tmp` until it is complete.
 pub(crate) struct CheckedWriter {
@@ -50,7 +57,7 @@ impl CheckedWriter {
         name.push(".tmp");
         let temporary = PathBuf::from(name);
         // What a crash has left is written over.
-        let file = File::create(&temporary).map_err(|e| Error::io(&temporary, e))?;
+        let file = create_private(&temporary).map_err(|e| Error::io(&temporary, e))?;
         Ok(Self {
             unfinished: Some(file),
             path: path.to_owned(),
@@ -200,6 +207,10 @@ impl CheckedFile {
             io::ErrorKind::UnexpectedEof => {
                 let found = self.file.metadata().map_or(0, |file| file.len());
                 Error::damaged(&self.path, Part::Length { expected: self.len, found })
+            }
+            // Reading again does not help.
+            _ if e.raw_os_error() == Some(EIO) => {
+                Error::damaged(&self.path, Part::Sectors { first: begin, end })
             }
             _ => Error::io(&self.path, e),
         })?;

@@ -116,6 +116,13 @@ pub enum Part {
         /// The byte after the last one of the range.
         end: u64,
     },
+    /// The device cannot read the bytes of the file in this range.
+    Sectors {
+        /// The first byte of the range.
+        first: u64,
+        /// The byte after the last one of the range.
+        end: u64,
+    },
     /// The checksums that the caller gave. The file itself may be sound.
     Sums,
     /// The bytes are as they were written, but cannot be decoded.
@@ -129,6 +136,9 @@ impl fmt::Display for Part {
                 write!(f, "it has {found} bytes, and was written with {expected}")
             }
             Self::Bytes { first, end } => write!(f, "the bytes from {first} to {end}"),
+            Self::Sectors { first, end } => {
+                write!(f, "the device cannot read the bytes from {first} to {end}")
+            }
             Self::Sums => f.write_str("its checksums"),
             Self::Content(reason) => write!(f, "it cannot be decoded: {reason}"),
         }

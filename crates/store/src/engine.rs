@@ -198,6 +198,11 @@ impl Store {
         self.segments.damage()
     }
 
+    /// Memory of the filters for the uuids of sealed events, bytes.
+    pub fn segment_filter_bytes(&self) -> usize {
+        self.segments.memory_of_runs()
+    }
+
     /// Flushes and closes the engine. Statements fail afterwards.
     ///
     /// # Errors

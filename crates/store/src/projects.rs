@@ -155,6 +155,15 @@ pub async fn create(
     is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
+const NUMBERS: Statement =
+    Statement::read("numbers of projects", "SELECT VALUE number FROM project;")
+        .within(std::time::Duration::from_secs(60));
+
+/// The numbers of all projects, in no order.
+pub(crate) async fn numbers(store: &Store) -> Result<Vec<i64>> {
+    store.db.run(NUMBERS, bind! {}).await?.rows::<i64>(0)
+}
+
 const RETENTIONS: Statement = Statement::read(
     "projects with a retention",
     "SELECT number, event_retention_days FROM project WHERE event_retention_days > 0;",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::checked::create_private;
 use crate::error::{Error, Result};
 
 /// The directory of the log.
@@ -123,7 +124,7 @@ impl Log {
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         // Readers pass over such a name. What a crash has left is written over.
         let temporary = self.directory.join(".tmp");
-        let written = File::create(&temporary).and_then(|mut file| {
+        let written = create_private(&temporary).and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
         });

@@ -6,15 +6,20 @@ use std::path::Path;
 
 use super::read::Index;
 use super::{Entry, FilterSize, Key, Run, RunWriter, RunWritten};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// Writes the entries of all inputs to one new run. One block of each input is in memory at
-/// a time, beside what [`RunWriter`] holds.
+/// Writes the entries of all inputs whose project is to be kept to one new run. If several
+/// inputs have a key, then the entry of the first one of them is written. One block of each
+/// input is in memory at a time, beside what [`RunWriter`] holds.
 ///
 /// # Errors
-/// When an input is damaged, two inputs have the same key, or a file cannot be read or
-/// written.
-pub fn merge(inputs: &[&Run], path: &Path, filter: FilterSize) -> Result<RunWritten> {
+/// When an input is damaged, or a file cannot be read or written.
+pub fn merge(
+    inputs: &[&Run],
+    path: &Path,
+    filter: FilterSize,
+    is_kept: impl Fn(i64) -> bool,
+) -> Result<RunWritten> {
     let mut writer = RunWriter::create(path, filter)?;
     let mut inputs: Vec<_> = inputs.iter().map(|run| run.entries()).collect();
     // The next entry of each input.
@@ -25,35 +30,60 @@ pub fn merge(inputs: &[&Run], path: &Path, filter: FilterSize) -> Result<RunWrit
         order.extend(entry.map(|entry| Reverse((entry.key, number))));
         waiting.push(entry);
     }
-    while let Some(Reverse((_, number))) = order.pop() {
+    let mut last: Option<Key> = None;
+    while let Some(Reverse((key, number))) = order.pop() {
         let (Some(entries), Some(slot)) = (inputs.get_mut(number), waiting.get_mut(number)) else {
             break;
         };
         let next = entries.next().transpose()?;
         order.extend(next.map(|entry| Reverse((entry.key, number))));
-        if let Some(entry) = std::mem::replace(slot, next) {
+        let entry = std::mem::replace(slot, next);
+        if last.replace(key) != Some(key)
+            && is_kept(key.project)
+            && let Some(entry) = entry
+        {
             writer.push(entry)?;
         }
     }
     writer.finish()
 }
 
-/// Writes the entries of a run whose filter is damaged to a new run. `bytes` and `sums` are
-/// those of the damaged run.
+/// What [`salvage`] has written.
+#[derive(Debug)]
+pub struct Salvaged {
+    /// The new run.
+    pub written: RunWritten,
+    /// The number of entries that could not be read.
+    pub lost: u64,
+}
+
+/// Writes the readable entries of a damaged run to a new run. `bytes` and `sums` are those
+/// of the damaged run.
 ///
 /// # Errors
-/// When more than the filter is damaged, or a file cannot be read or written.
-pub fn rebuild(
+/// When the header or the index of the run is damaged too, or a file cannot be read or
+/// written.
+pub fn salvage(
     damaged: &Path,
     bytes: u64,
     sums: &[u8],
     path: &Path,
     filter: FilterSize,
-) -> Result<RunWritten> {
+) -> Result<Salvaged> {
     let index = Index::open(damaged, bytes, sums)?;
     let mut writer = RunWriter::create(path, filter)?;
-    for entry in index.entries() {
-        writer.push(entry?)?;
+    let mut read = 0;
+    for block in 0..index.blocks() {
+        match index.block(block) {
+            Ok(entries) => {
+                for entry in super::read::decode(&entries) {
+                    writer.push(entry)?;
+                    read += 1;
+                }
+            }
+            Err(Error::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
-    writer.finish()
+    Ok(Salvaged { written: writer.finish()?, lost: index.len().saturating_sub(read) })
 }

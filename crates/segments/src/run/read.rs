@@ -63,7 +63,7 @@ impl Run {
 
     /// The number of entries.
     pub fn len(&self) -> u64 {
-        self.inner.index.entries
+        self.inner.index.len()
     }
 
     /// Whether there are no entries.
@@ -193,8 +193,18 @@ impl Index {
         self.firsts.partition_point(|first| first <= key).checked_sub(1)
     }
 
+    /// The number of entries.
+    pub(super) fn len(&self) -> u64 {
+        self.entries
+    }
+
+    /// The number of blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.firsts.len()
+    }
+
     /// The entries of a block, as they are in the file.
-    fn block(&self, block: usize) -> Result<Bytes> {
+    pub(super) fn block(&self, block: usize) -> Result<Bytes> {
         let section = self.sections.get(block / SECTION);
         let section = section.ok_or_else(|| self.wrong("the index"))?;
         let before = (block % SECTION) as u64;
@@ -214,12 +224,18 @@ impl Index {
     }
 
     pub(super) fn entries(&self) -> Entries<'_> {
-        Entries { index: self, blocks: 0..self.firsts.len(), block: Bytes::new() }
+        Entries { index: self, blocks: 0..self.blocks(), block: Bytes::new() }
     }
 
     fn wrong(&self, what: &str) -> Error {
         Error::damaged(self.file.path(), Part::Content(format!("{what} is wrong")))
     }
+}
+
+/// The entries of a block.
+pub(super) fn decode(block: &[u8]) -> impl Iterator<Item = Entry> {
+    let (entries, _) = block.as_chunks::<ENTRY>();
+    entries.iter().filter_map(Entry::from_bytes)
 }
 
 /// The entry with this key in a block.

@@ -134,7 +134,7 @@ fn a_run_of_several_sections_is_searched_and_merged() {
     let expected = count as f64 * (1.15 + 24.0 / 431.0) + file.written.sums.len() as f64;
     assert!((run.memory() as f64) < expected + 2_000.0, "{}", run.memory());
     let path = file.path.with_file_name("merged");
-    let written = merge(&[&run], &path, FilterSize::Eight).unwrap();
+    let written = merge(&[&run], &path, FilterSize::Eight, |_| true).unwrap();
     assert_eq!(written, file.written);
 }
 
@@ -151,15 +151,23 @@ fn eight_runs_merge_into_one() {
     let runs: Vec<&Run> = runs.iter().collect();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("merged");
-    let written = merge(&runs, &path, FilterSize::Eight).unwrap();
+    let written = merge(&runs, &path, FilterSize::Eight, |_| true).unwrap();
     let merged = Run::open(&path, written.bytes, &written.sums).unwrap();
     let entries = sorted(0..10_000);
     assert_has(&merged, &entries);
     assert_eq!(written, File::of(&entries, FilterSize::Eight).written);
-    let error = merge(&[&merged, runs[3]], &path, FilterSize::Eight).unwrap_err();
-    assert!(matches!(error, Error::NotInOrder { .. }), "a key twice: {error}");
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left");
-    let written = merge(&[], &path, FilterSize::Eight).unwrap();
+    // A key that two runs have is written once.
+    let again = directory.path().join("again");
+    let written_again =
+        merge(&[runs[3], &merged, runs[3]], &again, FilterSize::Eight, |_| true).unwrap();
+    assert_eq!(written_again, written);
+    // Only projects that are kept.
+    let of_project = |project| move |entry: &Entry| entry.key.project == project;
+    let written = merge(&runs, &again, FilterSize::Eight, |project| project == 1).unwrap();
+    let left: Vec<Entry> = entries.into_iter().filter(of_project(1)).collect();
+    assert!(left.len() > 3_000);
+    assert_has(&Run::open(&again, written.bytes, &written.sums).unwrap(), &left);
+    let written = merge(&[], &path, FilterSize::Eight, |_| true).unwrap();
     assert_eq!(written.entries, 0);
 }
 
@@ -230,7 +238,7 @@ fn a_shorter_or_longer_file_is_found() {
 }
 
 #[test]
-fn a_run_with_a_damaged_filter_is_rebuilt() {
+fn what_can_be_read_of_a_damaged_run_is_written_again() {
     let entries = sorted(0..5_000);
     let file = File::of(&entries, FilterSize::Sixteen);
     let sound = fs::read(&file.path).unwrap();
@@ -239,16 +247,27 @@ fn a_run_with_a_damaged_filter_is_rebuilt() {
     flipped[13 * crate::checked::CHUNK + 100] ^= 1;
     fs::write(&file.path, &flipped).unwrap();
     assert!(matches!(file.try_open(), Err(Error::Damaged { .. })));
-    let path = file.path.with_file_name("rebuilt");
+    let path = file.path.with_file_name("salvaged");
     let RunWritten { bytes, sums, .. } = &file.written;
-    let written = rebuild(&file.path, *bytes, sums, &path, FilterSize::Sixteen).unwrap();
-    assert_eq!(written, file.written);
+    let salvage = || salvage(&file.path, *bytes, sums, &path, FilterSize::Sixteen);
+    let Salvaged { written, lost } = salvage().unwrap();
+    assert_eq!((&written, lost), (&file.written, 0));
     assert_eq!(fs::read(&path).unwrap(), sound);
-    // A damaged entry is not rebuilt.
-    flipped[5 * crate::checked::CHUNK] ^= 1;
+    // The fifth and the last block of entries.
+    for block in [5, 12] {
+        flipped[block * crate::checked::CHUNK] ^= 1;
+    }
     fs::write(&file.path, &flipped).unwrap();
-    let error = rebuild(&file.path, *bytes, sums, &path, FilterSize::Sixteen).unwrap_err();
-    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    let Salvaged { written, lost } = salvage().unwrap();
+    let last = entries.len() % BLOCK;
+    assert_eq!(lost, (BLOCK + last) as u64);
+    let left = [&entries[..4 * BLOCK], &entries[5 * BLOCK..entries.len() - last]].concat();
+    assert_has(&Run::open(&path, written.bytes, &written.sums).unwrap(), &left);
+    // Without the index, it is not known where the entries are.
+    let end = flipped.len() - 1;
+    flipped[end] ^= 1;
+    fs::write(&file.path, &flipped).unwrap();
+    assert!(matches!(salvage(), Err(Error::Damaged { .. })));
 }
 
 #[test]

@@ -67,6 +67,11 @@ pub(super) fn segment(project: ProjectId, partition: u16, first: u64) -> RecordI
     id("event_segment", vec![int(project.0), int(partition.into()), number(first)])
 }
 
+/// `event_segment_sums:<file>`
+pub(super) fn segment_sums(file: &str) -> RecordId {
+    RecordId::new("event_segment_sums", RecordIdKey::String(file.to_owned()))
+}
+
 /// The bounds of the ids of a table whose ids are arrays that begin with a project.
 pub(super) fn all_projects(table: &'static str) -> (RecordId, RecordId) {
     (id(table, vec![int(0)]), id(table, vec![int(i64::MAX)]))

@@ -2,7 +2,8 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `event_segment` | `[project, partition, first arrival]` | the file of a segment, and its checksums |
+//! | `event_segment` | `[project, partition, first arrival]` | the file of a segment |
+//! | `event_segment_sums` | name of the file | its checksums, which are large, and read when it is opened |
 //! | `event_uuid_run` | `[number]` | the file of a run, and its checksums |
 //! | `event_columns` | project | the typed columns of its segments. Columns are added, and never change |
 //!
@@ -24,11 +25,12 @@ use crate::events::keys;
 use crate::transaction::{IdRange, Keyspace, Row, RowKey, Transaction};
 use crate::{Error, Result, Store};
 
-/// Rows of segments that one transaction reads: one has up to some ten kilobytes.
-pub(super) const ROWS: u32 = 256;
+/// Rows of segments that one transaction reads.
+pub(super) const ROWS: u32 = 1_000;
 
 const HOLDING: Operation = Operation::read("event segment of a block");
 const SEGMENTS: Operation = Operation::read("event segments");
+const SUMS: Operation = Operation::read("checksums of an event segment");
 const COLUMNS: Operation = Operation::read("typed columns of events");
 const RUNS: Operation = Operation::read("runs of event uuids");
 
@@ -47,8 +49,6 @@ pub(super) struct SealedSegment {
     pub(super) bytes: u64,
     /// Name of the file (`files`).
     pub(super) file: String,
-    /// Checksums of the file, as it was written.
-    pub(super) sums: Vec<u8>,
     /// Earliest and latest event time, microseconds.
     pub(super) times: Span,
     /// When its file was written, microseconds.
@@ -83,11 +83,15 @@ struct SegmentRow {
     rows: i64,
     bytes: i64,
     file: String,
-    sums: Bytes,
     from_time: i64,
     to_time: i64,
     sealed_at: i64,
     level: i64,
+}
+
+#[derive(SurrealValue)]
+struct SumsRow {
+    sums: Bytes,
 }
 
 #[derive(SurrealValue)]
@@ -125,13 +129,23 @@ impl SealedSegment {
             rows: int(self.rows),
             bytes: int(self.bytes),
             file: self.file.clone(),
-            sums: Bytes::from(self.sums.clone()),
             from_time: self.times.from,
             to_time: self.times.to,
             sealed_at: self.sealed_at,
             level: self.level.into(),
         };
         keyspace.row(id, row.into_value())
+    }
+
+    /// The key of the checksums of its file.
+    pub(super) fn sums_key(&self, keyspace: Keyspace) -> Result<RowKey> {
+        keyspace.key(keys::segment_sums(&self.file))
+    }
+
+    /// The row with the checksums of its file, as the file was written.
+    pub(super) fn sums_row(&self, keyspace: Keyspace, sums: Vec<u8>) -> Result<Row> {
+        let row = SumsRow { sums: Bytes::from(sums) };
+        keyspace.row(keys::segment_sums(&self.file), row.into_value())
     }
 
     fn of(row: SegmentRow) -> Option<Self> {
@@ -145,7 +159,6 @@ impl SealedSegment {
             rows: number(row.rows)?,
             bytes: number(row.bytes)?,
             file: row.file,
-            sums: row.sums.to_vec(),
             times: Span { from: row.from_time, to: row.to_time },
             sealed_at: row.sealed_at,
             level: u8::try_from(row.level).ok()?,
@@ -210,6 +223,12 @@ pub(super) async fn newest_in(
     Ok(row.map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS))).transpose()?)
 }
 
+/// The checksums of a file; `None`: it is not in the catalog any more.
+pub(super) async fn sums(store: &Store, file: &str) -> Result<Option<Vec<u8>>> {
+    let row = store.db.get_one::<SumsRow>(SUMS, keys::segment_sums(file)).await?;
+    Ok(row.map(|row| row.sums.to_vec()))
+}
+
 /// Iterates over segments, in the order of their ids: project, partition, arrival.
 #[derive(Debug)]
 pub(super) struct Segments {
@@ -220,6 +239,16 @@ impl Segments {
     /// All segments.
     pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_segment");
+        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+    }
+
+    /// All segments after this project, partition and arrival number.
+    pub(super) async fn after(
+        store: &Store,
+        (project, partition, last): (ProjectId, u16, u64),
+    ) -> Result<Self> {
+        let (_, to) = keys::all_projects("event_segment");
+        let from = keys::segment(project, partition, last.saturating_add(1));
         Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
     }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_model::Timestamp;
+use weir_model::{ProjectId, Timestamp};
 use weir_segments::{Segment, Written, segment};
 
 use super::catalog::{self, SealedSegment, Segments};
@@ -66,9 +66,13 @@ pub struct Compacted {
 /// Merges neighbouring segments into one, of about a million events at most. `None`: no
 /// segments are to be merged.
 ///
+/// Calls go on behind the segments that were merged last, and begin again until a pass over
+/// all segments merges none.
+///
 /// # Errors
 /// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be read or
-/// written, and errors of the store. A damaged segment stays as it is.
+/// written, and errors of the store. The next call goes on behind these segments. A damaged
+/// segment stays as it is.
 pub async fn compact(store: &Store, now: Timestamp) -> Result<Option<Compacted>> {
     compact_within(store, now, Bounds::default()).await
 }
@@ -87,7 +91,10 @@ pub(in crate::events) async fn compact_within(
                 return Err(Error::DiskLow);
             }
             match merge(&store, &group, now).await {
-                Ok(done) => return Ok(Some(done)),
+                Ok(done) => {
+                    lock(&store.segments.merges).has_merged = true;
+                    return Ok(Some(done));
+                }
                 Err(error) => {
                     let names = group.iter().map(|segment| &segment.file);
                     store.segments.leave_out(error, names)?;
@@ -99,9 +106,41 @@ pub(in crate::events) async fn compact_within(
     .await
 }
 
-/// The first segments that are to be merged.
+/// How far the merges of a pass over all segments are.
+#[derive(Debug, Default)]
+pub(super) struct Merges {
+    /// Project, partition and last arrival number of what was merged last.
+    after: Option<(ProjectId, u16, u64)>,
+    /// Whether the pass has merged segments, so that there may be more of the next level.
+    has_merged: bool,
+}
+
+/// The next segments that are to be merged. `None`: a whole pass has found none.
 async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>> {
-    let mut all = Segments::all(store).await?;
+    loop {
+        let after = lock(&store.segments.merges).after;
+        let group = due_after(store, bounds, after).await?;
+        let mut merges = lock(&store.segments.merges);
+        merges.after = group
+            .as_ref()
+            .and_then(|group| group.last())
+            .map(|segment| (segment.project, segment.partition, segment.last));
+        if group.is_some() || !std::mem::take(&mut merges.has_merged) {
+            return Ok(group);
+        }
+    }
+}
+
+/// The first segments that are to be merged, of those after `after`.
+async fn due_after(
+    store: &Store,
+    bounds: Bounds,
+    after: Option<(ProjectId, u16, u64)>,
+) -> Result<Option<Vec<SealedSegment>>> {
+    let mut all = match after {
+        Some(after) => Segments::after(store, after).await?,
+        None => Segments::all(store).await?,
+    };
     let mut group: Vec<SealedSegment> = Vec::new();
     while let Some(some) = all.next(store).await? {
         for next in some {
@@ -168,7 +207,6 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         rows,
         bytes,
         file: name,
-        sums,
         times: Span { from: from_time, to: to_time },
         sealed_at: now.micros(),
         level: first.level.saturating_add(1),
@@ -179,12 +217,16 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         return Err(segments.damaged(path, detail));
     }
     let keyspace = store.db.keyspace().await?;
-    let mut new = vec![merged.row(keyspace)?];
+    let mut new = vec![merged.row(keyspace)?, merged.sums_row(keyspace, sums)?];
     new.extend(catalog::add_columns(&mut columns, typed, keyspace, project)?);
     let (new, log) = (Arc::new(new), table::begin(store, project));
     // The first one has the id of the new row.
     let old = group.iter().skip(1).map(|segment| Ok(segment.key(keyspace)?.into_bytes()));
-    let old = Arc::new(old.collect::<Result<Vec<_>>>()?);
+    let mut old = old.collect::<Result<Vec<_>>>()?;
+    for segment in group {
+        old.push(segment.sums_key(keyspace)?.into_bytes());
+    }
+    let old = Arc::new(old);
     let work = move |tx: Transaction| {
         let (new, old) = (Arc::clone(&new), Arc::clone(&old));
         async move {

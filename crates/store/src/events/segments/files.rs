@@ -94,6 +94,16 @@ impl Files {
         }
     }
 
+    /// Gives a damaged file another name, so that it stays and is not one of ours.
+    pub(super) fn set_aside(&self, name: &str) {
+        let (from, to) = (self.path(name), self.path(&format!("{name}.damaged")));
+        match std::fs::rename(&from, &to) {
+            Ok(()) => tracing::warn!(file = %to.display(), "a damaged file was set aside"),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(file = name, %error, "a damaged file keeps its name"),
+        }
+    }
+
     /// Removes the directories of a project, once they are empty.
     pub(super) fn remove_directories(&self, project: ProjectId) {
         let directory = self.table(project);

@@ -17,23 +17,25 @@
 //! | `catalog` | which segments and runs there are |
 //! | `read` | the events of a sealed block |
 //! | `runs` | where the event of a sealed uuid is; merging runs |
+//! | `repair` | finding damaged runs, and writing them again |
 //! | `seal` | moving blocks into a segment |
 //! | `compact` | merging segments |
 //! | `retention` | removing segments |
 //! | `table` | the list of segments for other engines |
-//! | `start` | what a start checks and repairs |
+//! | `start` | what a start checks |
 
 mod catalog;
 mod compact;
 mod files;
 mod read;
+mod repair;
 mod retention;
 mod runs;
 mod seal;
 mod start;
 mod table;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +44,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use tokio::sync::OwnedMutexGuard;
+use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Segment};
 
 #[cfg(test)]
@@ -56,7 +59,9 @@ pub(super) use self::seal::{Bounds as SealBounds, seal_within};
 pub use self::seal::{SealReport, seal_all};
 pub(crate) use self::start::start;
 
+use self::compact::Merges;
 use self::files::Files;
+use self::repair::Checks;
 use self::runs::HeldRun;
 use self::table::Tables;
 use crate::{Error, Result, Store};
@@ -94,6 +99,14 @@ pub(crate) struct Segments {
     changing: Arc<tokio::sync::Mutex<()>>,
     /// Files that a merge found damaged. Others are merged without them.
     unreadable: Mutex<HashSet<PathBuf>>,
+    /// Runs of which damage was noticed, or not excluded, by their numbers.
+    suspects: Mutex<BTreeSet<u64>>,
+    /// How far the merges of segments are.
+    merges: Mutex<Merges>,
+    /// How far the check of all runs is.
+    checks: Mutex<Checks>,
+    /// Damaged blocks that were reported: project, partition, first arrival number.
+    skipped: Mutex<HashSet<(ProjectId, u16, u64)>>,
     damage: AtomicU64,
 }
 
@@ -108,6 +121,10 @@ impl Segments {
             tables: Tables::default(),
             changing: Arc::default(),
             unreadable: Mutex::default(),
+            suspects: Mutex::default(),
+            merges: Mutex::default(),
+            checks: Mutex::default(),
+            skipped: Mutex::default(),
             damage: AtomicU64::new(0),
         }
     }
@@ -124,6 +141,16 @@ impl Segments {
 
     fn runs(&self) -> Arc<Vec<HeldRun>> {
         Arc::clone(&lock(&self.runs))
+    }
+
+    /// Notes that runs are to be checked.
+    fn suspect(&self, numbers: impl IntoIterator<Item = u64>) {
+        lock(&self.suspects).extend(numbers);
+    }
+
+    /// Memory of the filters of all runs, bytes.
+    pub(crate) fn memory_of_runs(&self) -> usize {
+        lock(&self.runs).iter().map(|held| held.run.memory()).sum()
     }
 
     /// Replaces the runs that are held open.

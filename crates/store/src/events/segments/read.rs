@@ -97,15 +97,16 @@ async fn find(
     }
 }
 
-/// Opens a segment; `None`: its file does not exist.
+/// Opens a segment; `None`: its file or its checksums do not exist.
 pub(super) async fn open(store: &Store, sealed: &SealedSegment) -> Result<Option<Segment>> {
     let segments = &store.segments;
     let Some(files) = &segments.files else { return Ok(None) };
     if let Some(segment) = lock(&segments.open).get(&sealed.file) {
         return Ok(Some(segment.clone()));
     }
+    let Some(sums) = catalog::sums(store, &sealed.file).await? else { return Ok(None) };
     let path = files.path(&sealed.file);
-    let (file, bytes, sums) = (path.clone(), sealed.bytes, sealed.sums.clone());
+    let (file, bytes) = (path.clone(), sealed.bytes);
     let opened = segments.blocking(path, move || Segment::open(&file, bytes, &sums)).await?;
     match opened {
         Ok(segment) => {

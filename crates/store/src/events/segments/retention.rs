@@ -150,9 +150,10 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
         delete(store, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
+    let sums = Arc::new(segment.sums_key(keyspace)?);
     let (id, events) = (keys::removed(project), i64::try_from(segment.rows).unwrap_or(i64::MAX));
     let work = move |tx: Transaction| {
-        let (row, id) = (Arc::clone(&row), id.clone());
+        let (row, sums, id) = (Arc::clone(&row), Arc::clone(&sums), id.clone());
         async move {
             // It may run twice, and counts once.
             if tx.get_one::<Value>(&row).await?.is_none() {
@@ -162,7 +163,8 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
             let before = before.map_or(0, |row| row.events);
             let after = RemovedRow { events: before.saturating_add(events) };
             tx.set(&keyspace.row(id, after.into_value())?).await?;
-            tx.delete(&[RowKey::clone(&row).into_bytes()]).await
+            let keys = [&row, &sums].map(|key| RowKey::clone(key).into_bytes());
+            tx.delete(&keys).await
         }
     };
     store.db.transact(REMOVE, (), work).await

@@ -1,7 +1,8 @@
 //! Runs: where the events of sealed uuids are.
 //!
-//! Every seal adds a run, and runs of one level are merged, so that there are few. All of
-//! them are held open, with their filters in memory.
+//! Every seal adds a run, and runs of one level are merged, so that there are few. A merge
+//! leaves out the uuids of deleted projects. All runs are held open, with their filters in
+//! memory.
 //!
 //! A uuid is searched for in the index first and then in the runs. A seal adds its run
 //! before it removes entries of the index. So a uuid that moves between the two searches is
@@ -10,11 +11,12 @@
 //! What belongs here: searching runs, merging them, and removing their uuids from the
 //! index. What does not: the index itself (`uuids`).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_model::ProjectId;
-use weir_segments::run::{self, Entry, FilterSize, Key, Run};
+use weir_segments::run::{self, Entry, FilterSize, Key, Run, RunWriter};
 use weir_segments::{Error as FileError, RunWritten};
 
 use super::Segments;
@@ -23,7 +25,7 @@ use crate::db::Operation;
 use crate::events::PARTITIONS;
 use crate::events::uuids::{Place, UuidKeys};
 use crate::transaction::Transaction;
-use crate::{Result, Store};
+use crate::{Result, Store, projects};
 
 /// Runs of one level that are merged into one of the next level.
 const FAN_IN: usize = 8;
@@ -75,7 +77,7 @@ pub(in crate::events) async fn find(
         let mut found = vec![None; keys.len()];
         // The newest are asked most.
         for held in runs.iter().rev() {
-            of.find_in(&held.run, &keys, &mut found)?;
+            of.find_in(held, &keys, &mut found)?;
         }
         Ok(found)
     };
@@ -96,15 +98,17 @@ pub(in crate::events) async fn holds_any(
 impl Segments {
     fn find_in(
         &self,
-        run: &Run,
+        held: &HeldRun,
         keys: &[Key],
         found: &mut [Option<Found>],
     ) -> Result<(), FileError> {
+        let run = &held.run;
         let places = match run.find(keys) {
             Ok(places) => places.into_iter().map(|place| place.map(at)).collect(),
             Err(error @ FileError::Io { .. }) => return Err(error),
             Err(error) => {
                 self.error(error);
+                self.suspect([held.sealed.number]);
                 // Only those that lead to the damaged part are lost.
                 let one = |key: &Key| match run.find(std::slice::from_ref(key)) {
                     Ok(places) => Ok(places.into_iter().flatten().next().map(at)),
@@ -141,7 +145,7 @@ pub(super) fn filter(level: u8) -> FilterSize {
 }
 
 /// Removes the entries of the index whose uuids are in a run, for all runs of which some
-/// may be left.
+/// may be left. Entries of a damaged run stay until it is repaired.
 ///
 /// The caller keeps other tasks from changing runs.
 pub(super) async fn clear_pending(store: &Store) -> Result<()> {
@@ -152,7 +156,14 @@ pub(super) async fn clear_pending(store: &Store) -> Result<()> {
             None => continue,
         };
         let entries = store.segments.blocking(path, move || run.entries().collect()).await?;
-        let entries: Vec<Entry> = entries.map_err(|error| store.segments.error(error))?;
+        let entries: Vec<Entry> = match entries {
+            Ok(entries) => entries,
+            Err(error @ FileError::Io { .. }) => return Err(store.segments.error(error)),
+            Err(_) => {
+                store.segments.suspect([held.sealed.number]);
+                continue;
+            }
+        };
         clear(store, held, &entries).await?;
     }
     Ok(())
@@ -202,6 +213,7 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
 pub(super) async fn merge_due(store: &Store) -> Result<()> {
     while let Some(group) = due(&store.segments) {
         if let Err(error) = merge(store, &group).await {
+            store.segments.suspect(group.iter().map(|held| held.sealed.number));
             let names = group.iter().map(|held| &held.sealed.file);
             store.segments.leave_out(error, names)?;
         }
@@ -228,12 +240,15 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     let level = group.iter().map(|held| held.sealed.level).max().unwrap_or(0).saturating_add(1);
     let (files, inputs) = (files.clone(), group.iter().map(|held| held.run.clone()));
     let inputs: Vec<Run> = inputs.collect();
+    // Read after the group was chosen: a project that was created later has no uuids in it.
+    let kept: HashSet<i64> = projects::numbers(store).await?.into_iter().collect();
     let write = {
         let files = files.clone();
         move || {
             let name = files.new_run().map_err(|source| unusable(&files.path("uuids"), source))?;
             let path = files.path(&name);
-            let written = run::merge(&inputs.iter().collect::<Vec<_>>(), &path, filter(level))?;
+            let (inputs, is_kept) = (inputs.iter().collect::<Vec<_>>(), |of| kept.contains(&of));
+            let written = run::merge(&inputs, &path, filter(level), is_kept)?;
             let run = Run::open(&path, written.bytes, &written.sums)?;
             Ok((name, written, run))
         }
@@ -272,6 +287,21 @@ pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
         Ok(())
     });
     removed.await?.map_err(|error| store.segments.error(error))
+}
+
+/// Writes a run with these entries, each key once. It is complete and durable.
+pub(super) fn write(
+    path: &Path,
+    entries: &mut Vec<Entry>,
+    level: u8,
+) -> Result<RunWritten, FileError> {
+    entries.sort_unstable_by_key(|entry| entry.key);
+    entries.dedup_by_key(|entry| entry.key);
+    let mut writer = RunWriter::create(path, filter(level))?;
+    for entry in entries {
+        writer.push(*entry)?;
+    }
+    writer.finish()
 }
 
 /// The row of a new run.

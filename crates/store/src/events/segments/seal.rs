@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::{ProjectId, Timestamp};
-use weir_segments::run::{Entry, Key, Place, Run, RunWriter};
+use weir_segments::run::{Entry, Key, Place, Run};
 use weir_segments::{
     Error as FileError, Options, RunWritten, Segment, SegmentEvent, TypedColumn, Writer, Written,
 };
@@ -24,7 +24,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::Files;
 use super::runs::{self, HeldRun, unusable};
-use super::{Segments, change, compact, lock, table};
+use super::{Segments, change, compact, lock, repair, table};
 use crate::db::Operation;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
 use crate::events::keys;
@@ -101,37 +101,82 @@ pub(in crate::events) async fn seal_within(
     }
     change(store, move |store| async move {
         compact::remove_replaced(&store, now).await?;
+        repair::check(&store).await?;
         runs::clear_pending(&store).await
     })
     .await?;
     compare_tables(store, now).await?;
+    let mut failures = Failures::default();
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
-            let mut after = None;
-            loop {
-                if report.segments >= most {
-                    report.is_limited = true;
-                    return Ok(report);
-                }
-                let step = change(store, move |store| async move {
-                    seal_next(&store, &lane, after, now, bounds).await
-                });
-                match step.await? {
-                    Step::Nothing => break,
-                    Step::Skipped { last } => after = Some(last),
-                    Step::Sealed { events, bytes } => {
-                        report.segments += 1;
-                        report.events += events;
-                        report.bytes += bytes;
-                        after = None;
-                        change(store, |store| async move { runs::merge_due(&store).await }).await?;
-                    }
+            match seal_lane(store, lane, now, bounds, most, &mut report, &mut failures).await {
+                Err(error @ (Error::DiskLow | Error::Stopped)) => return Err(error),
+                Err(error) => failures.note(&lane, error),
+                Ok(()) if report.is_limited => return failures.result(report),
+                Ok(()) => {}
+            }
+        }
+    }
+    failures.result(report)
+}
+
+/// Seals the closed blocks of a partition.
+async fn seal_lane(
+    store: &Store,
+    lane: Lane,
+    now: Timestamp,
+    bounds: Bounds,
+    most: usize,
+    report: &mut SealReport,
+    failures: &mut Failures,
+) -> Result<()> {
+    let mut after = None;
+    loop {
+        if report.segments >= most {
+            report.is_limited = true;
+            return Ok(());
+        }
+        let step = change(store, move |store| async move {
+            seal_next(&store, &lane, after, now, bounds).await
+        });
+        match step.await? {
+            Step::Nothing => return Ok(()),
+            Step::Skipped { last } => after = Some(last),
+            Step::Sealed { events, bytes } => {
+                report.segments += 1;
+                report.events += events;
+                report.bytes += bytes;
+                after = None;
+                if failures.merge.is_none() {
+                    let merged =
+                        change(store, |store| async move { runs::merge_due(&store).await });
+                    failures.merge = merged.await.err();
                 }
             }
         }
     }
-    Ok(report)
+}
+
+/// Errors that do not keep other partitions from being sealed.
+#[derive(Default)]
+struct Failures {
+    /// The first one of a partition.
+    lane: Option<Error>,
+    /// Of merging runs, which is not tried again in the same pass.
+    merge: Option<Error>,
+}
+
+impl Failures {
+    fn note(&mut self, lane: &Lane, error: Error) {
+        let Lane { project, partition, .. } = lane;
+        tracing::warn!(%project, partition, %error, "events of a partition are not sealed yet");
+        self.lane.get_or_insert(error);
+    }
+
+    fn result(self, report: SealReport) -> Result<SealReport> {
+        self.lane.or(self.merge).map_or(Ok(report), Err)
+    }
 }
 
 /// Brings the tables of all projects up to the catalog, where that is not known.
@@ -362,10 +407,13 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
                     return Ok(Step::Nothing);
                 };
                 if at == 0 {
-                    tracing::error!(
-                        %project, partition, first = damaged.first,
-                        "a damaged block is not sealed"
-                    );
+                    // Every pass meets it.
+                    if lock(&segments.skipped).insert((project, partition, damaged.first)) {
+                        tracing::error!(
+                            %project, partition, first = damaged.first,
+                            "a damaged block is not sealed"
+                        );
+                    }
                     return Ok(Step::Skipped { last: damaged.last });
                 }
                 // Those before it.
@@ -427,14 +475,9 @@ impl NewFiles {
         }
         let written = writer.finish()?;
         let segment = Segment::open(&path, written.bytes, &written.sums)?;
-        entries.sort_unstable_by_key(|entry| entry.key);
         let run_name = new(files.new_run())?;
         let path = files.path(&run_name);
-        let mut writer = RunWriter::create(&path, runs::filter(0))?;
-        for entry in &entries {
-            writer.push(*entry)?;
-        }
-        let of_run = writer.finish()?;
+        let of_run = runs::write(&path, &mut entries, 0)?;
         let run = Run::open(&path, of_run.bytes, &of_run.sums)?;
         Ok(Self { segment: (name, written, segment), run: (run_name, of_run, run), entries })
     }
@@ -500,7 +543,6 @@ async fn add(
         rows: written.rows,
         bytes: written.bytes,
         file,
-        sums: written.sums,
         times: Span { from: written.from_time, to: written.to_time },
         sealed_at: now.micros(),
         level: 0,
@@ -508,7 +550,8 @@ async fn add(
     let number = catalog::next_run(store).await?;
     let of_run = Arc::new(runs::sealed(number, run_file, of_run, 0, true));
     let keyspace = store.db.keyspace().await?;
-    let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, of_run.row(keyspace)?];
+    let sums = sealed.sums_row(keyspace, written.sums)?;
+    let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, sums, of_run.row(keyspace)?];
     rows.sort_unstable_by(Row::in_order);
     let row = catalog::add_columns(&mut columns, written.typed, keyspace, project)?;
     let (row, log) = (Arc::new(row), table::begin(store, project));

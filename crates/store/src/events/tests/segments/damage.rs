@@ -12,7 +12,7 @@ use super::support::{Opened, add_blocks, compact, seal, uuid};
 use crate::events::{Scan, Selection, StoredEvent, apply, page, position, purge, stored_uuids};
 use crate::{Error, Result, Store};
 
-fn flip(file: &Path, at: usize) {
+pub(super) fn flip(file: &Path, at: usize) {
     let mut content = std::fs::read(file).unwrap();
     content[at] ^= 0x40;
     std::fs::write(file, content).unwrap();
@@ -104,11 +104,13 @@ async fn a_run_is_written_again_when_it_is_damaged_or_missing() {
     let before = Seen::of(&opened.store, &known).await;
     // One run of eight segments.
     assert_eq!(opened.run_files().len(), 1);
-    let length = usize::try_from(std::fs::metadata(&opened.run_files()[0]).unwrap().len()).unwrap();
-    for at in (0..=length).step_by(length / 8) {
-        let file = opened.run_files().remove(0);
+    for eighth in 0..=8 {
+        let bytes =
+            |file: &PathBuf| usize::try_from(std::fs::metadata(file).unwrap().len()).unwrap();
+        let file = opened.run_files().into_iter().max_by_key(bytes).unwrap();
+        let at = (bytes(&file) * eighth / 8).min(bytes(&file) - 1);
         opened = opened
-            .reopen_after(|_| match at.min(length - 1) {
+            .reopen_after(|_| match at {
                 0 => std::fs::remove_file(&file).unwrap(),
                 at => flip(&file, at),
             })

@@ -6,6 +6,7 @@ mod duplicates;
 mod merging;
 mod reading;
 mod removing;
+mod repair;
 mod seen;
 mod support;
 mod tables;

@@ -8,6 +8,8 @@ use uuid::Uuid;
 use weir_model::{ProjectId, Timestamp};
 
 use super::super::support::{PROJECT, batch, event};
+use crate::bind::bind;
+use crate::db::Statement;
 use crate::events::segments::{
     CompactBounds, SealBounds, compact_within, remove_replaced, seal_within,
 };
@@ -16,6 +18,12 @@ use crate::events::{
     live_partition,
 };
 use crate::{Error, Location, Settings, Store};
+
+/// Another project than [`PROJECT`].
+pub(super) const OTHER: ProjectId = ProjectId(8);
+
+const ADD_PROJECT: Statement =
+    Statement::write("test", "CREATE type::record('project', $project) SET number = $project;");
 
 /// In the year 2026, microseconds.
 pub(super) const NOW: i64 = 1_787_322_000_000_000;
@@ -32,6 +40,9 @@ impl Opened {
     pub(super) async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = open(directory.path()).await.unwrap();
+        for project in [PROJECT, OTHER] {
+            store.db.run(ADD_PROJECT, bind! { project: project.0 }).await.unwrap();
+        }
         Self { store, directory }
     }
 
@@ -42,23 +53,17 @@ impl Opened {
 
     /// The same, with a change of its files in between.
     pub(super) async fn reopen_after(self, change: impl FnOnce(&Path)) -> Self {
+        let directory = self.close().await;
+        change(&directory.path().join("segments"));
+        let store = open_again(directory.path()).await.unwrap();
+        Self { store, directory }
+    }
+
+    /// Closes the store.
+    pub(super) async fn close(self) -> TempDir {
         let Self { store, directory } = self;
         store.close().await.unwrap();
-        drop(store);
-        change(&directory.path().join("segments"));
-        let began = Instant::now();
-        loop {
-            match open(directory.path()).await {
-                Ok(store) => return Self { store, directory },
-                // Tasks of the engine still end.
-                Err(Error::InUse { .. } | Error::Open { .. })
-                    if began.elapsed() < Duration::from_secs(60) =>
-                {
-                    tokio::task::yield_now().await;
-                }
-                Err(error) => panic!("{error}"),
-            }
-        }
+        directory
     }
 
     /// The files of segments and runs, sorted.
@@ -83,6 +88,22 @@ impl Opened {
         let mut files = self.files();
         files.retain(|file| file.extension().is_some_and(|name| name == "run"));
         files
+    }
+}
+
+/// Opens a store that was closed.
+pub(super) async fn open_again(directory: &Path) -> Result<Store, Error> {
+    let began = Instant::now();
+    loop {
+        match open(directory).await {
+            // Tasks of the engine still end.
+            Err(Error::InUse { .. } | Error::Open { .. })
+                if began.elapsed() < Duration::from_secs(60) =>
+            {
+                tokio::task::yield_now().await;
+            }
+            opened => return opened,
+        }
     }
 }
 

@@ -1,0 +1,356 @@
+//! Finding damaged runs, and writing them again.
+//!
+//! A sealing pass checks the runs that a search has found damaged, and some of the others,
+//! so that all are read from time to time. A start repairs the runs that cannot be opened.
+//!
+//! What can be read of a damaged run is written to a new one, and the uuids that are lost
+//! with the rest are read from the segments. Only uuids of events that were removed for
+//! their age stay lost. The damaged file gets another name. If a segment cannot be read
+//! either, then the damaged run stays in use, where damage counts as stored, and the next
+//! start tries again.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use weir_segments::run::{self, Entry, Key, Place, Run, Salvaged};
+use weir_segments::{Error as FileError, RunWritten, Segment};
+
+use super::catalog::{self, SealedRun, Segments};
+use super::files::Files;
+use super::runs::{self, HeldRun, unusable};
+use super::{lock, read};
+use crate::db::Operation;
+use crate::transaction::Transaction;
+use crate::{Error, Result, Store};
+
+/// A run that is written from segments has about so many uuids,
+const MOST: usize = 1_000_000;
+/// and this level.
+const LEVEL: u8 = 1;
+/// Bytes of runs that one pass checks, and one run more.
+const CHECK: u64 = 256 << 20;
+
+const REPLACE: Operation = Operation::write("replace a run of event uuids");
+
+/// How far the check of all runs is.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    /// The number of the run that was checked last.
+    last: u64,
+    /// Damaged runs that could not be repaired since the start.
+    given_up: BTreeSet<u64>,
+}
+
+/// Checks some runs, and repairs those that are damaged. The caller keeps other tasks from
+/// changing runs.
+pub(super) async fn check(store: &Store) -> Result<()> {
+    let segments = &store.segments;
+    let Some(files) = segments.files.clone() else { return Ok(()) };
+    let mut damaged = Vec::new();
+    for held in next_to_check(store) {
+        let (path, run) = (files.path(&held.sealed.file), held.run.clone());
+        match segments.blocking(path, move || run.verify()).await? {
+            Ok(()) => {}
+            Err(error @ FileError::Io { .. }) => return Err(segments.error(error)),
+            Err(error) => {
+                let _ = segments.error(error);
+                damaged.push(SealedRun::clone(&held.sealed));
+            }
+        }
+    }
+    lock(&segments.suspects).clear();
+    repair(store, &files, damaged).await
+}
+
+/// The runs that are suspect, and those after the last one that was checked.
+fn next_to_check(store: &Store) -> Vec<HeldRun> {
+    let segments = &store.segments;
+    let mut checks = lock(&segments.checks);
+    let suspects = lock(&segments.suspects).clone();
+    let runs = segments.runs();
+    let mut next = Vec::new();
+    for held in runs.iter().filter(|held| suspects.contains(&held.sealed.number)) {
+        next.push(held.clone());
+    }
+    if runs.last().is_none_or(|newest| newest.sealed.number <= checks.last) {
+        checks.last = 0;
+    }
+    let (mut bytes, mut last) = (0, checks.last);
+    for held in runs.iter().filter(|held| held.sealed.number > checks.last) {
+        if bytes > CHECK {
+            break;
+        }
+        bytes += held.sealed.bytes;
+        last = held.sealed.number;
+        next.push(held.clone());
+    }
+    checks.last = last;
+    next.sort_by_key(|held| held.sealed.number);
+    next.dedup_by_key(|held| held.sealed.number);
+    next.retain(|held| !checks.given_up.contains(&held.sealed.number));
+    next
+}
+
+/// What could be read of a damaged run, in a new file.
+struct Readable {
+    file: String,
+    run: Run,
+    written: RunWritten,
+}
+
+/// Writes damaged or missing runs again. A run that cannot be repaired stays as it is.
+///
+/// # Errors
+/// [`Error::File`] when a file cannot be read or written for another reason than damage, and
+/// errors of the store. Nothing has changed then but that there may be further runs.
+pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>) -> Result<()> {
+    let mut incomplete: Vec<(SealedRun, Option<Readable>)> = Vec::new();
+    for sealed in damaged {
+        match salvage(store, files, &sealed).await? {
+            Some((readable, 0)) => replace(store, files, &sealed, Some(readable)).await?,
+            readable => incomplete.push((sealed, readable.map(|(readable, _)| readable))),
+        }
+    }
+    if incomplete.is_empty() {
+        return Ok(());
+    }
+    tracing::error!(
+        runs = incomplete.len(),
+        "runs of event uuids are damaged; what is lost is read from the segments"
+    );
+    let is_damaged =
+        |number| incomplete.iter().any(|(sealed, _): &(SealedRun, _)| sealed.number == number);
+    let held = store.segments.runs();
+    let sound = held.iter().filter(|held| !is_damaged(held.sealed.number));
+    let readable = incomplete.iter().filter_map(|(_, readable)| readable.as_ref());
+    let known = sound.map(|held| &held.run).chain(readable.map(|readable| &readable.run));
+    let known: Vec<Run> = known.cloned().collect();
+    let is_pending = incomplete.iter().any(|(sealed, _)| sealed.is_pending);
+    let is_complete = restore(store, files, known.into(), is_pending).await?;
+    for (sealed, readable) in incomplete {
+        match is_complete {
+            true => replace(store, files, &sealed, readable).await?,
+            false => give_up(store, files, sealed, readable).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes what can be read of a run to a new file. Returns it with the number of lost
+/// entries; `None`: nothing can be read.
+async fn salvage(
+    store: &Store,
+    files: &Files,
+    sealed: &SealedRun,
+) -> Result<Option<(Readable, u64)>> {
+    let segments = &store.segments;
+    let (of, of_run) = (files.clone(), sealed.clone());
+    let salvaged = segments.blocking(files.path(&sealed.file), move || {
+        let file = of.new_run().map_err(|source| unusable(&of.path("uuids"), source))?;
+        let (damaged, path) = (of.path(&of_run.file), of.path(&file));
+        let filter = runs::filter(of_run.level);
+        let Salvaged { written, lost } =
+            run::salvage(&damaged, of_run.bytes, &of_run.sums, &path, filter)?;
+        if written.entries == 0 {
+            of.remove(&[file]);
+            return Ok(None);
+        }
+        let run = Run::open(&path, written.bytes, &written.sums)?;
+        Ok(Some((Readable { file, run, written }, lost)))
+    });
+    match salvaged.await? {
+        Ok(salvaged) => Ok(salvaged),
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error @ FileError::Io { .. }) => Err(segments.error(error)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Puts a new file in the place of that of a damaged run; `None`: removes the run.
+async fn replace(
+    store: &Store,
+    files: &Files,
+    old: &SealedRun,
+    readable: Option<Readable>,
+) -> Result<()> {
+    let new = readable.map(|Readable { file, run, written }| {
+        let sealed = runs::sealed(old.number, file, written, old.level, old.is_pending);
+        HeldRun { sealed: Arc::new(sealed), run }
+    });
+    let keyspace = store.db.keyspace().await?;
+    let row = new.as_ref().map(|held| held.sealed.row(keyspace)).transpose()?;
+    let (row, key) = (Arc::new(row), Arc::new(vec![old.key(keyspace)?.into_bytes()]));
+    let work = move |tx: Transaction| {
+        let (row, key) = (Arc::clone(&row), Arc::clone(&key));
+        async move {
+            match row.as_ref() {
+                Some(row) => tx.set(row).await,
+                None => tx.delete(&key).await,
+            }
+        }
+    };
+    store.db.transact(REPLACE, (), work).await?;
+    let mut held = store.segments.runs().to_vec();
+    held.retain(|held| held.sealed.number != old.number);
+    store.segments.set_runs(held);
+    new.into_iter().for_each(|held| hold(store, held));
+    let (of, name) = (files.clone(), old.file.clone());
+    let set_aside = store.segments.blocking(files.path(&old.file), move || {
+        of.set_aside(&name);
+        Ok(())
+    });
+    set_aside.await?.map_err(|error| store.segments.error(error))?;
+    tracing::warn!(file = old.file, "a damaged run of event uuids was written again");
+    Ok(())
+}
+
+/// Keeps what there is of a damaged run until the next start.
+async fn give_up(
+    store: &Store,
+    files: &Files,
+    sealed: SealedRun,
+    readable: Option<Readable>,
+) -> Result<()> {
+    let segments = &store.segments;
+    lock(&segments.checks).given_up.insert(sealed.number);
+    // It is not merged.
+    lock(&segments.unreadable).insert(files.path(&sealed.file));
+    tracing::error!(
+        file = sealed.file,
+        "a run of event uuids cannot be repaired, because segments cannot be read; events that are sent again may be stored twice"
+    );
+    let (path, of_run) = (files.path(&sealed.file), sealed.clone());
+    let open = {
+        let path = path.clone();
+        move || Run::open(&path, of_run.bytes, &of_run.sums)
+    };
+    let opened = segments.blocking(path, open).await?;
+    let is_held = segments.runs().iter().any(|held| held.sealed.number == sealed.number);
+    match (opened, readable) {
+        _ if is_held => {}
+        (Ok(run), _) | (Err(_), Some(Readable { run, .. })) => {
+            hold(store, HeldRun { sealed: Arc::new(sealed), run });
+        }
+        (Err(_), None) => {}
+    }
+    Ok(())
+}
+
+/// Holds a run open.
+pub(super) fn hold(store: &Store, held: HeldRun) {
+    let mut runs = store.segments.runs().to_vec();
+    runs.push(held);
+    runs.sort_by_key(|held| held.sealed.number);
+    store.segments.set_runs(runs);
+}
+
+/// Adds runs with the uuids of all segments that none of the runs `known` has. Returns
+/// whether all segments could be read.
+async fn restore(
+    store: &Store,
+    files: &Files,
+    known: Arc<[Run]>,
+    is_pending: bool,
+) -> Result<bool> {
+    let mut waiting: Vec<Entry> = Vec::new();
+    let mut is_complete = true;
+    let mut all = Segments::all(store).await?;
+    while let Some(some) = all.next(store).await? {
+        for sealed in some {
+            let segment = match read::open(store, &sealed).await {
+                Ok(Some(segment)) => segment,
+                Ok(None) | Err(Error::Damaged { .. }) => {
+                    is_complete = false;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let (project, partition) = (sealed.project.0, sealed.partition);
+            let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
+            let missing = store
+                .segments
+                .blocking(path, move || missing(&segment, project, partition, &known));
+            let (entries, damage) = missing.await?.map_err(|error| store.segments.error(error))?;
+            waiting.extend(entries);
+            if let Some(error) = damage {
+                let _ = store.segments.error(error);
+                is_complete = false;
+            }
+            if waiting.len() >= MOST {
+                add(store, files, std::mem::take(&mut waiting), is_pending).await?;
+            }
+        }
+    }
+    if !waiting.is_empty() {
+        add(store, files, waiting, is_pending).await?;
+    }
+    Ok(is_complete)
+}
+
+/// The entries for the events of a segment that no run has, and the first damage.
+fn missing(
+    segment: &Segment,
+    project: i64,
+    partition: u16,
+    known: &[Run],
+) -> Result<(Vec<Entry>, Option<FileError>), FileError> {
+    let (mut entries, mut damage) = (Vec::new(), None);
+    for block in segment.blocks() {
+        let events = match segment.block(block.row, block.rows) {
+            Ok(events) => events,
+            Err(error @ FileError::Io { .. }) => return Err(error),
+            Err(error) => {
+                damage.get_or_insert(error);
+                continue;
+            }
+        };
+        let of_block: Vec<Entry> = (0..)
+            .zip(&events)
+            .map(|(index, event)| Entry {
+                key: Key { project, uuid: event.uuid },
+                place: Place { partition, first: block.first, index },
+            })
+            .collect();
+        let keys: Vec<Key> = of_block.iter().map(|entry| entry.key).collect();
+        let mut is_known = vec![false; keys.len()];
+        for run in known {
+            // Where a run is damaged, its uuids are added.
+            let found = run.find(&keys).unwrap_or_default();
+            for (known, found) in is_known.iter_mut().zip(found) {
+                *known |= found.is_some();
+            }
+        }
+        let new = of_block.into_iter().zip(is_known).filter(|(_, is_known)| !is_known);
+        entries.extend(new.map(|(entry, _)| entry));
+    }
+    Ok((entries, damage))
+}
+
+/// Adds a run with these entries.
+async fn add(
+    store: &Store,
+    files: &Files,
+    mut entries: Vec<Entry>,
+    is_pending: bool,
+) -> Result<()> {
+    let of = files.clone();
+    let written = store.segments.blocking(files.path("uuids"), move || {
+        let name = of.new_run().map_err(|source| unusable(&of.path("uuids"), source))?;
+        let path = of.path(&name);
+        let written = runs::write(&path, &mut entries, LEVEL)?;
+        let run = Run::open(&path, written.bytes, &written.sums)?;
+        Ok((name, written, run))
+    });
+    let (name, written, run) = written.await?.map_err(|error| store.segments.error(error))?;
+    let number = catalog::next_run(store).await?;
+    let sealed = runs::sealed(number, name, written, LEVEL, is_pending);
+    let row = Arc::new(sealed.row(store.db.keyspace().await?)?);
+    let work = move |tx: Transaction| {
+        let row = Arc::clone(&row);
+        async move { tx.set(&row).await }
+    };
+    store.db.transact(REPLACE, (), work).await?;
+    hold(store, HeldRun { sealed: Arc::new(sealed), run });
+    Ok(())
+}

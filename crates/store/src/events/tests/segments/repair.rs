@@ -1,0 +1,173 @@
+//! Damaged runs are found and written again, and one fault does not stop all other work.
+
+use std::path::{Path, PathBuf};
+
+use super::super::support::{PROJECT, batch, events, records};
+use super::damage::flip;
+use super::reading::known;
+use super::seen::Seen;
+use super::support::{OTHER, Opened, add_blocks, files, now, open_again, seal};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::events::segments::{SealBounds, seal_within};
+use crate::events::{StoredEvent, apply, position, stored_uuids};
+use crate::{Error, Store};
+
+/// A byte among the entries of a run: the header has the first 16 KiB.
+const ENTRY: usize = (16 << 10) + 100;
+
+async fn assert_refused(store: &Store, sent: &[StoredEvent]) {
+    let from = position(store, 2).await.unwrap().offset;
+    for event in sent.iter().step_by(19) {
+        let mut again = events(100_000, 100_000, "a");
+        again[0].uuid = event.uuid;
+        let refused = apply(store, batch(2, from, from + 1, &again)).await.unwrap_err();
+        assert!(matches!(refused, Error::Exists { .. }), "{}: {refused}", event.arrival);
+    }
+}
+
+fn set_aside(directory: &Path) -> Vec<PathBuf> {
+    let mut all = files(directory);
+    all.retain(|file| file.extension().is_some_and(|name| name == "damaged"));
+    all
+}
+
+#[tokio::test]
+async fn damaged_entries_of_a_run_are_found_by_the_next_pass_and_written_again() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    let known = known(&sent);
+    seal(&opened.store, 200).await;
+    let before = Seen::of(&opened.store, &known).await;
+    let run = opened.run_files().remove(0);
+    // The index may still have its uuids.
+    const PENDING: Statement =
+        Statement::write("test", "UPDATE event_uuid_run SET pending = true RETURN NONE;");
+    opened.store.db.run(PENDING, bind! {}).await.unwrap();
+    opened = opened.reopen_after(|_| flip(&run, ENTRY)).await;
+    assert_eq!(opened.store.segment_damage(), 0, "a start does not read all entries");
+    add_blocks(&opened.store, PROJECT, 4, 200).await;
+    assert_eq!(seal(&opened.store, 200).await.segments, 4, "damage does not stop the sealing");
+    assert_eq!(opened.store.segment_damage(), 1);
+    assert!(!run.exists());
+    assert_eq!(set_aside(opened.directory.path()).len(), 1);
+    assert_refused(&opened.store, &sent).await;
+    assert_eq!(records(&opened.store, "event_uuid").await, 4 * 200);
+    // Nothing is damaged any more.
+    opened = opened.reopen().await;
+    seal(&opened.store, 200).await;
+    assert_eq!(opened.store.segment_damage(), 0);
+    let mut stored = stored_uuids(&opened.store, PROJECT, &known).await.unwrap();
+    stored.sort_unstable();
+    assert_eq!(stored, before.stored());
+}
+
+#[tokio::test]
+async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let (run, segment) = (opened.run_files().remove(0), opened.segment_files().remove(0));
+    let middle = usize::try_from(std::fs::metadata(&segment).unwrap().len()).unwrap() / 2;
+    opened = opened
+        .reopen_after(|_| {
+            flip(&run, ENTRY);
+            flip(&segment, middle);
+        })
+        .await;
+    seal(&opened.store, 200).await;
+    assert!(run.exists());
+    assert_eq!(set_aside(opened.directory.path()), [] as [PathBuf; 0]);
+    assert_refused(&opened.store, &sent).await;
+    let damage = opened.store.segment_damage();
+    seal(&opened.store, 200).await;
+    assert_eq!(opened.store.segment_damage(), damage, "it is not tried again and again");
+    // The segment comes back from a backup.
+    opened = opened.reopen_after(|_| flip(&segment, middle)).await;
+    seal(&opened.store, 200).await;
+    assert!(!run.exists());
+    assert_refused(&opened.store, &sent).await;
+    opened = opened.reopen().await;
+    assert_refused(&opened.store, &sent).await;
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn a_start_without_the_directory_of_the_files_fails_and_changes_nothing() {
+    let opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 20).await;
+    let known = known(&sent);
+    seal(&opened.store, 20).await;
+    let before = Seen::of(&opened.store, &known).await;
+    let directory = opened.close().await;
+    let [segments, away] = ["segments", "away"].map(|name| directory.path().join(name));
+    std::fs::rename(&segments, &away).unwrap();
+    let failed = open_again(directory.path()).await.err().unwrap();
+    let Error::File { source, .. } = failed else { panic!("{failed}") };
+    assert!(source.to_string().contains("mounted"), "{source}");
+    std::fs::rename(&away, &segments).unwrap();
+    // Runs that cannot be opened for another reason than damage.
+    let run = files(&segments).pop().unwrap();
+    let elsewhere = directory.path().join("elsewhere");
+    std::fs::rename(&run, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&run, &run).unwrap();
+    let failed = open_again(directory.path()).await.err().unwrap();
+    assert!(matches!(failed, Error::File { .. }), "{failed}");
+    assert!(failed.to_string().contains(run.to_str().unwrap()), "{failed}");
+    std::fs::rename(&elsewhere, &run).unwrap();
+    let store = open_again(directory.path()).await.unwrap();
+    before.assert_same(&Seen::of(&store, &known).await);
+    assert_eq!(store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn unknown_files_stay_while_others_are_missing() {
+    let mut opened = Opened::new().await;
+    add_blocks(&opened.store, PROJECT, 8, 20).await;
+    seal(&opened.store, 20).await;
+    let [missing, unknown] = [0, 1].map(|at| opened.segment_files().remove(at));
+    let renamed = missing.with_file_name("1-20-0123456789abcdef0123456789abcdef.parquet");
+    opened = opened.reopen_after(|_| std::fs::rename(&missing, &renamed).unwrap()).await;
+    assert!(renamed.exists() && unknown.exists());
+    assert_eq!(opened.store.segment_damage(), 1);
+    opened = opened
+        .reopen_after(|_| {
+            std::fs::copy(&renamed, &missing).unwrap();
+        })
+        .await;
+    assert!(!renamed.exists() && missing.exists());
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn a_partition_that_cannot_be_sealed_does_not_stop_the_others() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add_blocks(store, PROJECT, 12, 20).await;
+    // A file is where the directory of the second partition must be.
+    std::fs::create_dir_all(opened.table(PROJECT)).unwrap();
+    std::fs::write(opened.table(PROJECT).join("1"), b"").unwrap();
+    let bounds = SealBounds { events: 20, age: i64::MAX, ..SealBounds::default() };
+    let failed = seal_within(store, now(), usize::MAX, bounds).await.unwrap_err();
+    assert!(matches!(failed, Error::File { .. }), "{failed}");
+    assert_eq!(records(store, "event_segment").await, 3 * 2);
+    std::fs::remove_file(opened.table(PROJECT).join("1")).unwrap();
+    assert_eq!(seal(store, 20).await.segments, 2);
+    assert_refused(store, &sent).await;
+}
+
+#[tokio::test]
+async fn merged_runs_forget_the_uuids_of_deleted_projects() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add_blocks(store, PROJECT, 20, 20).await;
+    add_blocks(store, OTHER, 16, 20).await;
+    const DELETE: Statement = Statement::delete("test", "DELETE project:8 RETURN NONE;");
+    store.db.run(DELETE, bind! {}).await.unwrap();
+    // 28 runs become three of eight and four of one.
+    assert_eq!(seal(store, 20).await.segments, 16 + 12);
+    const ENTRIES: Statement = Statement::read("test", "SELECT VALUE entries FROM event_uuid_run;");
+    let entries = store.db.run(ENTRIES, bind! {}).await.unwrap().rows::<i64>(0).unwrap();
+    assert_eq!(entries.iter().sum::<i64>(), 16 * 20 + 4 * 20, "{entries:?}");
+    assert_refused(store, &sent).await;
+}
