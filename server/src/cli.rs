@@ -14,6 +14,7 @@ use crate::log_tools::{self, LogCommand, LogToolError};
 use crate::logs::{self, BadFilter};
 use crate::master_key::{self, RotateError};
 use crate::organizations::{self, OrganizationCommand, OrganizationError};
+use crate::seal::{self, SealError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
 use crate::users::{self, UserCommand, UserError};
@@ -53,6 +54,8 @@ enum Command {
     /// Inspect the ingest log, or apply its records again
     #[command(subcommand)]
     Log(LogCommand),
+    /// Move all stored events into files that other programs can read, while no server runs
+    Seal,
     /// Seal the stored secrets with a new master key, while no server runs
     RotateKey(RotateKeyArguments),
     /// Print the effective settings, secrets hidden
@@ -106,6 +109,9 @@ pub enum CommandError {
     /// `rotate-key` failed.
     #[error(transparent)]
     RotateKey(#[from] RotateError),
+    /// `seal` failed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// `import` failed.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -149,6 +155,7 @@ impl Cli {
             Command::RotateKey(arguments) => {
                 print(&master_key::rotate(&config, arguments.new_key_file).await?)?;
             }
+            Command::Seal => print(&seal::run(&config).await?)?,
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,
             Command::Setup(arguments) => {

@@ -15,6 +15,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
 use weir_store::disk::DiskMarks;
+use weir_store::events::SealBounds;
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -87,6 +88,10 @@ settings! {
     disk_high: ByteSize = ByteSize(DiskMarks::default().high), "WEIR_DISK_HIGH";
     /// Free disk space below which nothing is written [default: 256MiB]
     disk_low: ByteSize = ByteSize(DiskMarks::default().low), "WEIR_DISK_LOW";
+    /// Stored events of a partition that are moved into a file together, 1 to 1000000 [default: 64000]
+    seal_events: u64 = SealBounds::default().events, "WEIR_SEAL_EVENTS";
+    /// Seconds between two searches for events to move into files, and for old ones to remove, at least 1 [default: 600]
+    seal_seconds: u64 = 600, "WEIR_SEAL_SECONDS";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
@@ -117,7 +122,7 @@ pub enum ConfigError {
         /// The problem and its position.
         detail: String,
     },
-    /// Two settings conflict.
+    /// A setting has an impossible value, or two conflict.
     #[error("{0}")]
     Contradiction(&'static str),
 }
@@ -141,6 +146,12 @@ impl Config {
         if self.disk_low.0 > self.disk_high.0 {
             return Err(ConfigError::Contradiction("disk_low must not be above disk_high"));
         }
+        if !(1..=1_000_000).contains(&self.seal_events) {
+            return Err(ConfigError::Contradiction("seal_events must be from 1 to 1000000"));
+        }
+        if self.seal_seconds == 0 {
+            return Err(ConfigError::Contradiction("seal_seconds must be at least 1"));
+        }
         Ok(self)
     }
 
@@ -151,6 +162,11 @@ impl Config {
     /// When a path is not UTF-8 and cannot be written.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
+    }
+
+    /// When stored events are moved into files.
+    pub fn seal_bounds(&self) -> SealBounds {
+        SealBounds { events: self.seal_events, ..SealBounds::default() }
     }
 
     /// The thresholds of free disk space.

@@ -173,7 +173,8 @@ async fn show(
     Ok(out.flush()?)
 }
 
-fn has_store(config: &Config) -> bool {
+/// Whether the data directory has a store.
+pub fn has_store(config: &Config) -> bool {
     config.data.join("store").exists()
 }
 

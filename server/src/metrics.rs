@@ -56,6 +56,8 @@ pub struct Metrics {
     pub log_torn_bytes: Gauge<i64>,
     /// How often a file of sealed events was found damaged.
     pub segment_damage: Counter,
+    /// Memory of the filters for the uuids of sealed events, bytes.
+    pub segment_filter_bytes: Gauge<i64>,
     /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
@@ -199,6 +201,7 @@ impl Metrics {
         let log_damaged_bytes = Gauge::default();
         let log_torn_bytes = Gauge::default();
         let segment_damage = Counter::default();
+        let segment_filter_bytes = Gauge::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
@@ -265,6 +268,11 @@ impl Metrics {
             segment_damage.clone(),
         );
         registry.register(
+            "segment_filter_bytes",
+            "Memory of the filters for the uuids of sealed events",
+            segment_filter_bytes.clone(),
+        );
+        registry.register(
             "store_errors",
             "Failures of the store that callers saw",
             store_errors.clone(),
@@ -320,6 +328,7 @@ impl Metrics {
             log_damaged_bytes,
             log_torn_bytes,
             segment_damage,
+            segment_filter_bytes,
             store_errors,
             disk_free_bytes,
             connections,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
 use weir_model::{ProjectId, Timestamp};
-use weir_store::events::StoredEvent;
+use weir_store::events::{SealBounds, StoredEvent};
 use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warnings};
 
 use super::*;
@@ -208,7 +208,10 @@ async fn events_are_stored_once_while_they_are_sealed() {
         }
         loop {
             let is_applied = ingest.lag_bytes() == 0;
-            sealed += events::seal_all(&store, later, usize::MAX).await.unwrap().events;
+            sealed += events::seal_all(&store, later, usize::MAX, SealBounds::default())
+                .await
+                .unwrap()
+                .events;
             if is_applied {
                 break;
             }

@@ -480,6 +480,52 @@ async fn everything(caller: &Caller, made: &Value) -> (Vec<Value>, Vec<Value>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_events_are_sealed_on_request_and_read_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let seal = async || {
+        let mut command = weir(data);
+        command.arg("seal");
+        run(command, "").await
+    };
+    let refused = seal().await;
+    assert!(!refused.ok && refused.err.contains("no store"), "{}", refused.err);
+    let made = set_up(data, "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let batch = |name: &str| {
+        let events = (0..100).map(|n| {
+            json!({"event": name, "distinct_id": format!("user-{}", n % 9),
+                   "uuid": uuid::Uuid::from_u128(1 << 100 | n)})
+        });
+        json!({"api_key": made["project_api_key"], "batch": events.collect::<Vec<_>>()})
+    };
+    let mut before = None;
+    for round in 0..2 {
+        let serving = Serving::start(data).await;
+        // The second time they are known already.
+        assert_eq!(serving.caller.post("/batch/", &batch("told")).await.status, 200);
+        events(&serving.caller, &made, 100).await;
+        let now = everything(&serving.caller, &made).await;
+        assert_eq!((now.0.len(), now.1.len()), (100, 9));
+        assert_eq!(*before.get_or_insert(now.clone()), now);
+        let refused = seal().await;
+        assert!(
+            !refused.ok && refused.err.contains("in use by another process"),
+            "{}",
+            refused.err
+        );
+        serving.signal(Signal::TERM);
+        assert_eq!(serving.ended().await, Some(0));
+        let sealed = seal().await;
+        assert!(sealed.ok, "{}", sealed.err);
+        match round {
+            0 => assert!(sealed.out.starts_with("Moved 100 events into"), "{}", sealed.out),
+            _ => assert!(sealed.out.starts_with("All stored events"), "{}", sealed.out),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();

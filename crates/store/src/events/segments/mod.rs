@@ -54,9 +54,7 @@ pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, drop_older, removed};
 pub(super) use self::runs::{Found, find, holds_any};
-#[cfg(test)]
-pub(super) use self::seal::{Bounds as SealBounds, seal_within};
-pub use self::seal::{SealReport, seal_all};
+pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
 use self::compact::Merges;

@@ -49,18 +49,24 @@ const SEAL: Operation = Operation::write("seal events");
 
 /// When blocks are sealed.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::events) struct Bounds {
-    /// As soon as so many events wait,
-    pub(in crate::events) events: u64,
-    /// or so many bytes of events before compression,
-    pub(in crate::events) bytes: u64,
+pub struct SealBounds {
+    /// As soon as so many events of a partition wait, or 64 MiB of them before compression,
+    pub events: u64,
     /// or the oldest was received so long ago, microseconds.
-    pub(in crate::events) age: i64,
+    pub age: i64,
+    /// Whether the newest block of each partition is sealed too. Only right as long as no
+    /// task applies events: it would fill a block further that it knows from before.
+    pub includes_newest: bool,
 }
 
-impl Default for Bounds {
+impl SealBounds {
+    /// Everything, while no task applies events.
+    pub const ALL: Self = Self { events: EVENTS, age: i64::MIN, includes_newest: true };
+}
+
+impl Default for SealBounds {
     fn default() -> Self {
-        Self { events: EVENTS, bytes: BYTES, age: AGE }
+        Self { events: EVENTS, age: AGE, includes_newest: false }
     }
 }
 
@@ -77,23 +83,18 @@ pub struct SealReport {
     pub is_limited: bool,
 }
 
-/// Seals the closed blocks of all projects, at most `most` segments. A segment has 64,000
-/// events or 64 MiB, or fewer when the oldest one was received more than a day before
-/// `now`. The newest block of each partition is never sealed. Does nothing if the store is
-/// in memory.
+/// Seals the closed blocks of all projects within these bounds, at most `most` segments.
+/// Does nothing if the store is in memory.
 ///
 /// # Errors
 /// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be written,
-/// and errors of the store. Nothing is lost then, and the next call continues.
-pub async fn seal_all(store: &Store, now: Timestamp, most: usize) -> Result<SealReport> {
-    seal_within(store, now, most, Bounds::default()).await
-}
-
-pub(in crate::events) async fn seal_within(
+/// and errors of the store. Nothing is lost then, and the next call continues. A partition
+/// that fails does not keep others from being sealed.
+pub async fn seal_all(
     store: &Store,
     now: Timestamp,
     most: usize,
-    bounds: Bounds,
+    bounds: SealBounds,
 ) -> Result<SealReport> {
     let mut report = SealReport::default();
     if store.segments.files.is_none() {
@@ -126,7 +127,7 @@ async fn seal_lane(
     store: &Store,
     lane: Lane,
     now: Timestamp,
-    bounds: Bounds,
+    bounds: SealBounds,
     most: usize,
     report: &mut SealReport,
     failures: &mut Failures,
@@ -277,13 +278,14 @@ async fn seal_next(
     lane: &Lane,
     after: Option<u64>,
     now: Timestamp,
-    bounds: Bounds,
+    bounds: SealBounds,
 ) -> Result<Step> {
     let Lane { project, partition, newest } = *lane;
     let after = match after {
         Some(after) => Some(after),
         None => {
-            let last = catalog::newest_before(store, project, partition, newest).await?;
+            let end = newest.saturating_add(bounds.includes_newest.into());
+            let last = catalog::newest_before(store, project, partition, end).await?;
             last.map(|segment| segment.last)
         }
     };
@@ -317,13 +319,14 @@ async fn closed(
     store: &Store,
     lane: &Lane,
     begin: u64,
-    bounds: Bounds,
+    bounds: SealBounds,
 ) -> Result<(Vec<Closed>, bool)> {
     let id = |first| keys::summary(lane.project, lane.partition, first);
-    if begin >= lane.newest {
+    let end = lane.newest.saturating_add(bounds.includes_newest.into());
+    if begin >= end {
         return Ok((Vec::new(), false));
     }
-    let mut rest = Some(Arc::new(store.db.keyspace().await?.range(id(begin), id(lane.newest))?));
+    let mut rest = Some(Arc::new(store.db.keyspace().await?.range(id(begin), id(end))?));
     let (mut blocks, mut events, mut bytes) = (Vec::new(), 0_u64, 0_u64);
     while let Some(range) = rest.take() {
         let work = move |tx: Transaction| {
@@ -343,7 +346,7 @@ async fn closed(
             events = events.saturating_add(block.events);
             bytes = bytes.saturating_add(block.bytes);
             blocks.push(block);
-            if events >= bounds.events || bytes >= bounds.bytes || blocks.len() >= BLOCKS {
+            if events >= bounds.events || bytes >= BYTES || blocks.len() >= BLOCKS {
                 return Ok((blocks, true));
             }
         }

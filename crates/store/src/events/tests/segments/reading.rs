@@ -5,8 +5,8 @@ use weir_model::Timestamp;
 
 use super::super::support::{PROJECT, records, store};
 use super::seen::Seen;
-use super::support::{NOW, Opened, add_blocks, seal};
-use crate::events::{LIVE_PARTITIONS, head, open_block, seal_all};
+use super::support::{NOW, Opened, add_blocks, now, seal};
+use crate::events::{LIVE_PARTITIONS, SealBounds, head, open_block, seal_all};
 
 const DAY: i64 = 86_400_000_000;
 
@@ -68,7 +68,9 @@ async fn few_events_are_sealed_when_they_are_a_day_old() {
     add_blocks(&opened.store, PROJECT, 8, 20).await;
     // The first event of the second block was received at the second 21.
     let at = |seconds: i64| Timestamp::from_micros(NOW + DAY + seconds * 1_000_000);
-    let sealed = async |now| seal_all(&opened.store, now, 100).await.unwrap().segments;
+    let sealed = async |now| {
+        seal_all(&opened.store, now, 100, SealBounds::default()).await.unwrap().segments
+    };
     assert_eq!(sealed(at(0)).await, 0);
     assert_eq!(sealed(at(21)).await, 2);
     assert_eq!(sealed(at(21)).await, 0);
@@ -81,10 +83,38 @@ async fn a_call_seals_no_more_segments_than_it_may() {
     let opened = Opened::new().await;
     add_blocks(&opened.store, PROJECT, 24, 20).await;
     let late = Timestamp::from_micros(NOW + 9 * DAY);
-    let report = seal_all(&opened.store, late, 3).await.unwrap();
+    let report = seal_all(&opened.store, late, 3, SealBounds::default()).await.unwrap();
     assert_eq!((report.segments, report.is_limited), (3, true));
-    let report = seal_all(&opened.store, late, 3).await.unwrap();
+    let report = seal_all(&opened.store, late, 3, SealBounds::default()).await.unwrap();
     assert_eq!((report.segments, report.is_limited), (1, false));
+}
+
+/// As `weir seal` does, while no task applies events.
+#[tokio::test]
+async fn the_newest_blocks_are_sealed_on_request_and_new_ones_begin_after_them() {
+    let mut opened = Opened::new().await;
+    let mut sent = add_blocks(&opened.store, PROJECT, 8, 20).await;
+    let known = known(&sent);
+    let before = Seen::of(&opened.store, &known).await;
+    for round in 0..2 {
+        let seal = async |store| seal_all(store, now(), 100, SealBounds::ALL).await.unwrap();
+        assert_eq!(seal(&opened.store).await.events, [160, 80][round]);
+        assert_eq!(seal(&opened.store).await.segments, 0);
+        for table in ["event_block", "event_uuid"] {
+            assert_eq!(records(&opened.store, table).await, 0, "{table}");
+        }
+        if round == 0 {
+            before.assert_same(&Seen::of(&opened.store, &known).await);
+        }
+        opened = opened.reopen().await;
+        for partition in [0, 1, 3] {
+            let head = head(&opened.store, PROJECT, partition).await.unwrap().unwrap();
+            let open = open_block(&opened.store, PROJECT, partition, &head).await.unwrap();
+            assert!(open.is_none(), "the next event begins a block");
+        }
+        sent.extend(add_blocks(&opened.store, PROJECT, 4, 20).await);
+        assert_eq!(Seen::of(&opened.store, &known).await.events(), sent);
+    }
 }
 
 #[tokio::test]

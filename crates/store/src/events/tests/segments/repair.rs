@@ -9,8 +9,7 @@ use super::seen::Seen;
 use super::support::{OTHER, Opened, add_blocks, files, now, open_again, seal};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::segments::{SealBounds, seal_within};
-use crate::events::{StoredEvent, apply, position, stored_uuids};
+use crate::events::{SealBounds, StoredEvent, apply, position, seal_all, stored_uuids};
 use crate::{Error, Store};
 
 /// A byte among the entries of a run: the header has the first 16 KiB.
@@ -148,7 +147,7 @@ async fn a_partition_that_cannot_be_sealed_does_not_stop_the_others() {
     std::fs::create_dir_all(opened.table(PROJECT)).unwrap();
     std::fs::write(opened.table(PROJECT).join("1"), b"").unwrap();
     let bounds = SealBounds { events: 20, age: i64::MAX, ..SealBounds::default() };
-    let failed = seal_within(store, now(), usize::MAX, bounds).await.unwrap_err();
+    let failed = seal_all(store, now(), usize::MAX, bounds).await.unwrap_err();
     assert!(matches!(failed, Error::File { .. }), "{failed}");
     assert_eq!(records(store, "event_segment").await, 3 * 2);
     std::fs::remove_file(opened.table(PROJECT).join("1")).unwrap();

@@ -10,12 +10,10 @@ use weir_model::{ProjectId, Timestamp};
 use super::super::support::{PROJECT, batch, event};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::segments::{
-    CompactBounds, SealBounds, compact_within, remove_replaced, seal_within,
-};
+use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
 use crate::events::{
-    Compacted, LIVE_PARTITIONS, SealReport, StoredEvent, apply, historical_partition,
-    live_partition,
+    Compacted, LIVE_PARTITIONS, SealBounds, SealReport, StoredEvent, apply, historical_partition,
+    live_partition, seal_all,
 };
 use crate::{Error, Location, Settings, Store};
 
@@ -135,7 +133,7 @@ pub(super) fn now() -> Timestamp {
 /// Seals as soon as `events` wait in a partition.
 pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
     let bounds = SealBounds { events, age: i64::MAX, ..SealBounds::default() };
-    seal_within(store, now(), usize::MAX, bounds).await.unwrap()
+    seal_all(store, now(), usize::MAX, bounds).await.unwrap()
 }
 
 /// Merges `fan_in` neighbours, once, and removes the files that this replaces.

@@ -12,8 +12,8 @@ use weir_segments::{ColumnType, TypedColumn};
 use super::super::support::{PROJECT, batch, events};
 use super::removing::add_at;
 use super::support::{NOW, Opened, compact, now, seal, uuid};
-use crate::events::segments::{CompactBounds, SealBounds, compact_within, seal_within};
-use crate::events::{SealReport, apply, drop_older, position, purge};
+use crate::events::segments::{CompactBounds, compact_within};
+use crate::events::{SealBounds, SealReport, apply, drop_older, position, purge, seal_all};
 use crate::transaction::tests::stored_of;
 
 const DAY: i64 = 86_400_000_000;
@@ -246,7 +246,7 @@ async fn files_that_were_merged_stay_for_a_while() {
     for (minutes, files) in [(0, 5), (9, 5), (10, 1)] {
         let at = Timestamp::from_micros(NOW + minutes * MINUTE);
         let bounds = SealBounds { events: 10, age: i64::MAX, ..SealBounds::default() };
-        seal_within(&opened.store, at, usize::MAX, bounds).await.unwrap();
+        seal_all(&opened.store, at, usize::MAX, bounds).await.unwrap();
         assert_eq!(opened.segment_files().len(), files);
         assert_eq!(old.iter().all(|file| file.exists()), files == 5);
     }

@@ -1,0 +1,67 @@
+//! `weir seal`: moves all stored events into files, so that other programs can read them.
+//! It works on the data directory while no server runs, because a server fills the newest
+//! blocks further.
+
+use std::path::PathBuf;
+
+use weir_service::Clock;
+use weir_store::Store;
+use weir_store::events::{self, SealBounds};
+
+use crate::config::{Config, StoreKind};
+use crate::log_tools::has_store;
+use crate::serve::open_store;
+
+/// Segments that are sealed before small ones are merged.
+const SEALED: usize = 64;
+
+/// Why the events were not sealed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// A store in memory has no files.
+    #[error("a store in memory has no files")]
+    InMemory,
+    /// The data directory has no store.
+    #[error("there is no store in the data directory `{0}`")]
+    NoStore(PathBuf),
+    /// The store or a file cannot be used.
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
+}
+
+/// Seals all stored events, and returns the line to print.
+///
+/// # Errors
+/// [`SealError`] with the reason. What was sealed before stays sealed.
+pub async fn run(config: &Config) -> Result<String, SealError> {
+    if config.store == StoreKind::Memory {
+        return Err(SealError::InMemory);
+    }
+    if !has_store(config) {
+        return Err(SealError::NoStore(config.data.clone()));
+    }
+    let store = open_store(config).await?;
+    let sealed = seal(&store).await;
+    store.close_at_end().await?;
+    let (events, segments) = sealed?;
+    Ok(match segments {
+        0 => "All stored events are in files already".to_owned(),
+        1 => format!("Moved {events} events into a file"),
+        _ => format!("Moved {events} events into {segments} files"),
+    })
+}
+
+/// Returns the numbers of events and of files.
+async fn seal(store: &Store) -> Result<(u64, usize), weir_store::Error> {
+    let (mut events, mut segments) = (0, 0);
+    loop {
+        let now = Clock::default().now();
+        let sealed = events::seal_all(store, now, SEALED, SealBounds::ALL).await?;
+        events += sealed.events;
+        segments += sealed.segments;
+        while events::compact(store, now).await?.is_some() {}
+        if !sealed.is_limited {
+            return Ok((events, segments));
+        }
+    }
+}
