@@ -5,6 +5,7 @@
 //! only the store. The last line is `N passed, N failed`; the exit code is non-zero after
 //! a failure.
 
+mod aging;
 mod compare;
 mod ledger;
 mod people;

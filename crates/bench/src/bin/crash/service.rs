@@ -17,6 +17,7 @@ use weir_bench::random::Random;
 use weir_bench::until_stopped;
 use weir_bench::weir::{Instance, Weir};
 
+use crate::aging::Aging;
 use crate::compare::Checks;
 use crate::ledger::Ledger;
 use crate::sending::{Clients, Impatient, Shared, lock};
@@ -31,6 +32,11 @@ const PROMISED: Duration = Duration::from_secs(5);
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
 /// Time until an enabled transformation has taken effect; at most a second is promised.
 const ENABLED: Duration = Duration::from_secs(3);
+/// Settings with which events are sealed all the time.
+const SEALING: [(&str, &str); 2] = [("WEIR_SEAL_EVENTS", "500"), ("WEIR_SEAL_SECONDS", "1")];
+/// Messages of the service about files of events that were written, merged and removed.
+const FILES: [&str; 3] =
+    ["events were sealed into files", "files of events were merged", "old events were removed"];
 /// All events are compared after this many cycles.
 const COMPARE_EVERY: u32 = 5;
 
@@ -60,12 +66,15 @@ struct Patient {
     faults: Check,
     /// Number of errors and warnings in the log of the service that are not faults.
     notes: BTreeMap<String, u32>,
+    /// How often each of [`FILES`] was logged.
+    files: [u32; FILES.len()],
     checks: Checks,
 }
 
 async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Check>> {
     let Load { cycles, events, seed } = load;
-    let weir = Weir::new(binary, directory)?;
+    let mut weir = Weir::new(binary, directory)?;
+    weir.settings = SEALING.map(|(name, value)| (name, value.to_owned())).into();
     let instance = weir.set_up()?;
     let mut patient = Patient {
         weir,
@@ -76,13 +85,16 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         restarts: Vec::new(),
         faults: Check::new("no damage, no error, no unexpected answer"),
         notes: BTreeMap::new(),
+        files: [0; FILES.len()],
         checks: Checks::new(),
     };
     let mut process = patient.start().await?;
+    let mut aging = Aging::begin(&patient.weir, &patient.instance).await?;
     transform(&patient.weir, &patient.instance).await?;
     let mut early = 0;
     for cycle in 1..=cycles {
         let before = lock(&patient.ledger).acknowledged().count();
+        aging.send(&patient.weir).await?;
         let works = patient.random.between(WORKS.0, WORKS.1);
         let clients = Clients::start(
             &patient.weir,
@@ -126,11 +138,12 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         checks.setting(weir, instance, ledger).await?;
         if cycle % COMPARE_EVERY == 0 || cycle == cycles {
             checks.events(weir, instance, ledger, random).await?;
+            aging.compare(weir).await?;
             say(&format!("compared: {} events readable", checks.readable));
         }
     }
-    patient.stop_and_look_again(process).await?;
-    Ok(patient.sum_up(cycles, early))
+    patient.stop_and_look_again(process, &mut aging).await?;
+    Ok(patient.sum_up(cycles, early, aging.check))
 }
 
 /// Enables a script and a catalogue step for every event; the properties that they add
@@ -166,7 +179,7 @@ impl Patient {
     }
 
     /// An orderly stop must not lose data either.
-    async fn stop_and_look_again(&mut self, mut process: Process) -> Result<()> {
+    async fn stop_and_look_again(&mut self, mut process: Process, aging: &mut Aging) -> Result<()> {
         let status = process.stop(PATIENCE).await?;
         if !status.success() {
             self.faults.fail(format!("stopped with {status}"));
@@ -175,6 +188,7 @@ impl Patient {
         let Self { weir, instance, ledger, random, checks, .. } = self;
         checks.setting(weir, instance, ledger).await?;
         checks.events(weir, instance, ledger, random).await?;
+        aging.compare(weir).await?;
         process.stop(PATIENCE).await?;
         self.read_log()
     }
@@ -206,6 +220,9 @@ impl Patient {
             if told.torn_bytes > 0 {
                 say(&format!("repair: {} bytes of a torn tail cut off the log", told.torn_bytes));
             }
+            for (count, message) in self.files.iter_mut().zip(FILES) {
+                *count += u32::from(told.message == message);
+            }
             let repeats = told.message.ends_with("trying again");
             let engine = told.target.starts_with("surrealdb");
             match told.level.as_str() {
@@ -226,8 +243,16 @@ impl Patient {
         Ok(())
     }
 
-    fn sum_up(self, cycles: u32, early: u32) -> Vec<Check> {
-        let Self { ledger, restarts, mut faults, notes, checks, .. } = self;
+    fn sum_up(self, cycles: u32, early: u32, aging: Check) -> Vec<Check> {
+        let Self { ledger, restarts, mut faults, notes, files, checks, .. } = self;
+        let [sealed, merged, removed] = files;
+        say(&format!(
+            "sealed {sealed} times, merged {merged} times, removed old events {removed} times"
+        ));
+        let mut sealing = Check::new("events were sealed and removed meanwhile");
+        if sealed == 0 || removed == 0 {
+            sealing.fail("the service logged nothing about it".to_owned());
+        }
         for (note, times) in notes {
             say(&format!("noted {times} times: {note}"));
         }
@@ -255,6 +280,10 @@ impl Patient {
         ));
         let events = [checks.missing, checks.twice, checks.content];
         let beings = checks.beings.into_checks();
-        events.into_iter().chain(beings).chain([checks.settings, restart, faults]).collect()
+        events
+            .into_iter()
+            .chain(beings)
+            .chain([checks.settings, aging, sealing, restart, faults])
+            .collect()
     }
 }
