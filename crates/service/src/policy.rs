@@ -235,3 +235,28 @@ pub fn project_in_limits(ctx: &Ctx, organization: OrganizationId, project: Proje
     };
     project_fits && organization_in_limits(ctx, organization)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_more_than_a_member() {
+        let of = |level| {
+            let found = Action::ALL.into_iter().filter(move |action| action.level() == level);
+            found.collect::<Vec<_>>()
+        };
+        let administrators = [
+            Action::UpdateOrganization,
+            Action::CreateProject,
+            Action::ChangeRetention,
+            Action::DeleteProject,
+            Action::ResetProjectKeys,
+            Action::ManageDomains,
+        ];
+        assert_eq!(of(Level::Administrator), administrators);
+        assert_eq!(of(Level::Owner), [Action::DeleteOrganization]);
+        assert_eq!(of(Level::Member).len(), Action::ALL.len() - administrators.len() - 1);
+        assert_eq!(Action::ChangeRetention.scope(), Scope::write(ScopeObject::Project));
+    }
+}
