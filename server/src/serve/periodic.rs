@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
-use weir_model::Timestamp;
 use weir_plugins::Plugins;
 use weir_store::Store;
-use weir_store::events::{self, Compacted, Dropped, SealReport};
+use weir_store::events::{self, Compacted, SealReport};
 
+use super::retention::Retention;
 use crate::app::App;
 
 /// Time between two checks of states that send no notification.
@@ -39,8 +39,6 @@ const NOTE: Duration = Duration::from_secs(60);
 const SEAL: Duration = Duration::from_secs(10 * 60);
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
-/// Microseconds of a day.
-const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Starts the tasks that may be interrupted when the service stops.
 pub(super) fn begin(
@@ -62,12 +60,19 @@ pub(super) fn begin(
 
 /// Starts sealing on threads of the lowest priority. It may be interrupted: what was not
 /// finished is removed at the next start.
-pub(super) fn begin_sealing(tasks: &mut JoinSet<()>, app: &App, store: &Store, threads: &Handle) {
-    tasks.spawn_on(seal_events(app.clone(), store.clone()), threads);
+pub(super) fn begin_sealing(
+    tasks: &mut JoinSet<()>,
+    app: &App,
+    store: &Store,
+    plugins: &Plugins,
+    threads: &Handle,
+) {
+    tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
-async fn seal_events(app: App, store: Store) {
+async fn seal_events(app: App, store: Store, plugins: Plugins) {
+    let mut retention = Retention::default();
     let mut tick = tokio::time::interval(SEAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -75,25 +80,10 @@ async fn seal_events(app: App, store: Store) {
         if let Err(error) = seal_now(&app, &store).await {
             tracing::warn!(%error, "not all events were sealed; trying again later");
         }
-        if let Err(error) = remove_old_events(&app, &store).await {
+        if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
         }
     }
-}
-
-/// Removes the events that their projects do not keep any longer.
-async fn remove_old_events(app: &App, store: &Store) -> Result<(), weir_store::Error> {
-    for (project, days) in weir_store::projects::retentions(store).await? {
-        let age = days.saturating_mul(DAY_MICROS);
-        let now = app.services.clock.now();
-        let before = Timestamp::from_micros(now.micros().saturating_sub(age));
-        let dropped = events::drop_older(store, project, before, now).await?;
-        if dropped.segments > 0 {
-            let Dropped { segments, events } = dropped;
-            tracing::info!(%project, segments, events, days, "old events were removed");
-        }
-    }
-    Ok(())
 }
 
 async fn seal_now(app: &App, store: &Store) -> Result<(), weir_store::Error> {
