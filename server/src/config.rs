@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::de::Error as _;
@@ -164,9 +165,10 @@ impl Config {
         toml::to_string(self)
     }
 
-    /// When stored events are moved into files.
-    pub fn seal_bounds(&self) -> SealBounds {
-        SealBounds { events: self.seal_events, ..SealBounds::default() }
+    /// When stored events are moved into files, and the time between two searches for them.
+    pub fn sealing(&self) -> (SealBounds, Duration) {
+        let bounds = SealBounds { events: self.seal_events, ..SealBounds::default() };
+        (bounds, Duration::from_secs(self.seal_seconds))
     }
 
     /// The thresholds of free disk space.

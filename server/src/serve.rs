@@ -3,9 +3,10 @@
 //! What belongs here: the order of the steps. The address is bound first, so that a wrong
 //! one is noticed before anything is opened, and connections are accepted from then on
 //! (`starting`). The store is closed last. What does not: answers to requests (`dispatcher`),
-//! and work at intervals (`periodic`).
+//! work at intervals (`periodic`), and the removal of old events (`retention`).
 
 mod periodic;
+mod retention;
 
 use std::io::Write as _;
 use std::iter;
@@ -249,7 +250,9 @@ impl Server {
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
-        periodic::begin_sealing(&mut watching, &app, &store, exporting.handle());
+        let sealing = config.sealing();
+        let threads = exporting.handle();
+        periodic::begin_sealing(&mut watching, &app, &store, &plugins, sealing, threads);
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }

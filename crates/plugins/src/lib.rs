@@ -46,9 +46,10 @@ use tokio::task::JoinSet;
 use weir_catalogue::StepDependencies;
 use weir_egress::Egress;
 use weir_ingest::location::Locations;
-use weir_model::PluginConfigId;
+use weir_model::{PluginConfigId, ProjectId};
 use weir_sandbox::{Pool, PoolSettings};
 use weir_store::Store;
+use weir_store::events::Wanted;
 use weir_store::plugin_runtime::registry::enabled_projects;
 
 use inspection_slots::{INSPECTORS, InspectionSlots};
@@ -250,6 +251,14 @@ impl Plugins {
         let mut tasks = self.tasks.lock();
         tasks.work.spawn_on(Arc::clone(&self.shared).deliver(), runtime);
         tasks.work.spawn_on(Arc::clone(&self.shared).run_by_the_clock(), runtime);
+    }
+
+    /// The events of a project that its enabled destinations have not received yet.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn undelivered(&self, project: ProjectId) -> Result<Vec<Wanted>, weir_store::Error> {
+        self.shared.undelivered(project).await
     }
 
     /// Counts of what plugins did, for the operator.

@@ -32,6 +32,8 @@ pub enum Action {
     CreateProject,
     /// Change a project's settings.
     UpdateProject,
+    /// Change how long a project keeps its events: old ones are removed.
+    ChangeRetention,
     /// Delete a project with everything in it.
     DeleteProject,
     /// Replace a project's keys, and see its secret keys.
@@ -60,13 +62,14 @@ pub enum Action {
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
         Self::ReadProject,
         Self::CreateProject,
         Self::UpdateProject,
+        Self::ChangeRetention,
         Self::DeleteProject,
         Self::ResetProjectKeys,
         Self::MoveProject,
@@ -98,6 +101,7 @@ impl Action {
             }
             Self::CreateProject
             | Self::UpdateProject
+            | Self::ChangeRetention
             | Self::DeleteProject
             | Self::ResetProjectKeys
             | Self::MoveProject => Scope::write(ScopeObject::Project),
@@ -121,6 +125,7 @@ impl Action {
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject
+            | Self::ChangeRetention
             | Self::DeleteProject
             | Self::ResetProjectKeys => Level::Administrator,
             Self::DeleteOrganization => Level::Owner,
@@ -229,4 +234,29 @@ pub fn project_in_limits(ctx: &Ctx, organization: OrganizationId, project: Proje
         }
     };
     project_fits && organization_in_limits(ctx, organization)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_more_than_a_member() {
+        let of = |level| {
+            let found = Action::ALL.into_iter().filter(move |action| action.level() == level);
+            found.collect::<Vec<_>>()
+        };
+        let administrators = [
+            Action::UpdateOrganization,
+            Action::CreateProject,
+            Action::ChangeRetention,
+            Action::DeleteProject,
+            Action::ResetProjectKeys,
+            Action::ManageDomains,
+        ];
+        assert_eq!(of(Level::Administrator), administrators);
+        assert_eq!(of(Level::Owner), [Action::DeleteOrganization]);
+        assert_eq!(of(Level::Member).len(), Action::ALL.len() - administrators.len() - 1);
+        assert_eq!(Action::ChangeRetention.scope(), Scope::write(ScopeObject::Project));
+    }
 }

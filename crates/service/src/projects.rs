@@ -160,7 +160,7 @@ impl Projects {
         let token = secrets::project_key()?;
         let name = DEFAULT_NAME.to_owned();
         let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
-        apply(settings, &mut row)?;
+        apply_allowed(org, settings, &mut row)?;
         let changes = Changes::none().field("name", &None, &Some(&row.brief.name));
         let created = audit_entry(org, &row, AuditAction::Created, changes);
         if !rows::create(store, &row, org.ctx.user(), &[created]).await? {
@@ -183,7 +183,8 @@ impl Projects {
     /// Changes the project's settings.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::Invalid`].
+    /// [`Error::MissingScope`], [`Error::Invalid`], [`Error::Forbidden`] below
+    /// administrator if the change is one of how long events are kept.
     pub async fn update(
         &self,
         project: &ProjectCtx,
@@ -196,7 +197,7 @@ impl Projects {
             if row.brief.organization != org.organization {
                 return Err(Error::NotFound(NOT_FOUND));
             }
-            Ok(apply(patch.clone(), row)?)
+            apply_allowed(org, patch.clone(), row)
         };
         let entries = |before: &ProjectRow, after: &ProjectRow| {
             vec![audit_entry(org, before, AuditAction::Updated, Changes::between(before, after))]
@@ -273,6 +274,17 @@ impl Projects {
 fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {
     let count = all.len() as u64;
     Paged { count, results: page.slice(all) }
+}
+
+/// Applies the settings, if the caller may make each of the changes. A retention that stays
+/// the same is no change.
+fn apply_allowed(org: &OrgCtx, patch: ProjectPatch, row: &mut ProjectRow) -> Result<()> {
+    let before = row.event_retention_days;
+    apply(patch, row)?;
+    if row.event_retention_days != before {
+        policy::check(org, Action::ChangeRetention)?;
+    }
+    Ok(())
 }
 
 /// Checks the settings in the order of the resource, and applies them.

@@ -10,7 +10,8 @@
 //! | `project_batch_export` | `[project, export]` | the same for a project |
 //!
 //! Runs (`runs`), backfills (`backfills`), log lines (`logs`), the state of schedules
-//! (`schedule`), and the removal of deleted exports (`removed`) have their own modules.
+//! (`schedule`), what all of them have not read yet (`unread`), and the removal of deleted
+//! exports (`removed`) have their own modules.
 //! The export's record holds the ids of its newest runs, because the engine cannot read
 //! the end of a range without its beginning.
 
@@ -23,6 +24,7 @@ mod pause;
 mod removed;
 pub mod runs;
 pub mod schedule;
+mod unread;
 
 use surrealdb::types::{self, Kind, SurrealValue, Value, Variables};
 use uuid::Uuid;
@@ -37,6 +39,7 @@ pub use self::forget::forget;
 pub use self::pause::pause;
 pub(crate) use self::removed::remove_export;
 pub use self::removed::{delete, sweep};
+pub use self::unread::unread;
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Answer, Statement};

@@ -9,7 +9,7 @@ mod rows;
 mod tokens;
 mod traffic;
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 use weir_model::activity::Entry;
 use weir_model::projects::ProjectBrief;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
@@ -164,25 +164,19 @@ pub(crate) async fn numbers(store: &Store) -> Result<Vec<i64>> {
     store.db.run(NUMBERS, bind! {}).await?.rows::<i64>(0)
 }
 
-const RETENTIONS: Statement = Statement::read(
+const WITH_RETENTION: Statement = Statement::read(
     "projects with a retention",
-    "SELECT number, event_retention_days FROM project WHERE event_retention_days > 0;",
+    "SELECT VALUE number FROM project WHERE event_retention_days > 0;",
 )
 .within(std::time::Duration::from_secs(60));
 
-#[derive(SurrealValue)]
-struct RetentionRow {
-    number: i64,
-    event_retention_days: i64,
-}
-
-/// The projects that keep their events for a limited time, with the number of days.
+/// The projects that keep their events for a limited time.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn retentions(store: &Store) -> Result<Vec<(ProjectId, i64)>> {
-    let rows = store.db.run(RETENTIONS, bind! {}).await?.rows::<RetentionRow>(0)?;
-    Ok(rows.into_iter().map(|row| (ProjectId(row.number), row.event_retention_days)).collect())
+pub async fn with_retention(store: &Store) -> Result<Vec<ProjectId>> {
+    let numbers: Vec<i64> = store.db.run(WITH_RETENTION, bind! {}).await?.rows(0)?;
+    Ok(numbers.into_iter().map(ProjectId).collect())
 }
 
 // Both organizations are written, for the reason given at `CREATE`: a concurrent deletion

@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
-use weir_model::Timestamp;
 use weir_plugins::Plugins;
 use weir_store::Store;
-use weir_store::events::{self, Compacted, Dropped, SealReport};
+use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
+use super::retention::Retention;
 use crate::app::App;
 
 /// Time between two checks of states that send no notification.
@@ -35,12 +35,8 @@ const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
-/// Time between two searches for events to seal.
-const SEAL: Duration = Duration::from_secs(10 * 60);
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
-/// Microseconds of a day.
-const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Starts the tasks that may be interrupted when the service stops.
 pub(super) fn begin(
@@ -60,46 +56,46 @@ pub(super) fn begin(
     tasks.spawn(prune_counters(app.clone()));
 }
 
-/// Starts sealing on threads of the lowest priority. It may be interrupted: what was not
+/// Starts sealing on threads of the lowest priority, at intervals. It may be interrupted: what was not
 /// finished is removed at the next start.
-pub(super) fn begin_sealing(tasks: &mut JoinSet<()>, app: &App, store: &Store, threads: &Handle) {
-    tasks.spawn_on(seal_events(app.clone(), store.clone()), threads);
+pub(super) fn begin_sealing(
+    tasks: &mut JoinSet<()>,
+    app: &App,
+    store: &Store,
+    plugins: &Plugins,
+    (bounds, interval): (SealBounds, Duration),
+    threads: &Handle,
+) {
+    let seal = seal_events(app.clone(), store.clone(), plugins.clone(), bounds, interval);
+    tasks.spawn_on(seal, threads);
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
-async fn seal_events(app: App, store: Store) {
-    let mut tick = tokio::time::interval(SEAL);
+async fn seal_events(
+    app: App,
+    store: Store,
+    plugins: Plugins,
+    bounds: SealBounds,
+    interval: Duration,
+) {
+    let mut retention = Retention::default();
+    let mut tick = tokio::time::interval(interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if let Err(error) = seal_now(&app, &store).await {
+        if let Err(error) = seal_now(&app, &store, bounds).await {
             tracing::warn!(%error, "not all events were sealed; trying again later");
         }
-        if let Err(error) = remove_old_events(&app, &store).await {
+        if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
         }
     }
 }
 
-/// Removes the events that their projects do not keep any longer.
-async fn remove_old_events(app: &App, store: &Store) -> Result<(), weir_store::Error> {
-    for (project, days) in weir_store::projects::retentions(store).await? {
-        let age = days.saturating_mul(DAY_MICROS);
-        let now = app.services.clock.now();
-        let before = Timestamp::from_micros(now.micros().saturating_sub(age));
-        let dropped = events::drop_older(store, project, before, now).await?;
-        if dropped.segments > 0 {
-            let Dropped { segments, events } = dropped;
-            tracing::info!(%project, segments, events, days, "old events were removed");
-        }
-    }
-    Ok(())
-}
-
-async fn seal_now(app: &App, store: &Store) -> Result<(), weir_store::Error> {
+async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), weir_store::Error> {
     loop {
         let now = app.services.clock.now();
-        let sealed = events::seal_all(store, now, SEALED).await?;
+        let sealed = events::seal_all(store, now, SEALED, bounds).await?;
         if sealed.segments > 0 {
             let SealReport { segments, events, bytes, .. } = sealed;
             tracing::info!(segments, events, bytes, "events were sealed into files");
@@ -123,6 +119,8 @@ async fn watch(app: App, store: Store) {
         let found = store.segment_damage();
         app.metrics.segment_damage.inc_by(found.saturating_sub(damage));
         damage = found;
+        let filters = i64::try_from(store.segment_filter_bytes()).unwrap_or(i64::MAX);
+        app.metrics.segment_filter_bytes.set(filters);
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);

@@ -23,7 +23,7 @@ use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
 use weir_query::WorkLimitReached;
 use weir_store::Store;
-use weir_store::events::{Scan, Selection, StoredEvent, TimeRange};
+use weir_store::events::{Scan, Selection, StoredEvent};
 use weir_store::exports::runs::RunRow;
 
 use super::people::People;
@@ -270,14 +270,10 @@ pub(super) fn selection(row: &RunRow, config: &Map<String, Value>) -> Selection 
         let names = config.get(key).and_then(Value::as_array).into_iter().flatten();
         names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
-    let time = row.by_time.then(|| TimeRange {
-        start: row.run.data_interval_start.map_or(i64::MIN, Timestamp::micros),
-        end: row.run.data_interval_end.micros(),
-    });
     Selection {
         after: row.after,
         up_to: row.up_to,
-        time,
+        time: row.time(),
         except: row.except.clone(),
         include: names("include_events"),
         exclude: names("exclude_events"),

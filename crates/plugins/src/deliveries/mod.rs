@@ -23,8 +23,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use weir_model::{PluginConfigId, ProjectId};
-use weir_store::events;
+use weir_store::Result;
+use weir_store::events::{self, Wanted};
 use weir_store::plugin_runtime::cursors::{self, Cursor};
+use weir_store::plugin_runtime::registry::running;
 
 use crate::Shared;
 use crate::registry::Active;
@@ -81,6 +83,21 @@ impl Shared {
         }
         // Deliveries end on their own when the service stops.
         while deliveries.deliveries.join_next().await.is_some() {}
+    }
+
+    /// The events of a project that its enabled destinations have not received yet. Without a
+    /// position, a destination begins with the events that arrive from then on.
+    pub(crate) async fn undelivered(&self, project: ProjectId) -> Result<Vec<Wanted>> {
+        let mut undelivered = Vec::new();
+        for (config, _) in running(&self.store, project).await? {
+            // A config that was just enabled may be loaded later.
+            if self.registry.config(config.id).is_some_and(|active| !active.may_deliver()) {
+                continue;
+            }
+            let cursor = cursors::cursor(&self.store, config.id).await?;
+            undelivered.extend(cursor.map(|cursor| Wanted::after(cursor.after)));
+        }
+        Ok(undelivered)
     }
 
     /// Keeps the watermarks of all projects with destinations up to date.

@@ -146,6 +146,15 @@ impl Active {
         }
     }
 
+    /// Whether it receives stored events, or may do so again when its code or its settings
+    /// are readable.
+    pub(crate) fn may_deliver(&self) -> bool {
+        match self.code {
+            Code::Native(_) | Code::Script(_) | Code::Nothing => self.capabilities.delivers(),
+            Code::Broken | Code::Unopened => true,
+        }
+    }
+
     /// Whether no event may be stored without this step.
     pub(crate) fn must_run(&self) -> bool {
         self.on_failure == OnFailure::HoldThenDrop

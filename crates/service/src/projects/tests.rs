@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
 use weir_model::Patch;
+use weir_model::activity::ActivityQuery;
 use weir_model::keys::Overlap;
 use weir_model::organizations::Level;
 use weir_model::traffic::UnknownKey;
 
 use super::*;
+use crate::error::LEVEL;
 use crate::test_support::{self, ada, join, organization, outsider};
 
 fn input(name: &str, timezone: &str) -> ProjectPatch {
@@ -50,6 +53,11 @@ fn every_setting() -> ProjectPatch {
         event_retention_days: Patch::Set(30),
         product_description: Patch::Set("Sells tea.".to_owned()),
     }
+}
+
+/// A change of how long events are kept.
+fn keeping(days: Patch<i64>) -> ProjectPatch {
+    ProjectPatch { event_retention_days: days, ..ProjectPatch::default() }
 }
 
 fn has_every_setting(project: &Project) {
@@ -176,6 +184,8 @@ async fn changing_settings() {
     let org = services.organizations.enter(&owner, "@current").await.unwrap();
     let member = outsider(&services, "eve").await;
     join(&services, org.organization, &member, Level::Member).await;
+    let hers = services.projects.enter(&owner, "1").await.unwrap();
+    services.projects.update(&hers, keeping(Patch::Set(30))).await.unwrap();
     let project = services.projects.enter(&member, "1").await.unwrap();
     services.clock.advance(9);
     let after = services.projects.update(&project, every_setting()).await.unwrap();
@@ -230,6 +240,49 @@ async fn changing_settings() {
     ] {
         assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
     }
+}
+
+#[tokio::test]
+async fn administrators_decide_how_long_events_are_kept() {
+    let services = test_support::set_up().await;
+    let owner = ada(&services).await;
+    let org = services.organizations.enter(&owner, "@current").await.unwrap();
+    let (grace, eve) = (outsider(&services, "grace").await, outsider(&services, "eve").await);
+    join(&services, org.organization, &grace, Level::Administrator).await;
+    join(&services, org.organization, &eve, Level::Member).await;
+    let admin = services.projects.enter(&grace, "1").await.unwrap();
+    let member = services.projects.enter(&eve, "1").await.unwrap();
+    let script = test_support::key(&services, &eve, test_support::key_input()).await;
+    let script = services.projects.enter(&script, "1").await.unwrap();
+    let update = async |project: &ProjectCtx, patch| services.projects.update(project, patch).await;
+    let days = async || services.projects.get(&member).await.unwrap().event_retention_days;
+    let is_refused = |outcome: Result<Project>| {
+        assert!(matches!(&outcome, Err(Error::Forbidden(why)) if why == LEVEL), "{outcome:?}");
+    };
+
+    is_refused(update(&member, keeping(Patch::Set(30))).await);
+    assert_eq!(days().await, None);
+    assert!(update(&member, keeping(Patch::Clear)).await.is_ok(), "it is no change");
+    assert!(update(&admin, keeping(Patch::Set(30))).await.is_ok());
+    for change in [Patch::Set(1), Patch::Set(31), Patch::Clear] {
+        is_refused(update(&script, keeping(change.clone())).await);
+        let name = Patch::Set("Other".to_owned());
+        is_refused(update(&member, ProjectPatch { name, ..keeping(change) }).await);
+    }
+    let after = update(&member, keeping(Patch::Set(30))).await.unwrap();
+    assert_eq!((after.event_retention_days, after.brief.name.as_str()), (Some(30), "Shop"));
+    assert!(update(&admin, keeping(Patch::Clear)).await.is_ok());
+    assert_eq!(days().await, None);
+
+    let member = services.organizations.enter(&eve, "@current").await.unwrap();
+    is_refused(services.projects.create(&member, keeping(Patch::Set(30))).await);
+
+    let all = ActivityQuery::default();
+    let log = services.activity.of_organization(&org, &all, Page::default()).await.unwrap();
+    let changes = log.results.into_iter().flat_map(|entry| entry.detail.changes);
+    let changes = changes.filter(|change| change.field == "event_retention_days");
+    let changes: Vec<_> = changes.map(|change| (change.before, change.after)).collect();
+    assert_eq!(changes, [(30.into(), Value::Null), (Value::Null, 30.into())]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

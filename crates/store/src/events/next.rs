@@ -11,7 +11,7 @@ use surrealdb::types::RecordId;
 use weir_model::ProjectId;
 
 use super::apply::Head;
-use super::block::StoredEvent;
+use super::block::{Span, StoredEvent};
 use super::keys;
 use super::read::{BlockRef, FETCH, first_of, heads, partition_of, pointed, read_block};
 use super::scan::{BRIEFS_OF, Brief, TimeRange};
@@ -105,7 +105,7 @@ impl Pointers {
 }
 
 /// A filter of events.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// Only events with a higher arrival number,
     pub after: u64,
@@ -113,6 +113,20 @@ pub struct Wanted {
     pub up_to: u64,
     /// Only events in this range of event time.
     pub time: TimeRange,
+}
+
+impl Wanted {
+    /// All events with a higher arrival number.
+    pub fn after(after: u64) -> Self {
+        Self { after, up_to: u64::MAX, time: TimeRange::ALL }
+    }
+
+    /// Whether an event with one of these arrival numbers (both inclusive) and one of these
+    /// times may pass.
+    pub(super) fn may_pass(&self, (first, last): (u64, u64), times: Span) -> bool {
+        let arrives = last > self.after && first <= self.up_to;
+        arrives && times.to >= self.time.start && times.from < self.time.end
+    }
 }
 
 /// The time of the first event that passes the filter; `None`: there is none. The search

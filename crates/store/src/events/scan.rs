@@ -83,6 +83,9 @@ impl Except {
 }
 
 impl TimeRange {
+    /// Every event time.
+    pub(crate) const ALL: Self = Self { start: i64::MIN, end: i64::MAX };
+
     /// Whether all times from `from` to `to` (both inclusive) are in this range.
     fn holds(self, from: i64, to: i64) -> bool {
         from >= self.start && to < self.end

@@ -21,7 +21,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
-use crate::events::Except;
+use crate::events::{Except, TimeRange};
 use crate::memory_budget::RECORDS_PER_STATEMENT;
 use crate::{Error, Result, Store, ids, lists};
 
@@ -65,6 +65,14 @@ impl RunRow {
             delivered: None,
             target: None,
         }
+    }
+
+    /// The range of event time that it exports; `None`: events of any time.
+    pub fn time(&self) -> Option<TimeRange> {
+        self.by_time.then(|| TimeRange {
+            start: self.run.data_interval_start.map_or(i64::MIN, Timestamp::micros),
+            end: self.run.data_interval_end.micros(),
+        })
     }
 }
 

@@ -18,6 +18,7 @@ use super::{read, runs, table};
 use crate::db::Operation;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
+use crate::events::next::Wanted;
 use crate::events::read::{BlockRef, firsts_between};
 use crate::transaction::{RowKey, Transaction};
 use crate::{Result, Store};
@@ -46,11 +47,14 @@ pub struct Dropped {
     pub segments: usize,
     /// The number of events in them.
     pub events: u64,
+    /// The number of old segments that stay because they may contain unread events.
+    pub unread: usize,
 }
 
 /// Removes the segments of a project all of whose events have an event time before
-/// `before`. Events that are not sealed stay, and so do newer segments. The uuids of the
-/// events stay known. `now` is the time of the change.
+/// `before`. Segments that may contain events of `unread` stay, because somebody will read
+/// them; so do newer segments and events that are not sealed. The uuids of the events stay
+/// known. `now` is the time of the change.
 ///
 /// # Errors
 /// Errors of the store. The next call continues.
@@ -59,6 +63,7 @@ pub async fn drop_older(
     project: ProjectId,
     before: Timestamp,
     now: Timestamp,
+    unread: &[Wanted],
 ) -> Result<Dropped> {
     let mut dropped = Dropped::default();
     if store.segments.files.is_none() {
@@ -70,7 +75,12 @@ pub async fn drop_older(
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         let old = some.into_iter().filter(|segment| segment.times.to < before.micros());
-        let old: Vec<SealedSegment> = old.collect();
+        let is_unread = |segment: &SealedSegment| {
+            let arrivals = (segment.first, segment.last);
+            unread.iter().any(|unread| unread.may_pass(arrivals, segment.times))
+        };
+        let (kept, old): (Vec<SealedSegment>, Vec<SealedSegment>) = old.partition(is_unread);
+        dropped.unread += kept.len();
         if old.is_empty() {
             continue;
         }

@@ -9,7 +9,9 @@ use super::reading::known;
 use super::seen::Seen;
 use super::support::{Opened, add_blocks, compact, now, seal};
 use crate::Error;
-use crate::events::{StoredEvent, apply, drop_older, page, position, purge, removed, stored_uuids};
+use crate::events::{
+    StoredEvent, TimeRange, Wanted, apply, drop_older, page, position, purge, removed, stored_uuids,
+};
 use crate::transaction::tests::stored_of;
 
 /// A block with an event a second from a time on.
@@ -42,12 +44,12 @@ async fn old_segments_are_removed_and_their_uuids_stay() {
     seal(&opened.store, 10).await;
     assert_eq!(opened.segment_files().len(), 5);
     let before = Timestamp::from_micros(11 * DAY);
-    let dropped = drop_older(&opened.store, PROJECT, before, now()).await.unwrap();
+    let dropped = drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
     assert_eq!((dropped.segments, dropped.events), (3, 30));
-    let again = drop_older(&opened.store, PROJECT, before, now()).await.unwrap();
+    let again = drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
     assert_eq!((again.segments, again.events), (0, 0));
     assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 30);
-    let other = drop_older(&opened.store, ProjectId(8), before, now()).await.unwrap();
+    let other = drop_older(&opened.store, ProjectId(8), before, now(), &[]).await.unwrap();
     assert_eq!(other.segments, 0);
     for _ in 0..2 {
         let store = &opened.store;
@@ -73,6 +75,36 @@ async fn old_segments_are_removed_and_their_uuids_stay() {
 }
 
 #[tokio::test]
+async fn segments_with_unread_events_stay() {
+    const DAY: i64 = 86_400_000_000;
+    let opened = Opened::new().await;
+    // Arrival numbers 1 to 10 of day 1, and so on. Each block is a segment, and 41 to 50 are
+    // in the open block.
+    for (number, day) in (0..).zip([1, 2, 3, 4, 20]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    seal(&opened.store, 10).await;
+    let before = Timestamp::from_micros(9 * DAY);
+    let drop = async |unread: &[Wanted]| {
+        let dropped = drop_older(&opened.store, PROJECT, before, now(), unread).await.unwrap();
+        (dropped.segments, dropped.unread)
+    };
+    let day = |day: i64| TimeRange { start: day * DAY, end: (day + 1) * DAY };
+    assert_eq!(drop(&[Wanted::after(0)]).await, (0, 4));
+    // A run of an export, and a backfill of the third day.
+    let run = Wanted { up_to: 11, ..Wanted::after(10) };
+    let backfill = Wanted { time: day(3), ..Wanted::after(0) };
+    assert_eq!(drop(&[run, backfill]).await, (2, 2), "the first and the fourth are read");
+    // The last event of the second segment is read, but none of the third segment.
+    assert_eq!(drop(&[Wanted::after(20)]).await, (1, 1));
+    let elsewhere = Wanted { time: day(2), ..Wanted::after(0) };
+    let earlier = Wanted { up_to: 20, ..Wanted::after(0) };
+    assert_eq!(drop(&[Wanted::after(29), elsewhere, earlier]).await, (0, 1));
+    assert_eq!(drop(&[Wanted::after(30), elsewhere, earlier]).await, (1, 0));
+    assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 40);
+}
+
+#[tokio::test]
 async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
     const DAY: i64 = 86_400_000_000;
     let opened = Opened::new().await;
@@ -83,7 +115,7 @@ async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
     compact(&opened.store, 2, 1_000).await.unwrap();
     let drop = async |day: i64| {
         let before = Timestamp::from_micros(day * DAY);
-        drop_older(&opened.store, PROJECT, before, now()).await.unwrap().events
+        drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().events
     };
     assert_eq!(drop(2).await, 0, "half of it is younger");
     assert_eq!(drop(3).await, 20);

@@ -1,0 +1,193 @@
+//! Removing the events that their projects do not keep any longer.
+//!
+//! What belongs here: when that is safe, and for which projects. What does not: removing
+//! (`weir_store::events`), and what exports and plugins have not read yet (theirs).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use weir_model::{ProjectId, Timestamp};
+use weir_plugins::Plugins;
+use weir_service::Clock;
+use weir_store::events::{self, Dropped, Wanted};
+use weir_store::{Result, Store, exports, projects};
+
+/// Microseconds of a day.
+const DAY_MICROS: i64 = 86_400_000_000;
+/// Microseconds by which the two clocks may differ between two passes.
+const TOLERANCE: i64 = 60_000_000;
+
+/// What the last pass found.
+#[derive(Default)]
+pub(super) struct Retention {
+    clock: SteadyClock,
+    /// How many old segments stay because of unread events, where there are some.
+    unread: HashMap<ProjectId, usize>,
+}
+
+impl Retention {
+    /// Removes old events of all projects, unless the clock was set since the last call. The
+    /// first call only reads the clock.
+    ///
+    /// # Errors
+    /// The first error. It is logged with its project, and the other projects are done.
+    pub(super) async fn apply(
+        &mut self,
+        clock: &Clock,
+        store: &Store,
+        plugins: &Plugins,
+    ) -> Result<()> {
+        let now = clock.now();
+        match self.clock.compare(now, clock.uptime()) {
+            Comparison::First => return Ok(()),
+            Comparison::Set { seconds } => {
+                tracing::warn!(seconds, "the clock was set; no old events are removed this time");
+                return Ok(());
+            }
+            Comparison::Steady => {}
+        }
+        let projects = projects::with_retention(store).await?;
+        self.remove(store, projects, now, |project| unread(store, plugins, project)).await
+    }
+
+    async fn remove<F: Future<Output = Result<Vec<Wanted>>>>(
+        &mut self,
+        store: &Store,
+        projects: Vec<ProjectId>,
+        now: Timestamp,
+        unread: impl Fn(ProjectId) -> F,
+    ) -> Result<()> {
+        self.unread.retain(|project, _| projects.contains(project));
+        let mut first = Ok(());
+        for project in projects {
+            let removed = match unread(project).await {
+                Ok(unread) => self.remove_of(store, project, now, &unread).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = removed {
+                tracing::warn!(%project, %error, "old events of a project were not removed");
+                first = first.and(Err(error));
+            }
+        }
+        first
+    }
+
+    async fn remove_of(
+        &mut self,
+        store: &Store,
+        project: ProjectId,
+        now: Timestamp,
+        unread: &[Wanted],
+    ) -> Result<()> {
+        // Work for other projects may have taken long, and somebody may have decided to keep
+        // events longer meanwhile.
+        let row = projects::find(store, project).await?;
+        let Some(days) = row.and_then(|row| row.event_retention_days) else { return Ok(()) };
+        let age = days.saturating_mul(DAY_MICROS);
+        let before = Timestamp::from_micros(now.micros().saturating_sub(age));
+        let Dropped { segments, events, unread } =
+            events::drop_older(store, project, before, now, unread).await?;
+        if segments > 0 {
+            tracing::info!(%project, segments, events, days, "old events were removed");
+        }
+        let known = match unread {
+            0 => self.unread.remove(&project),
+            _ => self.unread.insert(project, unread),
+        };
+        if unread > 0 && known != Some(unread) {
+            tracing::info!(
+                %project, segments = unread, days,
+                "old events stay until exports and plugins have read them"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The events of a project that exports and plugins will still read.
+async fn unread(store: &Store, plugins: &Plugins, project: ProjectId) -> Result<Vec<Wanted>> {
+    let mut unread = exports::unread(store, project).await?;
+    unread.extend(plugins.undelivered(project).await?);
+    Ok(unread)
+}
+
+/// Compares the time of day with a clock that nobody sets. A wrong time of day would make
+/// all events old.
+#[derive(Default)]
+struct SteadyClock {
+    last: Option<(Timestamp, Duration)>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Comparison {
+    /// There is nothing to compare with yet.
+    First,
+    /// Both clocks have advanced by the same time.
+    Steady,
+    /// The time of day was set forward by this time, or back if it is negative.
+    Set { seconds: i64 },
+}
+
+impl SteadyClock {
+    /// Compares how both clocks have advanced since the last call.
+    fn compare(&mut self, now: Timestamp, uptime: Duration) -> Comparison {
+        let Some((last, last_uptime)) = self.last.replace((now, uptime)) else {
+            return Comparison::First;
+        };
+        let passed = i64::try_from(uptime.saturating_sub(last_uptime).as_micros());
+        let shown = now.micros().saturating_sub(last.micros());
+        let set = shown.saturating_sub(passed.unwrap_or(i64::MAX));
+        match set.saturating_abs() > TOLERANCE {
+            true => Comparison::Set { seconds: set / 1_000_000 },
+            false => Comparison::Steady,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use weir_store::{Error, Location, Settings};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed_once() {
+        let mut clock = SteadyClock::default();
+        // Seconds of the time of day and of the uptime.
+        let mut compare = |now: i64, uptime| {
+            let now = Timestamp::from_micros(1_787_000_000_000_000).plus_seconds(now);
+            clock.compare(now, Duration::from_secs(uptime))
+        };
+        assert_eq!(compare(0, 5), Comparison::First);
+        assert_eq!(compare(600, 605), Comparison::Steady);
+        // A pass that took long, with a clock that was adjusted a little.
+        assert_eq!(compare(8_600, 8_545), Comparison::Steady);
+        let years = 20 * 365 * 86_400;
+        assert_eq!(compare(years, 9_145), Comparison::Set { seconds: years - 9_200 });
+        assert_eq!(compare(years + 600, 9_745), Comparison::Steady);
+        assert_eq!(compare(9_800, 10_345), Comparison::Set { seconds: 9_200 - years });
+        assert_eq!(compare(10_461, 10_945), Comparison::Set { seconds: 61 });
+        assert_eq!(compare(11_061, 11_545), Comparison::Steady);
+    }
+
+    #[tokio::test]
+    async fn a_project_that_fails_does_not_stop_the_others() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let asked = Mutex::new(Vec::new());
+        let unread = async |project: ProjectId| {
+            asked.lock().unwrap().push(project);
+            let fails = project.0 % 2 == 0;
+            let detail = project.to_string();
+            if fails { Err(Error::Shape { statement: "test", detail }) } else { Ok(Vec::new()) }
+        };
+        let projects: Vec<ProjectId> = (1..=5).map(ProjectId).collect();
+        let now = Timestamp::from_micros(1_787_000_000_000_000);
+        let mut retention = Retention::default();
+        let removed = retention.remove(&store, projects.clone(), now, unread).await;
+        let Err(Error::Shape { detail, .. }) = removed else { panic!("{removed:?}") };
+        assert_eq!(detail, "2", "the first error");
+        assert_eq!(asked.into_inner().unwrap(), projects);
+    }
+}
