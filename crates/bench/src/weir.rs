@@ -123,6 +123,17 @@ impl Weir {
         serde_json::from_slice(&output.stdout).context("`weir setup --json` printed something else")
     }
 
+    /// Moves all stored events into files; returns the time that it took.
+    ///
+    /// # Errors
+    /// If `weir seal` fails.
+    pub fn seal(&self) -> Result<Duration> {
+        let began = Instant::now();
+        let status = self.command(&["seal"])?.status()?;
+        ensure!(status.success(), "`weir seal` failed: {}", self.last_lines());
+        Ok(began.elapsed())
+    }
+
     /// Starts the service without waiting for it.
     ///
     /// # Errors

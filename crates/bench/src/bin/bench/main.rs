@@ -13,6 +13,7 @@ mod peaks;
 mod plugins;
 mod report;
 mod rounds;
+mod sealed;
 mod service;
 mod sustained;
 mod table;
@@ -73,6 +74,9 @@ struct Run {
     /// Only plugins: a few minutes, printed
     #[arg(long, conflicts_with_all = ["write", "lists", "exports"])]
     plugins: bool,
+    /// Only so many events, all of them sealed, printed; 2 KB of disk for each
+    #[arg(long, value_name = "N", conflicts_with_all = ["write", "lists", "exports", "plugins"])]
+    sealed: Option<u64>,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -113,6 +117,11 @@ fn main() -> Result<()> {
     if cli.run.plugins {
         let measuring = plugins::run(&binary, directory.path(), cli.run.quick);
         let text = report::plugins(&runtime.block_on(until_stopped(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    if let Some(events) = cli.run.sealed {
+        let measuring = sealed::run(&binary, directory.path(), events);
+        let text = report::sealed(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());

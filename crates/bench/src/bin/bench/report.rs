@@ -13,6 +13,7 @@ use crate::management::{Call, GET};
 use crate::peaks::{Burst, HotId};
 use crate::plugins::{self, Plugins};
 use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
+use crate::sealed::Sealed;
 use crate::sustained::{Freshness, KNOWN, Kind};
 use crate::table::{Table, grouped, megabytes, short, yes};
 use crate::volume::{Starts, Volume};
@@ -462,6 +463,32 @@ pub(crate) fn exports(figures: &Exports) -> String {
         beside.row(&[name.to_owned(), grouped(*acknowledged), short(*p50), short(*p95)]);
     }
     table.end() + &beside.end()
+}
+
+/// Sealed events.
+pub(crate) fn sealed(figures: &Sealed) -> String {
+    let mut table = Table::new("## Sealed events\n\n", &["", ""]);
+    let Sealed { events, stored, raw, before, store, segments, runs, sealing, .. } = *figures;
+    let share = |bytes: u64| {
+        format!("{:.0} MB, {:.3} of the JSON", megabytes(bytes), bytes as f64 / raw as f64)
+    };
+    for (name, value) in [
+        ("events", grouped(events as f64)),
+        ("stored, events/s", grouped(stored)),
+        ("the events as JSON", format!("{:.0} MB", megabytes(raw))),
+        ("the store before sealing", share(before)),
+        ("the store afterwards", share(store)),
+        ("segments", share(segments)),
+        ("runs", share(runs)),
+        ("store, segments and runs", share(store + segments + runs)),
+        ("`weir seal`, events/s", grouped(events as f64 / sealing)),
+        ("ready after, ms", short(figures.start)),
+        ("memory, idle, MB", format!("{:.0}", megabytes(figures.idle))),
+        ("memory, reading, MB", format!("{:.0}", megabytes(figures.reading))),
+    ] {
+        table.row(&[name.to_owned(), value]);
+    }
+    table.end() + &calls(&figures.calls)
 }
 
 /// Plugins.
