@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use weir_service::Clock;
 use weir_store::Store;
-use weir_store::events::{self, SealBounds};
+use weir_store::events::{self, SealBounds, SealReport};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
@@ -43,25 +43,29 @@ pub async fn run(config: &Config) -> Result<String, SealError> {
     let store = open_store(config).await?;
     let sealed = seal(&store).await;
     store.close_at_end().await?;
-    let (events, segments) = sealed?;
-    Ok(match segments {
+    let SealReport { segments, events, damaged, .. } = sealed?;
+    let mut text = match segments {
         0 => "All stored events are in files already".to_owned(),
         1 => format!("Moved {events} events into a file"),
         _ => format!("Moved {events} events into {segments} files"),
-    })
+    };
+    if damaged > 0 {
+        text += &format!("; damaged blocks that stay in the database: {damaged}");
+    }
+    Ok(text)
 }
 
-/// Returns the numbers of events and of files.
-async fn seal(store: &Store) -> Result<(u64, usize), weir_store::Error> {
-    let (mut events, mut segments) = (0, 0);
+async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
+    let mut all = SealReport::default();
     loop {
         let now = Clock::default().now();
         let sealed = events::seal_all(store, now, SEALED, SealBounds::ALL).await?;
-        events += sealed.events;
-        segments += sealed.segments;
+        all.events += sealed.events;
+        all.segments += sealed.segments;
         while events::compact(store, now).await?.is_some() {}
         if !sealed.is_limited {
-            return Ok((events, segments));
+            all.damaged = sealed.damaged;
+            return sealed.failure.map_or(Ok(all), Err);
         }
     }
 }

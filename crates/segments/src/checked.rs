@@ -32,8 +32,6 @@ const SUMS_VERSION: u8 = 1;
 const RECENT: usize = 24;
 /// A larger read is not kept.
 const LARGEST_RECENT: usize = 4 * CHUNK;
-/// The error number of a device that cannot read a sector, the same on all unix systems.
-const EIO: i32 = 5;
 
 /// Creates a file that only its owner can read, or empties one that is there.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
@@ -168,8 +166,8 @@ pub(crate) struct CheckedFile {
 impl CheckedFile {
     pub(crate) fn open(path: &Path, bytes: u64, sums: &[u8]) -> Result<Self> {
         let sums = read_sums(path, bytes, sums)?;
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let found = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        let file = File::open(path).map_err(|e| Error::reading(path, e))?;
+        let found = file.metadata().map_err(|e| Error::reading(path, e))?.len();
         if found != bytes {
             return Err(Error::damaged(path, Part::Length { expected: bytes, found }));
         }
@@ -208,11 +206,7 @@ impl CheckedFile {
                 let found = self.file.metadata().map_or(0, |file| file.len());
                 Error::damaged(&self.path, Part::Length { expected: self.len, found })
             }
-            // Reading again does not help.
-            _ if e.raw_os_error() == Some(EIO) => {
-                Error::damaged(&self.path, Part::Sectors { first: begin, end })
-            }
-            _ => Error::io(&self.path, e),
+            _ => Error::reading(&self.path, e),
         })?;
         let sums = self.sums.iter().skip(usize::try_from(first).unwrap_or(usize::MAX));
         let mut at = begin;
@@ -232,7 +226,7 @@ impl CheckedFile {
 
     /// Compares the whole file with its checksums.
     pub(crate) fn verify(&self) -> Result<()> {
-        let found = self.file.metadata().map_err(|e| Error::io(&self.path, e))?.len();
+        let found = self.file.metadata().map_err(|e| Error::reading(&self.path, e))?.len();
         if found != self.len {
             return Err(Error::damaged(&self.path, Part::Length { expected: self.len, found }));
         }

@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Error numbers of Linux for a sector that the device cannot read, for a damaged structure
+/// of the file system, and for a wrong checksum of the file system.
+const EIO: i32 = 5;
+const EUCLEAN: i32 = 117;
+const EBADMSG: i32 = 74;
+
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -93,6 +99,17 @@ impl Error {
         Self::Io { file: file.to_owned(), source }
     }
 
+    /// The error of reading a file that exists. What the device or the file system has lost
+    /// is damage: reading again does not help.
+    pub(crate) fn reading(file: &Path, source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(EIO | EUCLEAN | EBADMSG) => {
+                Self::damaged(file, Part::Unreadable(source.to_string()))
+            }
+            _ => Self::io(file, source),
+        }
+    }
+
     pub(crate) fn damaged(file: &Path, part: Part) -> Self {
         Self::Damaged { file: file.to_owned(), part }
     }
@@ -116,13 +133,8 @@ pub enum Part {
         /// The byte after the last one of the range.
         end: u64,
     },
-    /// The device cannot read the bytes of the file in this range.
-    Sectors {
-        /// The first byte of the range.
-        first: u64,
-        /// The byte after the last one of the range.
-        end: u64,
-    },
+    /// The device or the file system cannot read it, as the system says it.
+    Unreadable(String),
     /// The checksums that the caller gave. The file itself may be sound.
     Sums,
     /// The bytes are as they were written, but cannot be decoded.
@@ -136,9 +148,7 @@ impl fmt::Display for Part {
                 write!(f, "it has {found} bytes, and was written with {expected}")
             }
             Self::Bytes { first, end } => write!(f, "the bytes from {first} to {end}"),
-            Self::Sectors { first, end } => {
-                write!(f, "the device cannot read the bytes from {first} to {end}")
-            }
+            Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
             Self::Sums => f.write_str("its checksums"),
             Self::Content(reason) => write!(f, "it cannot be decoded: {reason}"),
         }

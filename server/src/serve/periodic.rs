@@ -96,15 +96,15 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
     loop {
         let now = app.services.clock.now();
         let sealed = events::seal_all(store, now, SEALED, bounds).await?;
-        if sealed.segments > 0 {
-            let SealReport { segments, events, bytes, .. } = sealed;
+        let SealReport { segments, events, bytes, is_limited, failure, .. } = sealed;
+        if segments > 0 {
             tracing::info!(segments, events, bytes, "events were sealed into files");
         }
         while let Some(Compacted { segments, events, bytes }) = events::compact(store, now).await? {
             tracing::info!(segments, events, bytes, "files of events were merged");
         }
-        if !sealed.is_limited {
-            return Ok(());
+        if !is_limited {
+            return failure.map_or(Ok(()), Err);
         }
     }
 }

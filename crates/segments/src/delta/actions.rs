@@ -282,7 +282,7 @@ pub(super) fn text(actions: &[Action]) -> Result<String, String> {
 
 /// Reads a commit.
 pub(super) fn read(path: &Path) -> Result<Vec<Action>> {
-    let bytes = fs::read(path).map_err(|e| Error::io(path, e))?;
+    let bytes = fs::read(path).map_err(|e| Error::reading(path, e))?;
     let damaged = |reason: String| Error::damaged(path, Part::Content(reason));
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).map_err(|e| damaged(e.to_string()))).collect()

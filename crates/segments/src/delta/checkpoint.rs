@@ -181,7 +181,7 @@ fn write(
 
 /// Reads a checkpoint.
 pub(super) fn read(path: &Path) -> Result<State> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let file = File::open(path).map_err(|e| Error::reading(path, e))?;
     let damaged = |reason: String| Error::damaged(path, Part::Content(reason));
     let reader = SerializedFileReader::new(file).map_err(|e| damaged(e.to_string()))?;
     let rows = reader.get_row_iter(None).map_err(|e| damaged(e.to_string()))?;

@@ -57,8 +57,8 @@ pub struct Salvaged {
     pub lost: u64,
 }
 
-/// Writes the readable entries of a damaged run to a new run. `bytes` and `sums` are those
-/// of the damaged run.
+/// Writes the readable entries of a damaged run, which may have no sound filter, to a new
+/// run. `bytes` and `sums` are those of the damaged run.
 ///
 /// # Errors
 /// When the header or the index of the run is damaged too, or a file cannot be read or
@@ -70,20 +70,36 @@ pub fn salvage(
     path: &Path,
     filter: FilterSize,
 ) -> Result<Salvaged> {
-    let index = Index::open(damaged, bytes, sums)?;
-    let mut writer = RunWriter::create(path, filter)?;
-    let mut read = 0;
-    for block in 0..index.blocks() {
-        match index.block(block) {
-            Ok(entries) => {
-                for entry in super::read::decode(&entries) {
-                    writer.push(entry)?;
-                    read += 1;
-                }
-            }
-            Err(Error::Damaged { .. }) => {}
-            Err(error) => return Err(error),
-        }
+    Index::open(damaged, bytes, sums)?.salvage(path, filter)
+}
+
+impl Run {
+    /// Writes the readable entries to a new run. The index of this run is in memory: damage
+    /// of it in the file takes nothing away.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn salvage(&self, path: &Path, filter: FilterSize) -> Result<Salvaged> {
+        self.index().salvage(path, filter)
     }
-    Ok(Salvaged { written: writer.finish()?, lost: index.len().saturating_sub(read) })
+}
+
+impl Index {
+    fn salvage(&self, path: &Path, filter: FilterSize) -> Result<Salvaged> {
+        let mut writer = RunWriter::create(path, filter)?;
+        let mut read = 0;
+        for block in 0..self.blocks() {
+            match self.block(block) {
+                Ok(entries) => {
+                    for entry in super::read::decode(&entries) {
+                        writer.push(entry)?;
+                        read += 1;
+                    }
+                }
+                Err(Error::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Salvaged { written: writer.finish()?, lost: self.len().saturating_sub(read) })
+    }
 }

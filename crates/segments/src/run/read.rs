@@ -63,7 +63,7 @@ impl Run {
 
     /// The number of entries.
     pub fn len(&self) -> u64 {
-        self.inner.index.len()
+        self.index().len()
     }
 
     /// Whether there are no entries.
@@ -88,7 +88,7 @@ impl Run {
     /// # Errors
     /// When the run cannot be read, or is damaged.
     pub fn find(&self, keys: &[Key]) -> Result<Vec<Option<Place>>> {
-        let index = &self.inner.index;
+        let index = self.index();
         let mut places = vec![None; keys.len()];
         let mut wanted: Vec<(KeyBytes, usize, usize)> = Vec::new();
         for (at, key) in keys.iter().enumerate() {
@@ -114,10 +114,15 @@ impl Run {
         Ok(places)
     }
 
+    /// Where the entries are.
+    pub(super) fn index(&self) -> &Index {
+        &self.inner.index
+    }
+
     /// All entries in order, one block of them in memory at a time. The iterator ends after
     /// an error.
     pub fn entries(&self) -> Entries<'_> {
-        self.inner.index.entries()
+        self.index().entries()
     }
 
     /// Reads the whole file and compares it with its checksums.
@@ -125,7 +130,7 @@ impl Run {
     /// # Errors
     /// When the file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<()> {
-        self.inner.index.file.verify()
+        self.index().file.verify()
     }
 }
 

@@ -14,10 +14,11 @@ use weir_model::{ProjectId, Timestamp};
 use weir_segments::{Segment, Written, segment};
 
 use super::catalog::{self, SealedSegment, Segments};
-use super::runs::{remove, unusable};
+use super::runs::remove;
 use super::seal::options;
 use super::{change, lock, read, table};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::events::block::Span;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
@@ -87,7 +88,7 @@ pub(in crate::events) async fn compact_within(
     }
     change(store, move |store| async move {
         while let Some(group) = due(&store, bounds).await? {
-            if store.db.disk().is_low() {
+            if store.db.disk().check() == DiskLevel::Low {
                 return Err(Error::DiskLow);
             }
             match merge(&store, &group, now).await {
@@ -115,7 +116,8 @@ pub(super) struct Merges {
     has_merged: bool,
 }
 
-/// The next segments that are to be merged. `None`: a whole pass has found none.
+/// The next segments that are to be merged. `None`: there were none up to the last segment,
+/// and nothing was merged in this pass.
 async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>> {
     loop {
         let after = lock(&store.segments.merges).after;
@@ -189,16 +191,20 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
     let mut columns = catalog::columns(store, project).await?;
     let options = options(columns.clone());
     let written = segments.blocking(files.path(""), move || {
-        let name = of.new_segment(project, partition, range);
-        let name = name.map_err(|source| unusable(&of.path(""), source))?;
-        let path = of.path(&name);
+        let file = of.new_segment(project, partition, range)?;
+        let path = file.path();
         let inputs: Vec<&Segment> = inputs.iter().collect();
         let written = segment::merge(&inputs, &path, &options)?;
         let open = Segment::open(&path, written.bytes, &written.sums)?;
-        Ok((name, written, open))
+        Ok((file, written, open))
     });
-    let (name, written, open) = written.await?.map_err(|error| segments.error(error))?;
+    let (file, written, open) = written.await?.map_err(|error| segments.error(error))?;
     let Written { rows, bytes, from_time, to_time, typed, sums, .. } = written;
+    if rows != group.iter().map(|segment| segment.rows).sum::<u64>() {
+        let path = file.path();
+        let detail = format!("{} has another number of events", path.display());
+        return Err(segments.damaged(path, detail));
+    }
     let merged = SealedSegment {
         project,
         partition,
@@ -206,16 +212,11 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         last: last.last,
         rows,
         bytes,
-        file: name,
+        file: file.keep(),
         times: Span { from: from_time, to: to_time },
         sealed_at: now.micros(),
         level: first.level.saturating_add(1),
     };
-    if rows != group.iter().map(|segment| segment.rows).sum::<u64>() {
-        let path = files.path(&merged.file);
-        let detail = format!("{} has another number of events", path.display());
-        return Err(segments.damaged(path, detail));
-    }
     let keyspace = store.db.keyspace().await?;
     let mut new = vec![merged.row(keyspace)?, merged.sums_row(keyspace, sums)?];
     new.extend(catalog::add_columns(&mut columns, typed, keyspace, project)?);

@@ -13,11 +13,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Error, ErrorKind, Result};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 use weir_model::ProjectId;
+use weir_segments::Error as FileError;
 
 use crate::engine::create_private;
 
@@ -59,21 +60,24 @@ impl Files {
         project: ProjectId,
         partition: u16,
         (first, last): (u64, u64),
-    ) -> Result<String> {
-        let directory = format!("{project}/{partition}");
-        self.create(&directory)?;
-        Ok(format!("{directory}/{first}-{last}-{}.{SEGMENT}", random()))
+    ) -> Result<Unlisted, FileError> {
+        let name = format!("{first}-{last}-{}.{SEGMENT}", random());
+        self.new_file(&format!("{project}/{partition}"), &name)
     }
 
     /// A name for a run, whose directory exists.
-    pub(super) fn new_run(&self) -> Result<String> {
-        self.create(RUNS)?;
-        Ok(format!("{RUNS}/{}.{RUN}", random()))
+    pub(super) fn new_run(&self) -> Result<Unlisted, FileError> {
+        self.new_file(RUNS, &format!("{}.{RUN}", random()))
+    }
+
+    fn new_file(&self, directory: &str, name: &str) -> Result<Unlisted, FileError> {
+        self.create(directory).map_err(|source| unusable(&self.root.join(directory), source))?;
+        Ok(Unlisted { files: self.clone(), name: format!("{directory}/{name}"), is_kept: false })
     }
 
     /// Creates a directory for files, durably. The directory of a new file itself is
     /// synced with the file.
-    fn create(&self, directory: &str) -> Result<()> {
+    fn create(&self, directory: &str) -> io::Result<()> {
         let path = self.root.join(directory);
         create_private(&path)?;
         let mut above = path.ancestors().skip(1).take_while(|at| at.starts_with(&self.data));
@@ -116,7 +120,7 @@ impl Files {
     }
 
     /// The names of all files that look like ours. Others are left alone.
-    pub(super) fn all(&self) -> Result<BTreeSet<String>> {
+    pub(super) fn all(&self) -> io::Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for top in entries(&self.root)? {
             if top == RUNS {
@@ -136,8 +140,43 @@ impl Files {
     }
 }
 
+/// A new file that no row of the catalog names. It is removed with this value, unless it is
+/// [kept](Self::keep).
+#[derive(Debug)]
+pub(super) struct Unlisted {
+    files: Files,
+    name: String,
+    is_kept: bool,
+}
+
+impl Unlisted {
+    pub(super) fn path(&self) -> PathBuf {
+        self.files.path(&self.name)
+    }
+
+    /// Keeps the file, and returns its name. To be called before the transaction that names
+    /// it: its outcome may be unknown.
+    pub(super) fn keep(mut self) -> String {
+        self.is_kept = true;
+        self.name.clone()
+    }
+}
+
+impl Drop for Unlisted {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.files.remove(std::slice::from_ref(&self.name));
+        }
+    }
+}
+
+/// The error for a directory that cannot be used.
+pub(super) fn unusable(path: &Path, source: io::Error) -> FileError {
+    FileError::Io { file: path.to_owned(), source }
+}
+
 /// The names in a directory; none if it does not exist.
-fn entries(directory: &Path) -> Result<Vec<String>> {
+fn entries(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
@@ -151,7 +190,7 @@ fn entries(directory: &Path) -> Result<Vec<String>> {
 }
 
 /// Whether there is no such directory. A file with its name is not ours either.
-fn is_absent(error: &Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
@@ -191,8 +230,11 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let files = Files::of(data.path());
         assert!(files.all().unwrap().is_empty());
-        let segment = files.new_segment(ProjectId(7), 2, (1, 64_000)).unwrap();
-        let run = files.new_run().unwrap();
+        let segment = files.new_segment(ProjectId(7), 2, (1, 64_000)).unwrap().keep();
+        let run = files.new_run().unwrap().keep();
+        let unused = files.new_run().unwrap();
+        std::fs::write(unused.path(), b"").unwrap();
+        drop(unused);
         let random = random();
         let unfinished = format!("{run}.tmp");
         for name in [&segment, &run, &unfinished] {

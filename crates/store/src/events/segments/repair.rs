@@ -5,30 +5,33 @@
 //!
 //! What can be read of a damaged run is written to a new one, and the uuids that are lost
 //! with the rest are read from the segments. Only uuids of events that were removed for
-//! their age stay lost. The damaged file gets another name. If a segment cannot be read
-//! either, then the damaged run stays in use, where damage counts as stored, and the next
-//! start tries again.
+//! their age stay lost. The damaged file gets another name.
+//! If a segment cannot be read either, or the disk is low, then the damaged run stays as it
+//! is: where it is open, damage counts as stored. After the next start it is tried again.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use weir_segments::run::{self, Entry, Key, Place, Run, Salvaged};
-use weir_segments::{Error as FileError, RunWritten, Segment};
+use weir_segments::{Error as FileError, Segment};
 
 use super::catalog::{self, SealedRun, Segments};
 use super::files::Files;
-use super::runs::{self, HeldRun, unusable};
+use super::runs::{self, HeldRun, NewRun};
 use super::{lock, read};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
-/// A run that is written from segments has about so many uuids,
+/// A run that is written from segments has so many uuids, or those of one segment more: up
+/// to two million, which take 100 MB of memory.
 const MOST: usize = 1_000_000;
-/// and this level.
+/// The level of such a run.
 const LEVEL: u8 = 1;
-/// Bytes of runs that one pass checks, and one run more.
+/// Bytes of runs that one pass checks at most, and one run more.
 const CHECK: u64 = 256 << 20;
 
 const REPLACE: Operation = Operation::write("replace a run of event uuids");
@@ -38,36 +41,50 @@ const REPLACE: Operation = Operation::write("replace a run of event uuids");
 pub(super) struct Checks {
     /// The number of the run that was checked last.
     last: u64,
-    /// Damaged runs that could not be repaired since the start.
-    given_up: BTreeSet<u64>,
+    /// Damaged runs that are left as they are until the next start.
+    postponed: BTreeSet<u64>,
 }
 
 /// Checks some runs, and repairs those that are damaged. The caller keeps other tasks from
 /// changing runs.
+///
+/// # Errors
+/// The first error. What it concerns is checked again in the next pass.
 pub(super) async fn check(store: &Store) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(()) };
     let mut damaged = Vec::new();
+    let mut failed = Ok(());
     for held in next_to_check(store) {
         let (path, run) = (files.path(&held.sealed.file), held.run.clone());
         match segments.blocking(path, move || run.verify()).await? {
             Ok(()) => {}
-            Err(error @ FileError::Io { .. }) => return Err(segments.error(error)),
+            Err(error @ FileError::Io { .. }) => {
+                segments.suspect([held.sealed.number]);
+                failed = failed.and(Err(segments.error(error)));
+            }
             Err(error) => {
                 let _ = segments.error(error);
                 damaged.push(SealedRun::clone(&held.sealed));
             }
         }
     }
-    lock(&segments.suspects).clear();
-    repair(store, &files, damaged).await
+    let numbers: Vec<u64> = damaged.iter().map(|sealed| sealed.number).collect();
+    let repaired = match numbers.is_empty() || store.db.disk().check() != DiskLevel::Low {
+        true => repair(store, &files, damaged).await,
+        false => Err(Error::DiskLow),
+    };
+    if repaired.is_err() {
+        segments.suspect(numbers);
+    }
+    failed.and(repaired)
 }
 
 /// The runs that are suspect, and those after the last one that was checked.
 fn next_to_check(store: &Store) -> Vec<HeldRun> {
     let segments = &store.segments;
     let mut checks = lock(&segments.checks);
-    let suspects = lock(&segments.suspects).clone();
+    let suspects = std::mem::take(&mut *lock(&segments.suspects));
     let runs = segments.runs();
     let mut next = Vec::new();
     for held in runs.iter().filter(|held| suspects.contains(&held.sealed.number)) {
@@ -88,24 +105,17 @@ fn next_to_check(store: &Store) -> Vec<HeldRun> {
     checks.last = last;
     next.sort_by_key(|held| held.sealed.number);
     next.dedup_by_key(|held| held.sealed.number);
-    next.retain(|held| !checks.given_up.contains(&held.sealed.number));
+    next.retain(|held| !checks.postponed.contains(&held.sealed.number));
     next
-}
-
-/// What could be read of a damaged run, in a new file.
-struct Readable {
-    file: String,
-    run: Run,
-    written: RunWritten,
 }
 
 /// Writes damaged or missing runs again. A run that cannot be repaired stays as it is.
 ///
 /// # Errors
 /// [`Error::File`] when a file cannot be read or written for another reason than damage, and
-/// errors of the store. Nothing has changed then but that there may be further runs.
+/// errors of the store. Then some runs are repaired, and there may be further runs.
 pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>) -> Result<()> {
-    let mut incomplete: Vec<(SealedRun, Option<Readable>)> = Vec::new();
+    let mut incomplete: Vec<(SealedRun, Option<NewRun>)> = Vec::new();
     for sealed in damaged {
         match salvage(store, files, &sealed).await? {
             Some((readable, 0)) => replace(store, files, &sealed, Some(readable)).await?,
@@ -131,53 +141,59 @@ pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>
     for (sealed, readable) in incomplete {
         match is_complete {
             true => replace(store, files, &sealed, readable).await?,
-            false => give_up(store, files, sealed, readable).await?,
+            false => postpone(store, files, sealed).await?,
         }
     }
     Ok(())
 }
 
-/// Writes what can be read of a run to a new file. Returns it with the number of lost
+/// Writes what can be read of a run to a new one. Returns it with the number of lost
 /// entries; `None`: nothing can be read.
 async fn salvage(
     store: &Store,
     files: &Files,
     sealed: &SealedRun,
-) -> Result<Option<(Readable, u64)>> {
+) -> Result<Option<(NewRun, u64)>> {
     let segments = &store.segments;
-    let (of, of_run) = (files.clone(), sealed.clone());
-    let salvaged = segments.blocking(files.path(&sealed.file), move || {
-        let file = of.new_run().map_err(|source| unusable(&of.path("uuids"), source))?;
-        let (damaged, path) = (of.path(&of_run.file), of.path(&file));
-        let filter = runs::filter(of_run.level);
-        let Salvaged { written, lost } =
-            run::salvage(&damaged, of_run.bytes, &of_run.sums, &path, filter)?;
-        if written.entries == 0 {
-            of.remove(&[file]);
-            return Ok(None);
+    let (of, of_run, damaged) = (files.clone(), sealed.clone(), files.path(&sealed.file));
+    let runs = segments.runs();
+    let held = runs.iter().find(|held| held.sealed.number == sealed.number);
+    let run = held.map(|held| held.run.clone());
+    let salvaged = segments.blocking(damaged.clone(), {
+        let damaged = damaged.clone();
+        move || {
+            let (filter, mut salvaged) = (runs::filter(of_run.level), (0, 0));
+            let new = NewRun::create(&of, |path| {
+                let Salvaged { written, lost } = match &run {
+                    Some(run) => run.salvage(path, filter)?,
+                    None => run::salvage(&damaged, of_run.bytes, &of_run.sums, path, filter)?,
+                };
+                salvaged = (written.entries, lost);
+                Ok(written)
+            })?;
+            Ok((new, salvaged))
         }
-        let run = Run::open(&path, written.bytes, &written.sums)?;
-        Ok(Some((Readable { file, run, written }, lost)))
     });
     match salvaged.await? {
-        Ok(salvaged) => Ok(salvaged),
-        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error @ FileError::Io { .. }) => Err(segments.error(error)),
-        Err(_) => Ok(None),
+        Ok((_, (0, _))) => Ok(None),
+        Ok((new, (_, lost))) => Ok(Some((new, lost))),
+        Err(error) if is_lost(&error, &damaged) => Ok(None),
+        Err(error) => Err(segments.error(error)),
     }
 }
 
-/// Puts a new file in the place of that of a damaged run; `None`: removes the run.
-async fn replace(
-    store: &Store,
-    files: &Files,
-    old: &SealedRun,
-    readable: Option<Readable>,
-) -> Result<()> {
-    let new = readable.map(|Readable { file, run, written }| {
-        let sealed = runs::sealed(old.number, file, written, old.level, old.is_pending);
-        HeldRun { sealed: Arc::new(sealed), run }
-    });
+/// Whether this file is damaged or missing, so that reading it again does not help.
+pub(super) fn is_lost(error: &FileError, path: &Path) -> bool {
+    match error {
+        FileError::Damaged { file, .. } => file == path,
+        FileError::Io { file, source } => file == path && source.kind() == ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// Puts a new run in the place of a damaged one; `None`: removes the damaged one.
+async fn replace(store: &Store, files: &Files, old: &SealedRun, new: Option<NewRun>) -> Result<()> {
+    let new = new.map(|new| new.listed(old.number, old.level, old.is_pending));
     let keyspace = store.db.keyspace().await?;
     let row = new.as_ref().map(|held| held.sealed.row(keyspace)).transpose()?;
     let (row, key) = (Arc::new(row), Arc::new(vec![old.key(keyspace)?.into_bytes()]));
@@ -191,54 +207,71 @@ async fn replace(
         }
     };
     store.db.transact(REPLACE, (), work).await?;
-    let mut held = store.segments.runs().to_vec();
-    held.retain(|held| held.sealed.number != old.number);
-    store.segments.set_runs(held);
-    new.into_iter().for_each(|held| hold(store, held));
+    let is_again = new.is_some();
+    // In one step: a search must find the uuids at every moment.
+    let mut runs = store.segments.runs().to_vec();
+    runs.retain(|held| held.sealed.number != old.number);
+    runs.extend(new);
+    runs.sort_by_key(|held| held.sealed.number);
+    store.segments.set_runs(runs);
     let (of, name) = (files.clone(), old.file.clone());
     let set_aside = store.segments.blocking(files.path(&old.file), move || {
         of.set_aside(&name);
         Ok(())
     });
     set_aside.await?.map_err(|error| store.segments.error(error))?;
-    tracing::warn!(file = old.file, "a damaged run of event uuids was written again");
+    match is_again {
+        true => tracing::warn!(file = old.file, "a damaged run of event uuids was written again"),
+        false => tracing::warn!(file = old.file, "a run of event uuids was lost and is replaced"),
+    }
     Ok(())
 }
 
-/// Keeps what there is of a damaged run until the next start.
-async fn give_up(
+/// Leaves a damaged run as it is until the next start.
+async fn postpone(store: &Store, files: &Files, sealed: SealedRun) -> Result<()> {
+    let segments = &store.segments;
+    lock(&segments.checks).postponed.insert(sealed.number);
+    // It is not merged.
+    lock(&segments.unreadable).insert(files.path(&sealed.file));
+    let file = sealed.file.clone();
+    let is_held = segments.runs().iter().any(|held| held.sealed.number == sealed.number);
+    match is_held || hold_if_opened(store, files, sealed).await?.is_none() {
+        true => tracing::error!(
+            file,
+            "a run of event uuids is not repaired, because a segment is damaged too; \
+             a new event whose uuid meets the damage counts as stored"
+        ),
+        false => tracing::error!(
+            file,
+            "a run of event uuids is not repaired, because a segment is damaged too; \
+             an event of it that is sent again is stored twice"
+        ),
+    }
+    Ok(())
+}
+
+/// Opens a run and holds it. Returns the run and the error if it is damaged or missing.
+pub(super) async fn hold_if_opened(
     store: &Store,
     files: &Files,
     sealed: SealedRun,
-    readable: Option<Readable>,
-) -> Result<()> {
+) -> Result<Option<(SealedRun, FileError)>> {
     let segments = &store.segments;
-    lock(&segments.checks).given_up.insert(sealed.number);
-    // It is not merged.
-    lock(&segments.unreadable).insert(files.path(&sealed.file));
-    tracing::error!(
-        file = sealed.file,
-        "a run of event uuids cannot be repaired, because segments cannot be read; events that are sent again may be stored twice"
-    );
     let (path, of_run) = (files.path(&sealed.file), sealed.clone());
     let open = {
         let path = path.clone();
         move || Run::open(&path, of_run.bytes, &of_run.sums)
     };
-    let opened = segments.blocking(path, open).await?;
-    let is_held = segments.runs().iter().any(|held| held.sealed.number == sealed.number);
-    match (opened, readable) {
-        _ if is_held => {}
-        (Ok(run), _) | (Err(_), Some(Readable { run, .. })) => {
-            hold(store, HeldRun { sealed: Arc::new(sealed), run });
-        }
-        (Err(_), None) => {}
+    match segments.blocking(path.clone(), open).await? {
+        Ok(run) => hold(store, HeldRun { sealed: Arc::new(sealed), run }),
+        Err(error) if is_lost(&error, &path) => return Ok(Some((sealed, error))),
+        Err(error) => return Err(segments.error(error)),
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Holds a run open.
-pub(super) fn hold(store: &Store, held: HeldRun) {
+fn hold(store: &Store, held: HeldRun) {
     let mut runs = store.segments.runs().to_vec();
     runs.push(held);
     runs.sort_by_key(|held| held.sealed.number);
@@ -335,22 +368,17 @@ async fn add(
     is_pending: bool,
 ) -> Result<()> {
     let of = files.clone();
-    let written = store.segments.blocking(files.path("uuids"), move || {
-        let name = of.new_run().map_err(|source| unusable(&of.path("uuids"), source))?;
-        let path = of.path(&name);
-        let written = runs::write(&path, &mut entries, LEVEL)?;
-        let run = Run::open(&path, written.bytes, &written.sums)?;
-        Ok((name, written, run))
-    });
-    let (name, written, run) = written.await?.map_err(|error| store.segments.error(error))?;
-    let number = catalog::next_run(store).await?;
-    let sealed = runs::sealed(number, name, written, LEVEL, is_pending);
-    let row = Arc::new(sealed.row(store.db.keyspace().await?)?);
+    let written =
+        store.segments.blocking(files.path(""), move || NewRun::of(&of, &mut entries, LEVEL));
+    let new = written.await?.map_err(|error| store.segments.error(error))?;
+    let new = new.listed(catalog::next_run(store).await?, LEVEL, is_pending);
+    let row = Arc::new(new.sealed.row(store.db.keyspace().await?)?);
     let work = move |tx: Transaction| {
         let row = Arc::clone(&row);
         async move { tx.set(&row).await }
     };
     store.db.transact(REPLACE, (), work).await?;
-    hold(store, HeldRun { sealed: Arc::new(sealed), run });
+    tracing::info!(uuids = new.sealed.entries, "lost event uuids were read from the segments");
+    hold(store, new);
     Ok(())
 }

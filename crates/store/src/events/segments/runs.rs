@@ -21,11 +21,12 @@ use weir_segments::{Error as FileError, RunWritten};
 
 use super::Segments;
 use super::catalog::{self, SealedRun};
+use super::files::{Files, Unlisted};
 use crate::db::Operation;
 use crate::events::PARTITIONS;
 use crate::events::uuids::{Place, UuidKeys};
 use crate::transaction::Transaction;
-use crate::{Result, Store, projects};
+use crate::{Error, Result, Store, projects};
 
 /// Runs of one level that are merged into one of the next level.
 const FAN_IN: usize = 8;
@@ -213,7 +214,9 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
 pub(super) async fn merge_due(store: &Store) -> Result<()> {
     while let Some(group) = due(&store.segments) {
         if let Err(error) = merge(store, &group).await {
-            store.segments.suspect(group.iter().map(|held| held.sealed.number));
+            if matches!(error, Error::Damaged { .. }) {
+                store.segments.suspect(group.iter().map(|held| held.sealed.number));
+            }
             let names = group.iter().map(|held| &held.sealed.file);
             store.segments.leave_out(error, names)?;
         }
@@ -242,23 +245,16 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     let inputs: Vec<Run> = inputs.collect();
     // Read after the group was chosen: a project that was created later has no uuids in it.
     let kept: HashSet<i64> = projects::numbers(store).await?.into_iter().collect();
-    let write = {
-        let files = files.clone();
-        move || {
-            let name = files.new_run().map_err(|source| unusable(&files.path("uuids"), source))?;
-            let path = files.path(&name);
-            let (inputs, is_kept) = (inputs.iter().collect::<Vec<_>>(), |of| kept.contains(&of));
-            let written = run::merge(&inputs, &path, filter(level), is_kept)?;
-            let run = Run::open(&path, written.bytes, &written.sums)?;
-            Ok((name, written, run))
-        }
-    };
-    let written = segments.blocking(files.path("uuids"), write).await?;
-    let (name, written, run) = written.map_err(|error| segments.error(error))?;
-    let number = catalog::next_run(store).await?;
-    let sealed = Arc::new(sealed(number, name, written, level, false));
+    let merged = segments.blocking(files.path(""), move || {
+        let inputs: Vec<&Run> = inputs.iter().collect();
+        NewRun::create(&files, |path| {
+            run::merge(&inputs, path, filter(level), |project| kept.contains(&project))
+        })
+    });
+    let merged = merged.await?.map_err(|error| segments.error(error))?;
+    let merged = merged.listed(catalog::next_run(store).await?, level, false);
     let keyspace = store.db.keyspace().await?;
-    let row = Arc::new(sealed.row(keyspace)?);
+    let row = Arc::new(merged.sealed.row(keyspace)?);
     let old = group.iter().map(|held| Ok(held.sealed.key(keyspace)?.into_bytes()));
     let old = Arc::new(old.collect::<Result<Vec<_>>>()?);
     let work = move |tx: Transaction| {
@@ -272,7 +268,7 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     let is_merged = |held: &HeldRun| group.iter().any(|of| of.sealed.number == held.sealed.number);
     let mut runs = segments.runs().to_vec();
     runs.retain(|held| !is_merged(held));
-    runs.push(HeldRun { sealed, run });
+    runs.push(merged);
     segments.set_runs(runs);
     let names: Vec<String> = group.iter().map(|held| held.sealed.file.clone()).collect();
     remove(store, names).await
@@ -289,34 +285,48 @@ pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
     removed.await?.map_err(|error| store.segments.error(error))
 }
 
-/// Writes a run with these entries, each key once. It is complete and durable.
-pub(super) fn write(
-    path: &Path,
-    entries: &mut Vec<Entry>,
-    level: u8,
-) -> Result<RunWritten, FileError> {
-    entries.sort_unstable_by_key(|entry| entry.key);
-    entries.dedup_by_key(|entry| entry.key);
-    let mut writer = RunWriter::create(path, filter(level))?;
-    for entry in entries {
-        writer.push(*entry)?;
-    }
-    writer.finish()
-}
-
-/// The row of a new run.
-pub(super) fn sealed(
-    number: u64,
-    file: String,
+/// A new run, which is complete and durable. The catalog does not name it.
+pub(super) struct NewRun {
+    file: Unlisted,
     written: RunWritten,
-    level: u8,
-    is_pending: bool,
-) -> SealedRun {
-    let RunWritten { entries, bytes, sums } = written;
-    SealedRun { number, file, entries, bytes, sums, level, is_pending }
+    pub(super) run: Run,
 }
 
-/// The error for a directory that cannot be used.
-pub(super) fn unusable(path: &Path, source: std::io::Error) -> FileError {
-    FileError::Io { file: path.to_owned(), source }
+impl NewRun {
+    /// Writes a run, and opens it: what cannot be opened is not used.
+    pub(super) fn create(
+        files: &Files,
+        write: impl FnOnce(&Path) -> Result<RunWritten, FileError>,
+    ) -> Result<Self, FileError> {
+        let file = files.new_run()?;
+        let path = file.path();
+        let written = write(&path)?;
+        let run = Run::open(&path, written.bytes, &written.sums)?;
+        Ok(Self { file, written, run })
+    }
+
+    /// Writes a run with these entries, each key once.
+    pub(super) fn of(
+        files: &Files,
+        entries: &mut Vec<Entry>,
+        level: u8,
+    ) -> Result<Self, FileError> {
+        entries.sort_unstable_by_key(|entry| entry.key);
+        entries.dedup_by_key(|entry| entry.key);
+        Self::create(files, |path| {
+            let mut writer = RunWriter::create(path, filter(level))?;
+            for entry in entries.iter() {
+                writer.push(*entry)?;
+            }
+            writer.finish()
+        })
+    }
+
+    /// The run and its row. To be called before the transaction that adds the row.
+    pub(super) fn listed(self, number: u64, level: u8, is_pending: bool) -> HeldRun {
+        let Self { file, written: RunWritten { entries, bytes, sums }, run } = self;
+        let file = file.keep();
+        let sealed = SealedRun { number, file, entries, bytes, sums, level, is_pending };
+        HeldRun { sealed: Arc::new(sealed), run }
+    }
 }

@@ -16,16 +16,17 @@ use std::sync::Arc;
 
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::{ProjectId, Timestamp};
-use weir_segments::run::{Entry, Key, Place, Run};
+use weir_segments::run::{Entry, Key, Place};
 use weir_segments::{
-    Error as FileError, Options, RunWritten, Segment, SegmentEvent, TypedColumn, Writer, Written,
+    Error as FileError, Options, Segment, SegmentEvent, TypedColumn, Writer, Written,
 };
 
 use super::catalog::{self, SealedSegment};
-use super::files::Files;
-use super::runs::{self, HeldRun, unusable};
+use super::files::{Files, Unlisted};
+use super::runs::{self, HeldRun, NewRun};
 use super::{Segments, change, compact, lock, repair, table};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
 use crate::events::keys;
 use crate::events::read::block_data;
@@ -71,7 +72,7 @@ impl Default for SealBounds {
 }
 
 /// What a call of [`seal_all`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Default)]
 pub struct SealReport {
     /// The number of segments that were written.
     pub segments: usize,
@@ -81,6 +82,17 @@ pub struct SealReport {
     pub bytes: u64,
     /// Whether it ended because of its limit, so that more may be waiting.
     pub is_limited: bool,
+    /// The number of damaged blocks that stay in the database.
+    pub damaged: usize,
+    /// The first error that did not keep the rest from being sealed: of a partition, or of
+    /// merging or repairing runs. The next call tries again what it concerns.
+    pub failure: Option<Error>,
+}
+
+impl SealReport {
+    fn note(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+    }
 }
 
 /// Seals the closed blocks of all projects within these bounds, at most `most` segments.
@@ -88,8 +100,8 @@ pub struct SealReport {
 ///
 /// # Errors
 /// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be written,
-/// and errors of the store. Nothing is lost then, and the next call continues. A partition
-/// that fails does not keep others from being sealed.
+/// and errors of the store, before anything was sealed. Nothing is lost then, and the next
+/// call continues. See also [`SealReport::failure`].
 pub async fn seal_all(
     store: &Store,
     now: Timestamp,
@@ -100,26 +112,35 @@ pub async fn seal_all(
     if store.segments.files.is_none() {
         return Ok(report);
     }
-    change(store, move |store| async move {
-        compact::remove_replaced(&store, now).await?;
-        repair::check(&store).await?;
-        runs::clear_pending(&store).await
-    })
-    .await?;
+    change(store, move |store| async move { compact::remove_replaced(&store, now).await }).await?;
+    let checked = change(store, |store| async move { repair::check(&store).await });
+    if let Err(error) = checked.await {
+        tracing::warn!(%error, "runs of event uuids are not checked yet");
+        report.note(error);
+    }
+    change(store, |store| async move { runs::clear_pending(&store).await }).await?;
     compare_tables(store, now).await?;
-    let mut failures = Failures::default();
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
-            match seal_lane(store, lane, now, bounds, most, &mut report, &mut failures).await {
-                Err(error @ (Error::DiskLow | Error::Stopped)) => return Err(error),
-                Err(error) => failures.note(&lane, error),
-                Ok(()) if report.is_limited => return failures.result(report),
-                Ok(()) => {}
+            if let Err(error) = seal_lane(store, lane, now, most, bounds, &mut report).await {
+                let Lane { project, partition, .. } = lane;
+                tracing::warn!(
+                    %project, partition, %error,
+                    "events of a partition are not sealed yet"
+                );
+                let is_final = matches!(error, Error::DiskLow | Error::Stopped);
+                report.note(error);
+                if is_final {
+                    return Ok(report);
+                }
+            }
+            if report.is_limited {
+                return Ok(report);
             }
         }
     }
-    failures.result(report)
+    Ok(report)
 }
 
 /// Seals the closed blocks of a partition.
@@ -127,12 +148,11 @@ async fn seal_lane(
     store: &Store,
     lane: Lane,
     now: Timestamp,
-    bounds: SealBounds,
     most: usize,
+    bounds: SealBounds,
     report: &mut SealReport,
-    failures: &mut Failures,
 ) -> Result<()> {
-    let mut after = None;
+    let (mut after, mut merges) = (None, true);
     loop {
         if report.segments >= most {
             report.is_limited = true;
@@ -143,40 +163,26 @@ async fn seal_lane(
         });
         match step.await? {
             Step::Nothing => return Ok(()),
-            Step::Skipped { last } => after = Some(last),
+            Step::Skipped { last } => {
+                report.damaged += 1;
+                after = Some(last);
+            }
             Step::Sealed { events, bytes } => {
                 report.segments += 1;
                 report.events += events;
                 report.bytes += bytes;
                 after = None;
-                if failures.merge.is_none() {
+                if merges {
                     let merged =
                         change(store, |store| async move { runs::merge_due(&store).await });
-                    failures.merge = merged.await.err();
+                    if let Err(error) = merged.await {
+                        tracing::warn!(%error, "runs of event uuids are not merged yet");
+                        merges = false;
+                        report.note(error);
+                    }
                 }
             }
         }
-    }
-}
-
-/// Errors that do not keep other partitions from being sealed.
-#[derive(Default)]
-struct Failures {
-    /// The first one of a partition.
-    lane: Option<Error>,
-    /// Of merging runs, which is not tried again in the same pass.
-    merge: Option<Error>,
-}
-
-impl Failures {
-    fn note(&mut self, lane: &Lane, error: Error) {
-        let Lane { project, partition, .. } = lane;
-        tracing::warn!(%project, partition, %error, "events of a partition are not sealed yet");
-        self.lane.get_or_insert(error);
-    }
-
-    fn result(self, report: SealReport) -> Result<SealReport> {
-        self.lane.or(self.merge).map_or(Ok(report), Err)
     }
 }
 
@@ -302,7 +308,7 @@ async fn seal_next(
             return Ok(Step::Nothing);
         }
     }
-    if store.db.disk().is_low() {
+    if store.db.disk().check() == DiskLevel::Low {
         return Err(Error::DiskLow);
     }
     let mut inputs = Vec::with_capacity(blocks.len());
@@ -444,8 +450,8 @@ impl From<FileError> for NotWritten {
 /// A segment and the run of its uuids, which are complete and durable. The catalog does
 /// not name them.
 struct NewFiles {
-    segment: (String, Written, Segment),
-    run: (String, RunWritten, Run),
+    segment: (Unlisted, Written, Segment),
+    run: NewRun,
     /// The entries of the run.
     entries: Vec<Entry>,
 }
@@ -459,13 +465,10 @@ impl NewFiles {
         inputs: &[Input],
         known: Vec<TypedColumn>,
     ) -> Result<Self, NotWritten> {
-        let new = |name: std::io::Result<String>| {
-            name.map_err(|source| unusable(&files.path(""), source))
-        };
         let first = inputs.first().map_or(0, |input| input.block.first);
         let last = inputs.last().map_or(0, |input| input.block.last);
-        let name = new(files.new_segment(project, partition, (first, last)))?;
-        let path = files.path(&name);
+        let file = files.new_segment(project, partition, (first, last))?;
+        let path = file.path();
         let mut writer = Writer::create(&path, &options(known))?;
         let mut entries = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
@@ -478,11 +481,8 @@ impl NewFiles {
         }
         let written = writer.finish()?;
         let segment = Segment::open(&path, written.bytes, &written.sums)?;
-        let run_name = new(files.new_run())?;
-        let path = files.path(&run_name);
-        let of_run = runs::write(&path, &mut entries, 0)?;
-        let run = Run::open(&path, of_run.bytes, &of_run.sums)?;
-        Ok(Self { segment: (name, written, segment), run: (run_name, of_run, run), entries })
+        let run = NewRun::of(files, &mut entries, 0)?;
+        Ok(Self { segment: (file, written, segment), run, entries })
     }
 }
 
@@ -536,7 +536,8 @@ async fn add(
 ) -> Result<(HeldRun, Vec<Entry>, Step)> {
     let Lane { project, partition, .. } = *lane;
     let segments: &Segments = &store.segments;
-    let NewFiles { segment: (file, written, segment), run: (run_file, of_run, run), entries } = new;
+    let NewFiles { segment: (file, written, segment), run, entries } = new;
+    let number = catalog::next_run(store).await?;
     let step = Step::Sealed { events: written.rows, bytes: written.bytes };
     let sealed = SealedSegment {
         project,
@@ -545,16 +546,15 @@ async fn add(
         last,
         rows: written.rows,
         bytes: written.bytes,
-        file,
+        file: file.keep(),
         times: Span { from: written.from_time, to: written.to_time },
         sealed_at: now.micros(),
         level: 0,
     };
-    let number = catalog::next_run(store).await?;
-    let of_run = Arc::new(runs::sealed(number, run_file, of_run, 0, true));
+    let held = run.listed(number, 0, true);
     let keyspace = store.db.keyspace().await?;
     let sums = sealed.sums_row(keyspace, written.sums)?;
-    let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, sums, of_run.row(keyspace)?];
+    let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, sums, held.sealed.row(keyspace)?];
     rows.sort_unstable_by(Row::in_order);
     let row = catalog::add_columns(&mut columns, written.typed, keyspace, project)?;
     let (row, log) = (Arc::new(row), table::begin(store, project));
@@ -574,7 +574,6 @@ async fn add(
     store.db.transact(SEAL, (), work).await?;
     lock(&segments.open).insert(sealed.file.clone(), segment);
     // Before any entry of the index is removed.
-    let held = HeldRun { sealed: of_run, run };
     let mut all = segments.runs().to_vec();
     all.push(held.clone());
     segments.set_runs(all);

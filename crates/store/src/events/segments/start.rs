@@ -10,15 +10,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
 
 use weir_segments::Error as FileError;
-use weir_segments::run::Run;
 
 use super::catalog::{self, Segments};
-use super::files::Files;
+use super::files::{Files, unusable};
 use super::repair;
-use super::runs::{HeldRun, unusable};
+use crate::disk::DiskLevel;
 use crate::{Result, Store};
 
 /// Opens all runs, and removes the files that belong to nothing.
@@ -34,47 +32,43 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
     while let Some(some) = all.next(store).await? {
         known.extend(some.into_iter().map(|segment| segment.file));
     }
+    let has_segments = !known.is_empty();
     let runs = catalog::runs(store).await?;
     known.extend(runs.iter().map(|run| run.file.clone()));
-    compare(store, &files, known).await?;
+    compare(store, &files, known, has_segments).await?;
     let mut damaged = Vec::new();
     for sealed in runs {
-        let (path, of_run) = (files.path(&sealed.file), sealed.clone());
-        let open = {
-            let path = path.clone();
-            move || Run::open(&path, of_run.bytes, &of_run.sums)
-        };
-        match segments.blocking(path, open).await? {
-            Ok(run) => repair::hold(store, HeldRun { sealed: Arc::new(sealed), run }),
-            Err(error) if is_damage(&error) => {
-                // Logged and counted. A missing file was.
-                if !matches!(error, FileError::Io { .. }) {
-                    let _ = segments.error(error);
-                }
-                damaged.push(sealed);
+        if let Some((sealed, error)) = repair::hold_if_opened(store, &files, sealed).await? {
+            // Logged and counted, as a missing file was before.
+            if !matches!(error, FileError::Io { .. }) {
+                let _ = segments.error(error);
             }
-            Err(error) => return Err(segments.error(error)),
+            damaged.push(sealed);
         }
+    }
+    if !damaged.is_empty() && store.db.disk().check() == DiskLevel::Low {
+        tracing::error!(
+            runs = damaged.len(),
+            "damaged runs are not repaired, because the disk is low; events of them that are sent again are stored twice"
+        );
+        return Ok(());
     }
     repair::repair(store, &files, damaged).await
 }
 
-/// Whether the file itself is damaged or missing, so that opening it again does not help.
-fn is_damage(error: &FileError) -> bool {
-    match error {
-        FileError::Io { source, .. } => source.kind() == ErrorKind::NotFound,
-        error => matches!(error, FileError::Damaged { .. }),
-    }
-}
-
 /// Reports missing files. If there are none, removes files that the catalog does not know.
-async fn compare(store: &Store, files: &Files, known: BTreeSet<String>) -> Result<()> {
+async fn compare(
+    store: &Store,
+    files: &Files,
+    known: BTreeSet<String>,
+    has_segments: bool,
+) -> Result<()> {
     let segments = &store.segments;
     let (of, root) = (files.clone(), files.path(""));
     let compared = segments.blocking(root, move || {
         let root = of.path("");
         let present = of.all().map_err(|source| unusable(&root, source))?;
-        if !known.is_empty() && known.is_disjoint(&present) {
+        if has_segments && known.is_disjoint(&present) {
             return Err(unusable(&root, io::Error::new(ErrorKind::NotFound, NONE)));
         }
         let missing: Vec<String> = known.difference(&present).cloned().collect();

@@ -133,7 +133,9 @@ pub(super) fn now() -> Timestamp {
 /// Seals as soon as `events` wait in a partition.
 pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
     let bounds = SealBounds { events, age: i64::MAX, ..SealBounds::default() };
-    seal_all(store, now(), usize::MAX, bounds).await.unwrap()
+    let report = seal_all(store, now(), usize::MAX, bounds).await.unwrap();
+    assert!(report.failure.is_none(), "{:?}", report.failure);
+    report
 }
 
 /// Merges `fan_in` neighbours, once, and removes the files that this replaces.
