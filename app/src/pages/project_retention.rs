@@ -70,7 +70,7 @@ fn changing(
     };
     let hint = format!("1 to {RETENTION_DAYS_MAX}. Empty: for ever.");
     view! {
-        <form method="get" action=format!("/projects/{}/settings", project.id)>
+        <form method="get" action=format!("/projects/{}/settings#retention", project.id)>
             <input type="hidden" name="look" value="retention" />
             <TextLine result=FormResult::sample(failure) name="days" label=LABEL value=days
                 kind="number" hint=hint />
@@ -133,7 +133,7 @@ fn previewed(project: &ProjectView, days: Option<i64>) -> AnyView {
             <ActionForm action=set>
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="days" value=days />
-                <ReturnAddress />
+                <ReturnAddress part="retention" />
                 {confirm}
             </ActionForm>
             <ApiRequest call=call of="change the retention" />
