@@ -1,6 +1,6 @@
 // A project: added, named, its key rotated while events come, and its end.
 
-import { alive, apiKey, call, checkPage, enter, expect, newOrganization, post, save, send, shot, test } from "./helpers";
+import { alive, apiKey, call, checkPage, enter, expect, newOrganization, person, post, save, send, shot, test } from "./helpers";
 
 test("a project is added and receives a test event", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -95,6 +95,33 @@ test("general settings show the facts of the project", async ({ page, server, sc
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Shop");
   await checkPage(page, "project settings");
   await shot(page, "project-settings");
+});
+
+test("events are kept for a shorter time only after the name was typed", async ({ page, server, scripts }) => {
+  const { project } = await newOrganization(server, await apiKey(page, server, scripts));
+  await page.goto(`/projects/${project}/settings`);
+  await alive(page, scripts);
+  const days = page.getByLabel("Days to keep events");
+  const preview = page.getByRole("button", { name: "Preview change" });
+  await days.fill("30");
+  await preview.click();
+  await expect(page.getByText("Events older than 30 days will be removed within ten minutes")).toBeInViewport();
+  await alive(page, scripts);
+  await checkPage(page, "event retention");
+  const section = page.locator("#retention");
+  await section.getByLabel("Name of the project").fill(person.project);
+  await section.getByRole("button", { name: "Keep events for 30 days" }).click();
+  await expect(page.getByText("Events are kept for 30 days.")).toBeVisible();
+  await expect(days).toHaveValue("30");
+
+  await alive(page, scripts);
+  await days.fill("");
+  await preview.click();
+  await expect(page.getByText("Events will be kept for ever.")).toBeInViewport();
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Keep events longer" }).click();
+  await expect(page.getByText("Events are kept for ever.")).toBeVisible();
+  await expect(days).toHaveValue("");
 });
 
 test("the old key works beside the new one until it is ended", async ({ page, server, scripts }) => {

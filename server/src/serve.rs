@@ -131,11 +131,12 @@ pub struct Server {
     pub metrics_address: Option<SocketAddr>,
     /// The store, for tests that prepare data.
     pub store: Store,
+    /// The running plugins, for tests that ask how far they are.
+    pub plugins: Plugins,
     accepting: JoinSet<()>,
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
     exports: Arc<Engine>,
-    plugins: Plugins,
     /// The threads that apply events; they end when dropped.
     _background: Background,
     /// The threads of exports; they end when dropped.

@@ -37,6 +37,7 @@ pub(crate) mod plugins;
 pub(crate) mod preferences;
 pub(crate) mod project_keys;
 pub(crate) mod project_new;
+mod project_retention;
 pub(crate) mod project_settings;
 pub(crate) mod recovery_codes;
 pub(crate) mod reset;

@@ -1,10 +1,11 @@
-//! Settings of a project: the address for events, the name and time zone, deletion.
+//! Settings of a project: the address for events, the name and time zone, how long
+//! events are kept (`project_retention`), deletion.
 
 use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::project_in_path;
+use super::{project_in_path, project_retention};
 use crate::edits::TICKED;
 use crate::server_fns::projects::{
     DeleteProject, ProjectFactsView, ProjectView, UpdateProject, get_project, get_project_facts,
@@ -14,7 +15,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
-use crate::ui::field::{Field, TextLine, ticked};
+use crate::ui::field::{Field, ticked};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
@@ -48,18 +49,23 @@ const TITLE: &str = "Project settings";
 pub(crate) fn ProjectSettings() -> impl IntoView {
     page(
         TITLE,
-        project_in_path,
-        |id| try_join(get_project(id), get_project_facts(id)),
-        |id, (found, facts)| draw(id, found, facts),
+        || (project_in_path(), project_retention::asked()),
+        |(id, _)| try_join(get_project(id), get_project_facts(id)),
+        |(id, asked), (found, facts)| draw(id, found, facts, asked),
     )
 }
 
-fn draw(id: i64, found: ProjectView, facts: ProjectFactsView) -> AnyView {
+fn draw(
+    id: i64,
+    found: ProjectView,
+    facts: ProjectFactsView,
+    retention: Option<String>,
+) -> AnyView {
     view! {
         <PageHead title=TITLE within=found.name.clone() />
         <ProjectZone zone=found.timezone.clone() />
         {tabs(id)}
-        <Settings project=found facts=facts />
+        <Settings project=found facts=facts retention=retention />
     }
     .into_any()
 }
@@ -77,7 +83,13 @@ pub(super) fn tabs(project: i64) -> AnyView {
 }
 
 #[component]
-fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
+fn Settings(
+    project: ProjectView,
+    facts: ProjectFactsView,
+    /// The retention in the address.
+    retention: Option<String>,
+) -> impl IntoView {
+    let retention = project_retention::section(&project, retention);
     let moment = |time: Option<String>| match time {
         Some(iso) => view! { <Time iso=iso /> }.into_any(),
         None => "None yet".into_any(),
@@ -117,6 +129,7 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
         <Section id="general" title="General">
             <div data-dirty-guard=""><General project=project /></div>
         </Section>
+        {retention}
         {ending}
         <p class="hint">
             "Members and security are set for the whole organization, in the "
@@ -133,13 +146,11 @@ fn General(project: ProjectView) -> impl IntoView {
     let without_persons =
         ticked(result, "person_processing_opt_out", project.person_processing_opt_out);
     let word = |is_ticked: bool| if is_ticked { TICKED } else { "" };
-    let days = project.event_retention_days.map(|days| days.to_string()).unwrap_or_default();
     let shows = [
         ("name", project.name.as_str()),
         ("timezone", project.timezone.as_str()),
         ("anonymize_ips", word(project.anonymize_ips)),
         ("person_processing_opt_out", word(project.person_processing_opt_out)),
-        ("event_retention_days", days.as_str()),
     ];
     let shows = shows.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let request = ApiCall {
@@ -151,12 +162,11 @@ fn General(project: ProjectView) -> impl IntoView {
             "timezone": "{timezone}",
             "anonymize_ips": "{anonymize_ips}",
             "person_processing_opt_out": "{person_processing_opt_out}",
-            "event_retention_days": "{event_retention_days}",
         })),
     };
     view! {
         <ActionForm action=update>
-            <FormFailure result=result fields=&["name", "timezone", "event_retention_days"] />
+            <FormFailure result=result fields=&["name", "timezone"] />
             <input type="hidden" name="id" value=project.id.to_string() />
             <ShownValues result=result values=shows />
             <ReturnAddress />
@@ -182,9 +192,6 @@ fn General(project: ProjectView) -> impl IntoView {
                     </span>
                 </span>
             </label>
-            <TextLine result=result name="event_retention_days" label="Days to keep events"
-                hint="Empty: for ever. Events whose time is longer ago are removed, in files of up to a million. Some stay longer: the newest of each file decides."
-                value=days kind="number" />
             <Submit result=result label="Save settings" busy="Saving settings..." saved="Saved" />
             <ApiRequest call=request />
         </ActionForm>

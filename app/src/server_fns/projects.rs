@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::projects::RETENTION_DAYS_MAX;
 
 #[cfg(feature = "ssr")]
 use crate::context::{
@@ -36,6 +37,8 @@ pub(crate) struct ProjectView {
     pub(crate) created_at: String,
     /// Whether the user may rotate its keys.
     pub(crate) may_rotate: bool,
+    /// Whether the user may change how long events are kept.
+    pub(crate) may_change_retention: bool,
     /// Whether the user may delete it.
     pub(crate) may_delete: bool,
 }
@@ -67,6 +70,7 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
     Ok(ProjectView {
         id,
         may_rotate: level >= Action::ResetProjectKeys.level(),
+        may_change_retention: level >= Action::ChangeRetention.level(),
         may_delete: level >= Action::DeleteProject.level(),
         name: found.brief.name,
         organization: found.brief.organization.to_string(),
@@ -144,7 +148,6 @@ pub(crate) async fn update_project(
     // Browsers do not send unticked boxes.
     #[server(default)] anonymize_ips: bool,
     #[server(default)] person_processing_opt_out: bool,
-    #[server(default)] event_retention_days: String,
 ) -> Result<(), UiError> {
     use weir_model::projects::ProjectPatch;
 
@@ -168,11 +171,6 @@ pub(crate) async fn update_project(
             person_processing_opt_out,
             now.person_processing_opt_out,
         ),
-        event_retention_days: edited_days(
-            &mut edits,
-            event_retention_days.trim(),
-            now.event_retention_days,
-        )?,
         ..ProjectPatch::default()
     };
     edits.check()?;
@@ -182,25 +180,51 @@ pub(crate) async fn update_project(
     Ok(())
 }
 
-/// The change of the days that events are kept.
-#[cfg(feature = "ssr")]
-fn edited_days(
-    edits: &mut crate::edits::Edits,
-    sent: &str,
-    stored: Option<i64>,
-) -> Result<weir_model::Patch<i64>, UiError> {
+/// Sets how many days events are kept; empty: for ever. If that removes more events than
+/// before, the name of the project must be typed.
+#[server(prefix = "/_fn", endpoint = "set_event_retention")]
+pub(crate) async fn set_event_retention(
+    id: i64,
+    #[server(default)] days: String,
+    #[server(default)] retention_name: String,
+) -> Result<(), UiError> {
     use weir_model::Patch;
+    use weir_model::projects::{ProjectPatch, removes_more};
+    use weir_service::policy::{self, Action};
 
-    const NAME: &str = "event_retention_days";
-    let stored = stored.map(|days| days.to_string()).unwrap_or_default();
-    if !edits.is_own(NAME, "Days to keep events", sent, &stored) {
-        return Ok(Patch::Keep);
+    let (services, project) = enter_project(id).await?;
+    // A user without the right need not type the name first.
+    policy::check(&project.org, Action::ChangeRetention).map_err(ui_error)?;
+    let days = retention_days(&days)?;
+    let now = services.projects.get(&project).await.map_err(ui_error)?;
+    let name = &now.brief.name;
+    if removes_more(now.event_retention_days, days) && retention_name.trim() != *name {
+        let detail = format!("Type the name exactly: {name}");
+        return Err(UiError::field("retention_name", "mismatch", &detail));
     }
-    if sent.is_empty() {
-        return Ok(Patch::Clear);
+    let patch = ProjectPatch {
+        event_retention_days: days.map_or(Patch::Clear, Patch::Set),
+        ..ProjectPatch::default()
+    };
+    services.projects.update(&project, patch).await.map_err(ui_error)?;
+    let kept = match days {
+        Some(1) => "for 1 day".to_owned(),
+        Some(days) => format!("for {days} days"),
+        None => "for ever".to_owned(),
+    };
+    done(&format!("/projects/{id}/settings"), &format!("Events are kept {kept}."));
+    Ok(())
+}
+
+/// The entered days that events are kept; `None`: for ever.
+pub(crate) fn retention_days(entered: &str) -> Result<Option<i64>, UiError> {
+    let entered = entered.trim();
+    if entered.is_empty() {
+        return Ok(None);
     }
-    let wrong = |_| UiError::field(NAME, "invalid", "Enter a whole number of days.");
-    sent.parse().map(Patch::Set).map_err(wrong)
+    let days = entered.parse().ok().filter(|days| (1..=RETENTION_DAYS_MAX).contains(days));
+    let detail = format!("Enter a whole number from 1 to {RETENTION_DAYS_MAX}, or nothing.");
+    days.map(Some).ok_or_else(|| UiError::field("days", "invalid", &detail))
 }
 
 /// Explains the format of a time zone in the error.

@@ -112,6 +112,9 @@ pub(crate) fn ConfirmButtons(
 #[component]
 pub(crate) fn TypedConfirm(
     result: FormResult,
+    /// The name of the field, for a page with several.
+    #[prop(default = "typed_name")]
+    name: &'static str,
     /// Text that the user must type, the name of the object.
     #[prop(into)]
     name_to_type: String,
@@ -123,20 +126,21 @@ pub(crate) fn TypedConfirm(
     #[prop(into)]
     busy: String,
 ) -> impl IntoView {
+    let why = format!("{name}-why");
     view! {
         <p>"To continue, type " <strong class="typed-name">{name_to_type.clone()}</strong></p>
-        <Field result=result name="typed_name" label=label max=800 must_equal=name_to_type />
+        <Field result=result name=name label=label max=800 must_equal=name_to_type />
         <div class="submit">
             <button
                 type="submit"
                 class="button button-danger"
-                aria-describedby="typed-name-why"
+                aria-describedby=why.clone()
                 data-busy=busy
                 data-guarded=""
             >
                 {verb}
             </button>
-            <span id="typed-name-why" class="hint" data-guard-why=""></span>
+            <span id=why class="hint" data-guard-why=""></span>
         </div>
     }
     .into_any()

@@ -109,6 +109,15 @@ pub(crate) fn ticked(result: FormResult, name: &str, otherwise: bool) -> bool {
     typed.unwrap_or(otherwise)
 }
 
+/// The hint of a field, with the reason why it cannot be changed.
+fn explained(hint: String, disabled: &str) -> String {
+    match (hint.is_empty(), disabled.is_empty()) {
+        (_, true) => hint,
+        (true, false) => disabled.to_owned(),
+        (false, false) => format!("{hint} {disabled}"),
+    }
+}
+
 /// Attributes that link a field to its hint and error.
 #[derive(Clone)]
 pub(crate) struct Ties {

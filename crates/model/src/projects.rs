@@ -25,6 +25,12 @@ pub const WEEK_STARTS: [i64; 2] = [0, 1];
 /// Name of the project that comes with a new organization.
 pub const DEFAULT_NAME: &str = "Default project";
 
+/// Whether a change of the days that events are kept removes events; `None`: for ever.
+#[must_use]
+pub fn removes_more(before: Option<i64>, after: Option<i64>) -> bool {
+    after.is_some_and(|after| before.is_none_or(|before| after < before))
+}
+
 /// The short form: items of an organization's `teams` and of project lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -90,8 +96,10 @@ pub struct Project {
     pub autocapture_opt_out: bool,
     /// 0 Sunday, 1 Monday, null: not set.
     pub week_start_day: Option<i64>,
-    /// Days that events are kept, by event time; null: for ever. Events are removed in
-    /// files, so an event can stay longer.
+    /// Days that events are kept, by event time; null: for ever. Administrators and owners
+    /// can change it. Events are removed in files, each when its newest event is old enough,
+    /// so an event can stay longer, without a bound. Events that active exports and enabled
+    /// plugins have not read yet stay until then.
     pub event_retention_days: Option<i64>,
     /// Always null.
     pub primary_dashboard: Option<i64>,
@@ -163,4 +171,23 @@ pub struct ProjectPatch {
     pub event_retention_days: Patch<i64>,
     /// New description.
     pub product_description: Patch<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_retention_removes_events() {
+        for (before, after, expected) in [
+            (None, None, false),
+            (None, Some(RETENTION_DAYS_MAX), true),
+            (Some(30), None, false),
+            (Some(30), Some(30), false),
+            (Some(30), Some(31), false),
+            (Some(30), Some(29), true),
+        ] {
+            assert_eq!(removes_more(before, after), expected, "{before:?} {after:?}");
+        }
+    }
 }

@@ -154,6 +154,11 @@ impl TestApp {
         &self.server.store
     }
 
+    /// The events of the owner's project that its destinations have not received yet.
+    pub async fn undelivered(&self) -> Vec<weir_store::events::Wanted> {
+        self.server.plugins.undelivered(self.project()).await.unwrap()
+    }
+
     /// The address that the server listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

@@ -167,9 +167,9 @@ mod tests {
         let years = 20 * 365 * 86_400;
         assert_eq!(compare(years, 9_145), Comparison::Set { seconds: years - 9_200 });
         assert_eq!(compare(years + 600, 9_745), Comparison::Steady);
-        assert_eq!(compare(9_800, 10_345), Comparison::Set { seconds: 9_200 - years });
-        assert_eq!(compare(10_461, 10_945), Comparison::Set { seconds: 61 });
-        assert_eq!(compare(11_061, 11_545), Comparison::Steady);
+        assert_eq!(compare(10_400, 10_345), Comparison::Set { seconds: 9_200 - years });
+        assert_eq!(compare(11_061, 10_945), Comparison::Set { seconds: 61 });
+        assert_eq!(compare(11_661, 11_545), Comparison::Steady);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod change_organization;
 mod delete;
+mod retention;
 mod tokens;
 
 use serde_json::json;

@@ -143,7 +143,7 @@ fn pausing(found: &ExportHead) -> AnyView {
     } else {
         let call = call("POST", found, "pause/");
         view! {
-            <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and current runs continue."</p>
+            <p>"While it is paused, its schedule starts no runs, and current runs continue. Events stay in Weir as long as the project keeps them."</p>
             <ActionForm action=pause>
                 {ids}
                 <div class="submit">

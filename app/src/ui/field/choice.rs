@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{FieldFrame, Ties, initial, ticked};
+use super::{FieldFrame, Ties, explained, initial, ticked};
 use crate::ui::form::FormResult;
 
 /// An option.
@@ -139,9 +139,7 @@ pub(crate) fn Check(
     disabled: String,
 ) -> impl IntoView {
     let blocked = !disabled.is_empty();
-    let explained: Vec<String> =
-        [hint, disabled].into_iter().filter(|text| !text.is_empty()).collect();
-    let ties = Ties::new(name.clone(), explained.join(" "), result);
+    let ties = Ties::new(name.clone(), explained(hint, &disabled), result);
     let autofocus = result.has_focus(&name, false);
     let checked = ticked(result, &name, checked);
     view! {

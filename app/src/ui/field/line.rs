@@ -23,6 +23,7 @@ pub(super) struct Line {
     pub(super) placeholder: &'static str,
     pub(super) list: Option<&'static str>,
     pub(super) must_equal: Option<String>,
+    pub(super) disabled: bool,
 }
 
 impl Line {
@@ -48,6 +49,7 @@ impl Line {
                     type=self.kind
                     value=value
                     required=self.required
+                    disabled=self.disabled
                     maxlength=length
                     step=step
                     pattern=given(self.pattern)

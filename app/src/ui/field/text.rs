@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::line::Line;
-use super::{FieldFrame, Ties, initial};
+use super::{FieldFrame, Ties, explained, initial};
 use crate::ui::form::FormResult;
 
 /// A field with one line.
@@ -55,6 +55,7 @@ pub(crate) fn Field(
         placeholder,
         list,
         must_equal,
+        disabled: false,
     };
     line.drawn(result)
 }
@@ -70,10 +71,22 @@ pub(crate) fn TextLine(
     #[prop(default = "text")] kind: &'static str,
     #[prop(default = 500)] max: usize,
     #[prop(optional)] required: bool,
+    /// Why it cannot be changed. Empty if it can.
+    #[prop(into, optional)]
+    disabled: String,
 ) -> impl IntoView {
-    let autocomplete = "off";
-    let line =
-        Line { name, label, hint, value, kind, max, required, autocomplete, ..Line::default() };
+    let line = Line {
+        name,
+        label,
+        hint: explained(hint, &disabled),
+        value,
+        kind,
+        max,
+        required,
+        autocomplete: "off",
+        disabled: !disabled.is_empty(),
+        ..Line::default()
+    };
     line.drawn(result)
 }
 

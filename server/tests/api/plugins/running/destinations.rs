@@ -1,5 +1,6 @@
 //! Destinations that are plugins: `onEvent` with `fetch`, `composeWebhook`.
 
+use weir_store::events::{Wanted, heads};
 use weir_testkit::servers::{Asked, Said, StandIn};
 
 use super::*;
@@ -116,13 +117,25 @@ async fn what_a_receiver_misses_while_it_is_down_comes_later() {
     until(async || (receiver.lock().refused >= 2).then_some(())).await;
     let shown = instance.until_shown(&installed, |shown| !shown["error"].is_null()).await;
     assert!(shown["error"]["message"].as_str().unwrap().contains("503"), "{shown}");
+    // Retention keeps what it has not received.
+    let heads = heads(instance.app.store(), instance.app.project()).await.unwrap();
+    let newest = u64::try_from(heads.values().map(|head| head.last).max().unwrap()).unwrap();
+    let [waiting] = instance.app.undelivered().await[..] else { panic!("one destination") };
+    assert!(waiting.after + 5 <= newest, "{waiting:?} {newest}");
     receiver.lock().is_down = false;
     until(async || {
         let names = names(&receiver);
         (0..5).all(|n| names.contains(&format!("missed {n}"))).then_some(())
     })
     .await;
+    until(async || {
+        let waiting = instance.app.undelivered().await;
+        (waiting == [Wanted::after(newest)]).then_some(())
+    })
+    .await;
     assert_eq!(instance.shown(&installed).await["enabled"], true);
+    ok(200, &instance.owner.patch(&installed.config, &json!({"enabled": false})).await);
+    assert_eq!(instance.app.undelivered().await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
