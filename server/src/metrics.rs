@@ -56,7 +56,7 @@ pub struct Metrics {
     pub log_torn_bytes: Gauge<i64>,
     /// How often a file of sealed events was found damaged.
     pub segment_damage: Counter,
-    /// Memory of the filters for the uuids of sealed events, bytes.
+    /// Memory of the filters and indexes for the uuids of sealed events, bytes.
     pub segment_filter_bytes: Gauge<i64>,
     /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
@@ -269,7 +269,7 @@ impl Metrics {
         );
         registry.register(
             "segment_filter_bytes",
-            "Memory of the filters for the uuids of sealed events",
+            "Memory of the filters and indexes for the uuids of sealed events",
             segment_filter_bytes.clone(),
         );
         registry.register(

@@ -198,7 +198,7 @@ impl Store {
         self.segments.damage()
     }
 
-    /// Memory of the filters for the uuids of sealed events, bytes.
+    /// Memory of the filters and indexes for the uuids of sealed events, bytes.
     pub fn segment_filter_bytes(&self) -> usize {
         self.segments.memory_of_runs()
     }

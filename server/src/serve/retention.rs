@@ -27,7 +27,7 @@ pub(super) struct Retention {
 
 impl Retention {
     /// Removes old events of all projects, unless the clock was set since the last call. The
-    /// first call only reads the clock.
+    /// first calls only read the clock.
     ///
     /// # Errors
     /// The first error. It is logged with its project, and the other projects are done.
@@ -39,9 +39,9 @@ impl Retention {
     ) -> Result<()> {
         let now = clock.now();
         match self.clock.compare(now, clock.uptime()) {
-            Comparison::First => return Ok(()),
+            Comparison::Waiting => return Ok(()),
             Comparison::Set { seconds } => {
-                tracing::warn!(seconds, "the clock was set; no old events are removed this time");
+                tracing::warn!(seconds, "the clock was set; no old events are removed for a while");
                 return Ok(());
             }
             Comparison::Steady => {}
@@ -79,8 +79,8 @@ impl Retention {
         now: Timestamp,
         unread: &[Wanted],
     ) -> Result<()> {
-        // Work for other projects may have taken long, and somebody may have decided to keep
-        // events longer meanwhile.
+        // Work for other projects may have taken long, and an administrator may have decided
+        // to keep events longer meanwhile.
         let row = projects::find(store, project).await?;
         let Some(days) = row.and_then(|row| row.event_retention_days) else { return Ok(()) };
         let age = days.saturating_mul(DAY_MICROS);
@@ -111,17 +111,23 @@ async fn unread(store: &Store, plugins: &Plugins, project: ProjectId) -> Result<
     Ok(unread)
 }
 
-/// Compares the time of day with a clock that nobody sets. A wrong time of day would make
+/// Calls in a row that must find the time of day steady before it is trusted: with the
+/// default of ten minutes between two calls, half an hour.
+const STEADY: u32 = 3;
+
+/// Compares the time of day with a clock that cannot be set. A wrong time of day would make
 /// all events old.
 #[derive(Default)]
 struct SteadyClock {
     last: Option<(Timestamp, Duration)>,
+    /// Calls since both clocks differed.
+    steady: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Comparison {
-    /// There is nothing to compare with yet.
-    First,
+    /// The clocks have not been compared often enough.
+    Waiting,
     /// Both clocks have advanced by the same time.
     Steady,
     /// The time of day was set forward by this time, or back if it is negative.
@@ -132,14 +138,19 @@ impl SteadyClock {
     /// Compares how both clocks have advanced since the last call.
     fn compare(&mut self, now: Timestamp, uptime: Duration) -> Comparison {
         let Some((last, last_uptime)) = self.last.replace((now, uptime)) else {
-            return Comparison::First;
+            return Comparison::Waiting;
         };
         let passed = i64::try_from(uptime.saturating_sub(last_uptime).as_micros());
         let shown = now.micros().saturating_sub(last.micros());
         let set = shown.saturating_sub(passed.unwrap_or(i64::MAX));
-        match set.saturating_abs() > TOLERANCE {
-            true => Comparison::Set { seconds: set / 1_000_000 },
-            false => Comparison::Steady,
+        if set.saturating_abs() > TOLERANCE {
+            self.steady = 0;
+            return Comparison::Set { seconds: set / 1_000_000 };
+        }
+        self.steady = self.steady.saturating_add(1);
+        match self.steady {
+            STEADY.. => Comparison::Steady,
+            _ => Comparison::Waiting,
         }
     }
 }
@@ -160,16 +171,24 @@ mod tests {
             let now = Timestamp::from_micros(1_787_000_000_000_000).plus_seconds(now);
             clock.compare(now, Duration::from_secs(uptime))
         };
-        assert_eq!(compare(0, 5), Comparison::First);
-        assert_eq!(compare(600, 605), Comparison::Steady);
+        assert_eq!(compare(0, 5), Comparison::Waiting);
+        assert_eq!(compare(600, 605), Comparison::Waiting);
+        assert_eq!(compare(1_200, 1_205), Comparison::Waiting);
+        assert_eq!(compare(1_800, 1_805), Comparison::Steady);
         // A pass that took long, with a clock that was adjusted a little.
-        assert_eq!(compare(8_600, 8_545), Comparison::Steady);
+        assert_eq!(compare(9_800, 9_745), Comparison::Steady);
         let years = 20 * 365 * 86_400;
-        assert_eq!(compare(years, 9_145), Comparison::Set { seconds: years - 9_200 });
-        assert_eq!(compare(years + 600, 9_745), Comparison::Steady);
-        assert_eq!(compare(10_400, 10_345), Comparison::Set { seconds: 9_200 - years });
-        assert_eq!(compare(11_061, 10_945), Comparison::Set { seconds: 61 });
-        assert_eq!(compare(11_661, 11_545), Comparison::Steady);
+        assert_eq!(compare(years, 10_345), Comparison::Set { seconds: years - 10_400 });
+        assert_eq!(compare(years + 600, 10_945), Comparison::Waiting);
+        assert_eq!(compare(11_600, 11_545), Comparison::Set { seconds: 10_400 - years });
+        assert_eq!(compare(12_200, 12_145), Comparison::Waiting);
+        assert_eq!(compare(12_861, 12_745), Comparison::Set { seconds: 61 });
+        for number in 1..=2 {
+            let later = number * 600;
+            let uptime = 12_745 + later.unsigned_abs();
+            assert_eq!(compare(12_861 + later, uptime), Comparison::Waiting);
+        }
+        assert_eq!(compare(14_661, 14_545), Comparison::Steady);
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@
 //! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`). Sealed uuids are in files (`segments`) |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
 //! | `event_removed` | project | how many events were removed for their age |
-//! | `event_segment`, `event_uuid_run`, `event_columns` | | the catalog of these files (`segments/catalog`) |
+//! | `event_segment`, `event_segment_sums`, `event_uuid_run`, `event_columns` | | the catalog of these files (`segments/catalog`) |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
 //! The last block of a (project, partition) stays open: further events are added by

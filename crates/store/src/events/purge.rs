@@ -2,9 +2,8 @@
 //! groups, definitions, warnings.
 //!
 //! It uses small transactions, so that other work does not wait for long. Sealed events go
-//! first (`segments/retention`). What leads to a
-//! block is removed before the block, and the heads last. So a purge that was
-//! interrupted starts again and finds the rest.
+//! first (`segments/retention`). What leads to a block is removed before the block, and the
+//! heads last. So a purge that was interrupted starts again and finds the rest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -209,7 +209,7 @@ impl Segments {
             | FileError::NoSuchRows { file, .. }
             | FileError::NotInOrder { file, .. }
             | FileError::Encode { file, .. } => self.damaged(file, detail),
-            // A kind that a later version of that crate adds.
+            // Faults of a writer, and kinds that a later version of that crate adds.
             _ => self.damaged(PathBuf::new(), detail),
         }
     }

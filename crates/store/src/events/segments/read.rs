@@ -124,7 +124,7 @@ pub(super) fn absent(store: &Store, sealed: &SealedSegment) -> crate::Error {
         Some(files) => files.path(&sealed.file),
         None => sealed.file.clone().into(),
     };
-    let detail = format!("{} does not exist", path.display());
+    let detail = format!("{} does not exist, or its checksums", path.display());
     store.segments.damaged(path, detail)
 }
 

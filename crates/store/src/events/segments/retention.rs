@@ -52,8 +52,8 @@ pub struct Dropped {
 }
 
 /// Removes the segments of a project all of whose events have an event time before
-/// `before`. Segments that may contain events of `unread` stay, because somebody will read
-/// them; so do newer segments and events that are not sealed. The uuids of the events stay
+/// `before`. Segments that may contain events of `unread` stay, because they will still be
+/// read; so do newer segments and events that are not sealed. The uuids of the events stay
 /// known. `now` is the time of the change.
 ///
 /// # Errors
