@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(compare(12_200, 12_145), Comparison::Waiting);
         assert_eq!(compare(12_861, 12_745), Comparison::Set { seconds: 61 });
         for number in 1..=2 {
-            let later = number * 600;
+            let later: i64 = number * 600;
             let uptime = 12_745 + later.unsigned_abs();
             assert_eq!(compare(12_861 + later, uptime), Comparison::Waiting);
         }
