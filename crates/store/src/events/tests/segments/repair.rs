@@ -61,6 +61,27 @@ async fn damaged_entries_of_a_run_are_found_by_the_next_pass_and_written_again()
     assert_eq!(stored, before.stored());
 }
 
+/// Runs are repaired over and over while their uuids are searched for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uuids_are_found_at_every_moment_of_a_repair() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let run = opened.run_files().remove(0);
+    opened = opened.reopen_after(|_| flip(&run, ENTRY)).await;
+    let (store, uuids) = (opened.store.clone(), known(&sent));
+    let expected = stored_uuids(&store, PROJECT, &uuids).await.unwrap().len();
+    let sealing = tokio::spawn(async move { seal(&store, 200).await.segments });
+    let mut rounds = 0;
+    while !sealing.is_finished() || rounds < 2 {
+        let found = stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap();
+        assert_eq!(found.len(), expected, "round {rounds}");
+        rounds += 1;
+    }
+    assert_eq!(sealing.await.unwrap(), 0);
+    assert!(!run.exists());
+}
+
 #[tokio::test]
 async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
     let mut opened = Opened::new().await;
