@@ -12,5 +12,9 @@ fn main() {
         // Relative to the workspace.
         let site = Path::new(&package).join("..").join(site);
         println!("cargo::rustc-env=WEIR_SITE={}", site.display());
+        if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+            // The compiler notices changes of embedded files, but no new ones.
+            println!("cargo::rerun-if-changed={}", site.display());
+        }
     }
 }

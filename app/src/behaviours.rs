@@ -19,7 +19,7 @@ pub(crate) mod guard;
 mod key_sentence;
 mod menu;
 pub(crate) mod outcome;
-mod palette;
+pub(crate) mod palette;
 mod password;
 mod preload;
 pub(crate) mod reorder;

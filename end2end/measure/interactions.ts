@@ -73,11 +73,11 @@ async function frame(page: Page): Promise<void> {
   // Beside it.
   await page.touchscreen.tap(PHONE.width - 4, PHONE.height / 2);
   await comes(page, "#rail:not(:popover-open)");
-  await tap(page, ".top-search", "#palette[open] [data-palette-found] a");
+  await tap(page, ".top-search", "#palette:popover-open [data-palette-found] a");
   await page.keyboard.type("set", { delay: KEYS_MS });
   // Results come a while after the last key.
   await pause(300);
-  await key(page, "Escape", "#palette:not([open])");
+  await key(page, "Escape", "#palette:not(:popover-open)");
 }
 
 /** What there is to do on a page, by its name. */

@@ -43,6 +43,40 @@ test("the palette searches, and returns the focus", async ({ page, server }) => 
   await page.waitForURL("**/projects/1");
 });
 
+test("while the palette is open, only it can be used", async ({ page, server }) => {
+  await enter(page, server, true);
+  await page.goto("/account");
+  await alive(page, true);
+  const opener = page.getByRole("link", { name: "Search" });
+  await opener.click();
+  const palette = page.getByRole("dialog", { name: "Find anything" });
+  await expect(palette).toHaveAttribute("aria-modal", "true");
+  await expect(page.locator(".frame")).toHaveAttribute("inert");
+  const links = palette.getByRole("link");
+  await expect(links.first()).toBeVisible();
+  for (let at = 0; at < (await links.count()) + 8; at++) {
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => !!document.activeElement?.closest(".frame, .skip"))).toBe(false);
+  }
+
+  // A press beside the panel, where the page has a link, closes it and follows nothing.
+  const path = new URL(page.url()).pathname;
+  const brand = (await page.getByRole("link", { name: "Weir, start", includeHidden: true }).boundingBox())!;
+  await page.mouse.click(brand.x + brand.width / 2, brand.y + brand.height / 2);
+  await expect(palette).toBeHidden();
+  await expect(page.locator(".frame")).not.toHaveAttribute("inert");
+  await expect(opener).toBeFocused();
+  expect(new URL(page.url()).pathname).toBe(path);
+
+  // Nor does the page stay inert when a result opens another one.
+  await page.keyboard.press("Control+k");
+  await palette.getByRole("textbox", { name: "Find anything" }).fill("set");
+  await expect(page.locator(".frame")).toHaveAttribute("inert");
+  await palette.getByRole("link", { name: /^Project settings/ }).click();
+  await page.waitForURL("**/settings");
+  await expect(page.locator(".frame")).not.toHaveAttribute("inert");
+});
+
 test("keyboard shortcuts open pages, unless they are switched off", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);

@@ -1,5 +1,8 @@
 //! Search in a dialog over the page: `Ctrl K`, `⌘ K`, or the search link.
 //! Results come from the search page.
+//!
+//! The dialog is a popover. `showModal` would compute the style of the whole page again before
+//! the first frame with the dialog; here the page becomes inert after that frame.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -7,12 +10,18 @@ use std::time::Duration;
 use leptos::prelude::{document, set_timeout};
 use leptos::task::spawn_local;
 use leptos::wasm_bindgen::JsCast as _;
-use web_sys::{Document, Element, HtmlDialogElement, HtmlInputElement, KeyboardEvent, MouseEvent};
+use web_sys::{
+    Document, Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent, MouseEvent,
+};
 
-use super::{all_within, closest, on, page_at, step, within};
+use super::{all_within, closest, each, on, page_at, step, within};
+use crate::client::paint;
 use crate::local_path;
 
 const DIALOG: &str = "palette";
+pub(super) const OPEN: &str = "#palette:popover-open";
+/// Everything but dialogs.
+const PAGE: &str = ".skip, .frame";
 /// Delay between the last key and the search.
 const PAUSE: Duration = Duration::from_millis(120);
 
@@ -32,7 +41,7 @@ pub(super) fn start() {
             if open() {
                 event.prevent_default();
             }
-        } else if let Some(dialog) = closest(target, "#palette[open]") {
+        } else if let Some(dialog) = closest(target, OPEN) {
             walk(event, target, &dialog);
         }
     });
@@ -50,6 +59,12 @@ pub(super) fn start() {
             ask(PAUSE);
         }
     });
+    // Before it closes, because the browser then restores the focus.
+    on("beforetoggle", |_, target| {
+        if target.id() == DIALOG {
+            set_inert(false);
+        }
+    });
 }
 
 fn dialog() -> Option<HtmlDialogElement> {
@@ -63,11 +78,7 @@ fn field() -> Option<HtmlInputElement> {
 /// Opens the dialog, unless another one is open.
 fn open() -> bool {
     let Some(dialog) = dialog() else { return false };
-    let taken = document().query_selector("dialog[open]").ok().flatten();
-    if taken.is_some_and(|taken| taken.id() != DIALOG) {
-        return false;
-    }
-    if !dialog.open() && dialog.show_modal().is_err() {
+    if found("dialog[open]") || !found(OPEN) && dialog.show_popover().is_err() {
         return false;
     }
     if let Some(field) = field() {
@@ -75,7 +86,21 @@ fn open() -> bool {
         field.select();
     }
     ask(Duration::ZERO);
+    paint::later(|| {
+        if found(OPEN) {
+            set_inert(true);
+        }
+    });
     true
+}
+
+pub(super) fn found(selector: &str) -> bool {
+    document().query_selector(selector).is_ok_and(|element| element.is_some())
+}
+
+/// Sets whether the page under the dialog can be used.
+pub(crate) fn set_inert(inert: bool) {
+    each::<HtmlElement>(PAGE, |part| part.set_inert(inert));
 }
 
 /// Closes the dialog on a click on its button or outside of it. The browser restores the
@@ -83,10 +108,14 @@ fn open() -> bool {
 fn close(target: &Element) {
     let is_button = closest(target, "[data-closes]").is_some();
     if (is_button || target.tag_name() == "DIALOG")
-        && let Some(dialog) = closest(target, "dialog[open]")
+        && let Some(dialog) = closest(target, "dialog")
         && let Some(dialog) = dialog.dyn_ref::<HtmlDialogElement>()
     {
-        dialog.close();
+        if dialog.id() == DIALOG {
+            let _ = dialog.hide_popover();
+        } else {
+            dialog.close();
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use leptos::prelude::document;
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{HtmlDialogElement, HtmlElement, KeyboardEvent};
 
-use super::{each, on};
+use super::{each, on, palette};
 use crate::ui::keyboard::is_free;
 
 /// Longest pause between `g` and the letter, in milliseconds.
@@ -26,7 +26,7 @@ pub(super) fn start() {
         }
         let now = event.time_stamp();
         let follows = began.take().is_some_and(|began| now - began < PATIENCE);
-        let in_dialog = document().query_selector("dialog[open]").ok().flatten().is_some();
+        let in_dialog = palette::found("dialog[open]") || palette::found(palette::OPEN);
         if in_dialog || !is_free(event, target, &key) {
             return;
         }

@@ -15,7 +15,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 use web_sys::{HtmlDialogElement, HtmlElement, ScrollRestoration};
 
 use super::{ahead, cache, redraw};
-use crate::behaviours::busy;
+use crate::behaviours::{busy, palette};
 use crate::error::UiError;
 use crate::form_names::KEPT;
 use crate::local_path::{encode, to_open_later, without_outcome};
@@ -268,4 +268,6 @@ fn close_overlays() {
             let _ = open.hide_popover();
         }
     }
+    // The dialog can be gone already, and only its closing would say so.
+    palette::set_inert(false);
 }

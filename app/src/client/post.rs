@@ -10,7 +10,7 @@ use leptos::task::spawn_local;
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Event, FormData, HtmlButtonElement, HtmlFormElement, SubmitEvent, UrlSearchParams};
 
-use super::navigation;
+use super::{navigation, paint};
 use crate::error::UiError;
 use crate::local_path::path_of;
 use crate::ui::form_action::of_shown_page;
@@ -59,7 +59,13 @@ fn send(event: &Event, form: &HtmlFormElement) -> Option<()> {
             let is_set = |pair: &&str| !pair.ends_with('=');
             let fields = fields.split('&').filter(is_set).collect::<Vec<_>>().join("&");
             let sign = if fields.is_empty() { "" } else { "?" };
-            navigation::go_to(&format!("{path}{sign}{fields}{fragment}"));
+            let to = format!("{path}{sign}{fields}{fragment}");
+            spawn_local(async move {
+                // The browser first shows that the key or the button was pressed: opening a
+                // page is a long task.
+                paint::painted().await;
+                navigation::go_to(&to);
+            });
         }
         "post" if path.starts_with(FUNCTIONS) && form.enctype() == FORM && !waits(form) => {
             // Its other button does not save what the fields say.

@@ -28,26 +28,28 @@ pub(super) fn Dialogs() -> impl IntoView {
 #[component]
 fn Palette() -> impl IntoView {
     view! {
-        <dialog class="palette" id="palette" aria-label="Find anything">
-            <form method="get" action="/search" role="search">
-                <Icon name="search" />
-                <label class="hidden" for="palette-q">"Find anything"</label>
-                <input
-                    id="palette-q"
-                    name="q"
-                    type="text"
-                    enterkeyhint="search"
-                    autocomplete="off"
-                    spellcheck="false"
-                    maxlength="200"
-                    placeholder="Pages, persons, events, projects, members, exports"
-                />
-                <button type="button" class="button button-quiet" data-closes="" aria-label="Close search">
-                    <Icon name="close" />
-                </button>
-            </form>
-            <p class="hidden" role="status" data-palette-count=""></p>
-            <div class="palette-found" data-palette-found=""></div>
+        <dialog class="palette" id="palette" popover="auto" aria-modal="true" aria-label="Find anything">
+            <div class="palette-panel">
+                <form method="get" action="/search" role="search">
+                    <Icon name="search" />
+                    <label class="hidden" for="palette-q">"Find anything"</label>
+                    <input
+                        id="palette-q"
+                        name="q"
+                        type="text"
+                        enterkeyhint="search"
+                        autocomplete="off"
+                        spellcheck="false"
+                        maxlength="200"
+                        placeholder="Pages, persons, events, projects, members, exports"
+                    />
+                    <button type="button" class="button button-quiet" data-closes="" aria-label="Close search">
+                        <Icon name="close" />
+                    </button>
+                </form>
+                <p class="hidden" role="status" data-palette-count=""></p>
+                <div class="palette-found" data-palette-found=""></div>
+            </div>
         </dialog>
     }
     .into_any()

@@ -27,14 +27,10 @@ const LOADER: &str = "__wasm_split.js";
 /// Least length of a hash, between two dots of a name or as the name of a folder.
 const MIN_HASH_LENGTH: usize = 16;
 
-/// The script that starts the app in a site that cargo-leptos built: that has no such
-/// script, and names without hashes.
-const PLAIN_BOOT: (&str, &str) = (
-    "pkg/boot.js",
-    "import * as app from \"./weir.js\";\n\
-     await app.default({ module_or_path: new URL(\"./weir.wasm\", import.meta.url) });\n\
-     app.hydrate();\n",
-);
+/// The script that starts the app in a site that cargo-leptos built, which has no such script.
+const PLAIN_BOOT: &str = "pkg/boot.js";
+/// What the names of the files of such a site begin with.
+const PLAIN: &str = "pkg/weir.";
 
 /// Addresses of the files that pages load, as xtask recorded them, or where cargo-leptos puts
 /// them. Empty without a built site: pages work without it.
@@ -60,14 +56,36 @@ pub(super) fn page_assets() -> Assets {
 }
 
 fn plain_assets() -> Assets {
-    let address = |name: &str| FrontEnd::get(name).map(|_| format!("/{name}"));
-    let Some(script) = address("pkg/weir.js") else { return Assets::default() };
+    let Some(script) = plain_file("js") else { return Assets::default() };
     Assets {
-        start_script: Some(format!("/{}", PLAIN_BOOT.0)),
-        scripts: vec![script],
-        css: address("pkg/weir.css"),
+        start_script: Some(format!("/{PLAIN_BOOT}")),
+        scripts: vec![format!("/{script}")],
+        css: plain_file("css").map(|css| format!("/{css}")),
         area_code: Arc::default(),
     }
+}
+
+fn plain_boot() -> Option<String> {
+    let (script, code) = (plain_file("js")?, plain_file("wasm")?);
+    Some(format!(
+        "import * as app from \"/{script}\";\n\
+         await app.default({{ module_or_path: \"/{code}\" }});\n\
+         app.hydrate();\n"
+    ))
+}
+
+/// The file with this ending that cargo-leptos built last: `cargo leptos watch` hashes names
+/// only at first.
+fn plain_file(ending: &str) -> Option<String> {
+    let built = |name: &str| FrontEnd::get(name)?.metadata.last_modified();
+    let names = FrontEnd::iter().filter(|name| is_plain(name, ending));
+    names.max_by_key(|name| built(name)).map(Into::into)
+}
+
+/// Whether the name is `pkg/weir.ending` or `pkg/weir.<hash>.ending`.
+fn is_plain(name: &str, ending: &str) -> bool {
+    let rest = name.strip_prefix(PLAIN).and_then(|rest| rest.strip_suffix(ending));
+    rest.is_some_and(|rest| rest.is_empty() || is_hashed(name))
 }
 
 /// The response for an asset, if one has this name.
@@ -77,10 +95,10 @@ pub(super) fn response(name: &str, request: &HeaderMap) -> Option<Response> {
         return None;
     }
     let Some(plain) = FrontEnd::get(name) else {
-        let (boot, script) = PLAIN_BOOT;
         let headers =
-            [(header::CONTENT_TYPE, media_type(boot)), (header::CACHE_CONTROL, "no-cache")];
-        return (name == boot).then(|| (headers, script).into_response());
+            [(header::CONTENT_TYPE, media_type(PLAIN_BOOT)), (header::CACHE_CONTROL, "no-cache")];
+        let script = if name == PLAIN_BOOT { plain_boot() } else { None };
+        return script.map(|script| (headers, script).into_response());
     };
     let compressed =
         COMPRESSED.iter().filter(|(encoding, _)| accepts_encoding(request, encoding)).find_map(
@@ -159,7 +177,7 @@ pub(super) fn media_type(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
 
-    use super::is_hashed;
+    use super::{is_hashed, is_plain};
 
     #[test]
     fn hashed_names() {
@@ -172,6 +190,21 @@ mod tests {
             ("favicon.svg", false),
         ] {
             assert_eq!(is_hashed(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_cargo_leptos_gives() {
+        for (name, expected) in [
+            ("pkg/weir.js", true),
+            ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js", true),
+            ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js.br", false),
+            ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.css", false),
+            ("pkg/weir.min.js", false),
+            ("pkg/boot.js", false),
+            ("weir.js", false),
+        ] {
+            assert_eq!(is_plain(name, "js"), expected, "{name}");
         }
     }
 }
