@@ -105,7 +105,7 @@ test("events are kept for a shorter time only after the name was typed", async (
   const preview = page.getByRole("button", { name: "Preview change" });
   await days.fill("30");
   await preview.click();
-  await expect(page.getByText("Events older than 30 days will be removed within ten minutes")).toBeInViewport();
+  await expect(page.getByText("From now on, Weir removes events older than 30 days")).toBeInViewport();
   await alive(page, scripts);
   await checkPage(page, "event retention");
   const section = page.locator("#retention");

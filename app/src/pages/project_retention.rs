@@ -104,7 +104,7 @@ fn previewed(project: &ProjectView, days: Option<i64>) -> AnyView {
         Some(days) => {
             let age = counted(days.unsigned_abs(), "day", "days");
             let warning = format!(
-                "Events older than {age} will be removed within ten minutes; this cannot be undone."
+                "From now on, Weir removes events older than {age}. This cannot be undone."
             );
             let meaning = view! {
                 <Alert kind="warning" autofocus=!result.failed()><p>{warning}</p></Alert>

@@ -58,7 +58,7 @@ async fn a_shorter_time_is_confirmed_by_name() {
     let preview = async |days: &str| {
         page(&app, &format!("{settings}?look=retention&days={days}"), &cookie).await.text()
     };
-    let warning = "Events older than 30 days will be removed within ten minutes";
+    let warning = "From now on, Weir removes events older than 30 days";
 
     let shown = preview("30").await;
     assert!(shown.contains(warning) && shown.contains("name=\"retention_name\""), "{shown}");

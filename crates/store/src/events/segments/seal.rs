@@ -416,7 +416,7 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
                     return Ok(Step::Nothing);
                 };
                 if at == 0 {
-                    // Every pass meets it.
+                    // Passes meet it until a later block of the partition is sealed.
                     if lock(&segments.skipped).insert((project, partition, damaged.first)) {
                         tracing::error!(
                             %project, partition, first = damaged.first,

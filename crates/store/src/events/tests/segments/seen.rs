@@ -112,7 +112,7 @@ fn queries() -> Vec<EventQuery> {
         query(23),
         EventQuery { event: Some("event 2".to_owned()), ..query(9) },
         EventQuery { distinct_id: Some(id.clone()), ..query(9) },
-        EventQuery { any_of: vec![id, other, "nobody".to_owned()], ..query(50) },
+        EventQuery { any_of: vec![id, other, "unknown".to_owned()], ..query(50) },
         EventQuery {
             after: Some(Timestamp::from_micros(NOW + 40 * SECOND)),
             before: Some(Timestamp::from_micros(NOW + 300 * SECOND)),
