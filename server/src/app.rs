@@ -1,6 +1,7 @@
 //! The dependencies of all request handlers: one cloneable struct, built the same way by
 //! the program and by tests.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,9 +23,20 @@ use crate::site_apps::SiteApps;
 use crate::throttle::{Rates, Throttle};
 use crate::tokens::TokenCache;
 
-/// The application. Cheap to clone.
+/// The application. Cheap to clone: every layer of the router clones it for each request.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// The parts of an [`App`].
+pub struct Parts {
     /// Operations on management data.
     pub services: Services,
     /// The ingest pipeline that stores accepted events.
@@ -59,7 +71,7 @@ pub struct App {
     pub config: Arc<Config>,
 }
 
-impl App {
+impl Parts {
     /// The dependencies of export destinations.
     pub fn dependencies(&self) -> Dependencies {
         let root = &self.config.local_exports;
@@ -69,7 +81,7 @@ impl App {
     }
 }
 
-/// The parts that an [`App`] is built from.
+/// What an [`App`] is built from.
 pub struct AppBuilder {
     /// The terms of its listener.
     pub terms: Terms,
@@ -93,7 +105,7 @@ impl AppBuilder {
         let Self { terms, store, services, ingest, limits, egress, destination_addresses } = self;
         let Terms { config, metrics, stopping, .. } = terms;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
-        App {
+        App(Arc::new(Parts {
             tokens: TokenCache::new(services.projects.clone(), services.clock.clone()),
             site_apps: SiteApps::new(services.plugin_configs.clone()),
             services,
@@ -110,7 +122,7 @@ impl AppBuilder {
             stopping,
             started: Instant::now(),
             config,
-        }
+        }))
     }
 }
 
