@@ -7,23 +7,37 @@ use std::time::Duration;
 use futures::channel::oneshot::{Sender, channel};
 use leptos::prelude::*;
 
+/// How long a key that is down delays what waits. Its release can be lost: to another window.
+const HELD: Duration = Duration::from_millis(200);
+
 thread_local! {
     /// Whether the browser has still to paint what the last input changed.
     static IS_DUE: Cell<bool> = const { Cell::new(false) };
+    /// Whether a key is down: its release is the second half of the input.
+    static IS_HELD: Cell<bool> = const { Cell::new(false) };
     /// What waits for it.
     static WAITING: RefCell<Vec<Sender<()>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Starts to follow inputs that can change a page.
 pub(crate) fn start() {
-    for event in ["keydown", "click"] {
-        let _forever = window_event_listener_untyped(event, |_| {
+    for event in ["keydown", "keyup", "click"] {
+        let _forever = window_event_listener_untyped(event, move |_| {
+            if event != "click" {
+                IS_HELD.set(event == "keydown" && !document().hidden());
+            }
             if !document().hidden() && !IS_DUE.replace(true) {
                 after_paint(|| {
                     IS_DUE.set(false);
-                    for waiting in WAITING.take() {
-                        // What waited can be gone.
-                        let _ = waiting.send(());
+                    release();
+                    if IS_HELD.get() {
+                        set_timeout(
+                            || {
+                                IS_HELD.set(false);
+                                release();
+                            },
+                            HELD,
+                        );
                     }
                 });
             }
@@ -33,10 +47,23 @@ pub(crate) fn start() {
 
 /// Waits until the browser has painted what the last input changed.
 pub(crate) async fn painted() {
-    if IS_DUE.get() {
+    if is_due() {
         let (sender, receiver) = channel();
         WAITING.with_borrow_mut(|waiting| waiting.push(sender));
         let _ = receiver.await;
+    }
+}
+
+fn is_due() -> bool {
+    IS_DUE.get() || IS_HELD.get()
+}
+
+fn release() {
+    if !is_due() {
+        for waiting in WAITING.take() {
+            // What waited can be gone.
+            let _ = waiting.send(());
+        }
     }
 }
 
