@@ -18,7 +18,6 @@ const DAY_MICROS: i64 = 86_400_000_000;
 const TOLERANCE: i64 = 60_000_000;
 
 /// What the last pass found.
-#[derive(Default)]
 pub(super) struct Retention {
     clock: SteadyClock,
     /// How many old segments stay because of unread events, where there are some.
@@ -26,6 +25,11 @@ pub(super) struct Retention {
 }
 
 impl Retention {
+    /// `trusted_after`: how long the time of day must have been steady before it is trusted.
+    pub(super) fn new(trusted_after: Duration) -> Self {
+        Self { clock: SteadyClock::new(trusted_after), unread: HashMap::new() }
+    }
+
     /// Removes old events of all projects, unless the clock was set since the last call. The
     /// first calls only read the clock.
     ///
@@ -111,22 +115,25 @@ async fn unread(store: &Store, plugins: &Plugins, project: ProjectId) -> Result<
     Ok(unread)
 }
 
-/// Calls in a row that must find the time of day steady before it is trusted: with the
-/// default of ten minutes between two calls, half an hour.
+/// Calls in a row that must find the time of day steady before it is trusted. One call alone
+/// may have waited for long.
 const STEADY: u32 = 3;
 
 /// Compares the time of day with a clock that cannot be set. A wrong time of day would make
 /// all events old.
-#[derive(Default)]
 struct SteadyClock {
+    /// How long both clocks must have advanced alike before the time of day is trusted.
+    trusted_after: Duration,
     last: Option<(Timestamp, Duration)>,
     /// Calls since both clocks differed.
     steady: u32,
+    /// The uptime at which they began to advance alike.
+    since: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Comparison {
-    /// The clocks have not been compared often enough.
+    /// The clocks have not been compared for long enough, or not often enough.
     Waiting,
     /// Both clocks have advanced by the same time.
     Steady,
@@ -135,21 +142,27 @@ enum Comparison {
 }
 
 impl SteadyClock {
+    fn new(trusted_after: Duration) -> Self {
+        Self { trusted_after, last: None, steady: 0, since: Duration::ZERO }
+    }
+
     /// Compares how both clocks have advanced since the last call.
     fn compare(&mut self, now: Timestamp, uptime: Duration) -> Comparison {
         let Some((last, last_uptime)) = self.last.replace((now, uptime)) else {
+            self.since = uptime;
             return Comparison::Waiting;
         };
         let passed = i64::try_from(uptime.saturating_sub(last_uptime).as_micros());
         let shown = now.micros().saturating_sub(last.micros());
         let set = shown.saturating_sub(passed.unwrap_or(i64::MAX));
         if set.saturating_abs() > TOLERANCE {
-            self.steady = 0;
+            (self.steady, self.since) = (0, uptime);
             return Comparison::Set { seconds: set / 1_000_000 };
         }
         self.steady = self.steady.saturating_add(1);
+        let is_long = uptime.saturating_sub(self.since) >= self.trusted_after;
         match self.steady {
-            STEADY.. => Comparison::Steady,
+            STEADY.. if is_long => Comparison::Steady,
             _ => Comparison::Waiting,
         }
     }
@@ -165,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_noticed_once() {
-        let mut clock = SteadyClock::default();
+        let mut clock = SteadyClock::new(Duration::from_secs(1_800));
         // Seconds of the time of day and of the uptime.
         let mut compare = |now: i64, uptime| {
             let now = Timestamp::from_micros(1_787_000_000_000_000).plus_seconds(now);
@@ -191,6 +204,37 @@ mod tests {
         assert_eq!(compare(14_661, 14_545), Comparison::Steady);
     }
 
+    #[test]
+    fn a_clock_is_trusted_after_enough_time_and_enough_calls() {
+        const NOW: i64 = 1_787_000_000;
+        let compare = |clock: &mut SteadyClock, now: i64, uptime: i64| {
+            let now = Timestamp::from_micros(now * 1_000_000);
+            clock.compare(now, Duration::from_secs(uptime.unsigned_abs()))
+        };
+        // Calls every second. The time service sets the clock 50 seconds after the start.
+        let mut clock = SteadyClock::new(Duration::from_secs(1_800));
+        for uptime in 0..50 {
+            assert_eq!(compare(&mut clock, uptime, uptime), Comparison::Waiting, "{uptime}");
+        }
+        assert_eq!(compare(&mut clock, NOW + 50, 50), Comparison::Set { seconds: NOW });
+        for uptime in 51..1_850 {
+            assert_eq!(compare(&mut clock, NOW + uptime, uptime), Comparison::Waiting, "{uptime}");
+        }
+        assert_eq!(compare(&mut clock, NOW + 1_850, 1_850), Comparison::Steady);
+        // Calls every hour.
+        let mut clock = SteadyClock::new(Duration::from_secs(1_800));
+        for uptime in [5, 3_605, 7_205] {
+            assert_eq!(compare(&mut clock, NOW + uptime, uptime), Comparison::Waiting, "{uptime}");
+        }
+        assert_eq!(compare(&mut clock, NOW + 10_805, 10_805), Comparison::Steady);
+        // A short time is for tests.
+        let mut clock = SteadyClock::new(Duration::from_secs(1));
+        for uptime in 0..3 {
+            assert_eq!(compare(&mut clock, NOW + uptime, uptime), Comparison::Waiting, "{uptime}");
+        }
+        assert_eq!(compare(&mut clock, NOW + 3, 3), Comparison::Steady);
+    }
+
     #[tokio::test]
     async fn a_project_that_fails_does_not_stop_the_others() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
@@ -203,7 +247,7 @@ mod tests {
         };
         let projects: Vec<ProjectId> = (1..=5).map(ProjectId).collect();
         let now = Timestamp::from_micros(1_787_000_000_000_000);
-        let mut retention = Retention::default();
+        let mut retention = Retention::new(Duration::ZERO);
         let removed = retention.remove(&store, projects.clone(), now, unread).await;
         let Err(Error::Shape { detail, .. }) = removed else { panic!("{removed:?}") };
         assert_eq!(detail, "2", "the first error");

@@ -32,8 +32,12 @@ const PROMISED: Duration = Duration::from_secs(5);
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
 /// Time until an enabled transformation has taken effect; at most a second is promised.
 const ENABLED: Duration = Duration::from_secs(3);
-/// Settings with which events are sealed all the time.
-const SEALING: [(&str, &str); 2] = [("WEIR_SEAL_EVENTS", "500"), ("WEIR_SEAL_SECONDS", "1")];
+/// Settings with which events are sealed, and removed for their age, all the time.
+const SEALING: [(&str, &str); 3] = [
+    ("WEIR_SEAL_EVENTS", "500"),
+    ("WEIR_SEAL_SECONDS", "1"),
+    ("WEIR_RETENTION_CLOCK_SECONDS", "1"),
+];
 /// Messages of the service about files of events that were written, merged and removed.
 const FILES: [&str; 3] =
     ["events were sealed into files", "files of events were merged", "old events were removed"];
