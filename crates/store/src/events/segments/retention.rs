@@ -117,8 +117,8 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
         }
         remove_files(store, &some).await?;
     }
-    delete(store, vec![store.db.keyspace().await?.key(keys::columns(project))?.into_bytes()])
-        .await?;
+    let columns = store.db.keyspace().await?.key(keys::columns(project))?;
+    catalog::delete(store, DELETE, vec![columns.into_bytes()]).await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -154,10 +154,10 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
             }
             leading.push(keyspace.key(id)?.into_bytes());
             if leading.len() >= CHUNK {
-                delete(store, std::mem::take(&mut leading)).await?;
+                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
             }
         }
-        delete(store, leading).await?;
+        catalog::delete(store, DELETE, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);
@@ -261,14 +261,4 @@ fn times(summary: &Summary) -> Option<Vec<(i64, i64)>> {
         (from, from.saturating_add(SECOND - 1).min(to_time))
     };
     Some(seconds.iter().map(range).collect())
-}
-
-/// Removes what has these keys, in one transaction.
-async fn delete(store: &Store, keys: Vec<Vec<u8>>) -> Result<()> {
-    let keys = Arc::new(keys);
-    let work = move |tx: Transaction| {
-        let keys = Arc::clone(&keys);
-        async move { tx.delete(&keys).await }
-    };
-    store.db.transact(DELETE, (), work).await
 }

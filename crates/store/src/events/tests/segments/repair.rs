@@ -6,11 +6,12 @@ use super::super::support::{PROJECT, batch, events, records};
 use super::damage::flip;
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{OTHER, Opened, add_blocks, compact, files, now, open_again, seal};
+use super::support::{OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::disk::DiskMarks;
 use crate::events::{SealBounds, StoredEvent, apply, position, seal_all, stored_uuids};
-use crate::{Error, Store};
+use crate::{Error, Settings, Store};
 
 /// A byte among the entries of a run: the header has the first 16 KiB.
 const ENTRY: usize = (16 << 10) + 100;
@@ -80,6 +81,38 @@ async fn uuids_are_found_at_every_moment_of_a_repair() {
     }
     assert_eq!(sealing.await.unwrap(), 0);
     assert!(!run.exists());
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_be_opened_is_repaired_when_the_disk_has_space_again() {
+    let opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    let known = known(&sent);
+    seal(&opened.store, 200).await;
+    let before = Seen::of(&opened.store, &known).await;
+    let run = opened.run_files().remove(0);
+    let directory = opened.close().await;
+    // Its header.
+    flip(&run, 3);
+    let disk = DiskMarks { high: u64::MAX, low: u64::MAX };
+    let full = Settings { disk, ..Settings::default() };
+    let store = open_with(directory.path(), full).await.unwrap();
+    let bounds = SealBounds { events: 200, age: i64::MAX, ..SealBounds::default() };
+    for _ in 0..2 {
+        let report = seal_all(&store, now(), usize::MAX, bounds).await.unwrap();
+        assert!(matches!(report.failure, Some(Error::DiskLow)), "{:?}", report.failure);
+        assert!(run.exists());
+    }
+    assert!(stored_uuids(&store, PROJECT, &known).await.unwrap().len() < known.len());
+    store.disk().empty();
+    seal(&store, 200).await;
+    assert!(!run.exists());
+    assert_eq!(set_aside(directory.path()).len(), 1);
+    before.assert_same(&Seen::of(&store, &known).await);
+    assert_refused(&store, &sent).await;
+    let damage = store.segment_damage();
+    seal(&store, 200).await;
+    assert_eq!(store.segment_damage(), damage);
 }
 
 #[tokio::test]
