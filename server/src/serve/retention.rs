@@ -4,12 +4,13 @@
 //! (`weir_store::events`), and what exports and plugins have not read yet (theirs).
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::time::Duration;
 
 use weir_model::{ProjectId, Timestamp};
 use weir_plugins::Plugins;
 use weir_service::Clock;
-use weir_store::events::{self, Dropped, Wanted};
+use weir_store::events::{self, Dropped, Old};
 use weir_store::{Result, Store, exports, projects};
 
 /// Microseconds of a day.
@@ -51,24 +52,20 @@ impl Retention {
             Comparison::Steady => {}
         }
         let projects = projects::with_retention(store).await?;
-        self.remove(store, projects, now, |project| unread(store, plugins, project)).await
+        self.remove(store, projects, now, |project| old(store, plugins, project, now)).await
     }
 
-    async fn remove<F: Future<Output = Result<Vec<Wanted>>>>(
+    async fn remove<F: Future<Output = Result<Option<Old>>>>(
         &mut self,
         store: &Store,
         projects: Vec<ProjectId>,
         now: Timestamp,
-        unread: impl Fn(ProjectId) -> F,
+        old: impl Fn(ProjectId) -> F,
     ) -> Result<()> {
         self.unread.retain(|project, _| projects.contains(project));
         let mut first = Ok(());
         for project in projects {
-            let removed = match unread(project).await {
-                Ok(unread) => self.remove_of(store, project, now, &unread).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = removed {
+            if let Err(error) = self.remove_of(store, project, now, old(project)).await {
                 tracing::warn!(%project, %error, "old events of a project were not removed");
                 first = first.and(Err(error));
             }
@@ -81,18 +78,12 @@ impl Retention {
         store: &Store,
         project: ProjectId,
         now: Timestamp,
-        unread: &[Wanted],
+        old: impl Future<Output = Result<Option<Old>>>,
     ) -> Result<()> {
-        // Work for other projects may have taken long, and an administrator may have decided
-        // to keep events longer meanwhile.
-        let row = projects::find(store, project).await?;
-        let Some(days) = row.and_then(|row| row.event_retention_days) else { return Ok(()) };
-        let age = days.saturating_mul(DAY_MICROS);
-        let before = Timestamp::from_micros(now.micros().saturating_sub(age));
         let Dropped { segments, events, unread } =
-            events::drop_older(store, project, before, now, unread).await?;
+            events::drop_older(store, project, now, old).await?;
         if segments > 0 {
-            tracing::info!(%project, segments, events, days, "old events were removed");
+            tracing::info!(%project, segments, events, "old events were removed");
         }
         let known = match unread {
             0 => self.unread.remove(&project),
@@ -100,7 +91,7 @@ impl Retention {
         };
         if unread > 0 && known != Some(unread) {
             tracing::info!(
-                %project, segments = unread, days,
+                %project, segments = unread,
                 "old events stay until exports and plugins have read them"
             );
         }
@@ -108,11 +99,22 @@ impl Retention {
     }
 }
 
-/// The events of a project that exports and plugins will still read.
-async fn unread(store: &Store, plugins: &Plugins, project: ProjectId) -> Result<Vec<Wanted>> {
+/// The events that a project does not keep, and those of them that exports and plugins will
+/// still read. Work for other projects may have taken long, and an administrator may have
+/// decided to keep events longer meanwhile.
+async fn old(
+    store: &Store,
+    plugins: &Plugins,
+    project: ProjectId,
+    now: Timestamp,
+) -> Result<Option<Old>> {
+    let row = projects::find(store, project).await?;
+    let Some(days) = row.and_then(|row| row.event_retention_days) else { return Ok(None) };
+    let age = days.saturating_mul(DAY_MICROS);
+    let before = Timestamp::from_micros(now.micros().saturating_sub(age));
     let mut unread = exports::unread(store, project).await?;
     unread.extend(plugins.undelivered(project).await?);
-    Ok(unread)
+    Ok(Some(Old { before, unread }))
 }
 
 /// Calls in a row that must find the time of day steady before it is trusted. One call alone
@@ -237,18 +239,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_project_that_fails_does_not_stop_the_others() {
-        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
         let asked = Mutex::new(Vec::new());
-        let unread = async |project: ProjectId| {
+        let old = async |project: ProjectId| {
             asked.lock().unwrap().push(project);
             let fails = project.0 % 2 == 0;
             let detail = project.to_string();
-            if fails { Err(Error::Shape { statement: "test", detail }) } else { Ok(Vec::new()) }
+            if fails { Err(Error::Shape { statement: "test", detail }) } else { Ok(None) }
         };
         let projects: Vec<ProjectId> = (1..=5).map(ProjectId).collect();
         let now = Timestamp::from_micros(1_787_000_000_000_000);
         let mut retention = Retention::new(Duration::ZERO);
-        let removed = retention.remove(&store, projects.clone(), now, unread).await;
+        let removed = retention.remove(&store, projects.clone(), now, old).await;
         let Err(Error::Shape { detail, .. }) = removed else { panic!("{removed:?}") };
         assert_eq!(detail, "2", "the first error");
         assert_eq!(asked.into_inner().unwrap(), projects);

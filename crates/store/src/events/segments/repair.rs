@@ -249,7 +249,8 @@ async fn postpone(store: &Store, files: &Files, sealed: SealedRun) -> Result<()>
     // It is not merged.
     lock(&segments.unreadable).insert(files.path(&sealed.file));
     let file = sealed.file.clone();
-    match is_held(segments, sealed.number) || hold_if_opened(store, files, sealed).await?.is_none() {
+    let is_held = is_held(segments, sealed.number);
+    match is_held || hold_if_opened(store, files, sealed).await?.is_none() {
         true => tracing::error!(
             file,
             "a run of event uuids is not repaired, because a segment is damaged too; \

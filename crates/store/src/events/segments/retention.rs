@@ -8,6 +8,7 @@
 //! place without a summary is one of an event that was removed. Those of a deleted project
 //! do no harm: the number of a project is never used again.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use surrealdb::types::{SurrealValue, Value};
@@ -51,25 +52,34 @@ pub struct Dropped {
     pub unread: usize,
 }
 
-/// Removes the segments of a project all of whose events have an event time before
-/// `before`. Segments that may contain events of `unread` stay, because they will still be
-/// read; so do newer segments and events that are not sealed. The uuids of the events stay
-/// known. `now` is the time of the change.
+/// Which events of a project are not kept.
+#[derive(Debug, Clone)]
+pub struct Old {
+    /// Events of an earlier time are old.
+    pub before: Timestamp,
+    /// Events that will still be read.
+    pub unread: Vec<Wanted>,
+}
+
+/// Removes the segments of a project all of whose events are old. Segments that may contain
+/// unread events stay; so do newer segments and events that are not sealed. The uuids of the
+/// events stay known. `now` is the time of the change. `old` is awaited when no other task
+/// changes files any more, which can take long; `None`: all events are kept.
 ///
 /// # Errors
-/// Errors of the store. The next call continues.
+/// Errors of the store and of `old`. The next call continues.
 pub async fn drop_older(
     store: &Store,
     project: ProjectId,
-    before: Timestamp,
     now: Timestamp,
-    unread: &[Wanted],
+    old: impl Future<Output = Result<Option<Old>>>,
 ) -> Result<Dropped> {
     let mut dropped = Dropped::default();
     if store.segments.files.is_none() {
         return Ok(dropped);
     }
     let _changing = store.segments.changing().await;
+    let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;
     let mut all = Segments::of(store, project).await?;

@@ -15,6 +15,8 @@ use crate::{Error, Settings, Store};
 
 /// A byte among the entries of a run: the header has the first 16 KiB.
 const ENTRY: usize = (16 << 10) + 100;
+/// A byte in the filter of a run of eight blocks, which follows four parts with entries.
+const FILTER: usize = 5 * (16 << 10) + 40;
 
 async fn assert_refused(store: &Store, sent: &[StoredEvent]) {
     let from = position(store, 2).await.unwrap().offset;
@@ -143,6 +145,29 @@ async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
     opened = opened.reopen().await;
     assert_refused(&opened.store, &sent).await;
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// What can be read of a run that cannot be opened is not found in it.
+#[tokio::test]
+async fn uuids_of_a_run_that_is_not_open_are_read_from_the_segments_that_can_be_read() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let (run, segment) = (opened.run_files().remove(0), opened.segment_files().remove(0));
+    let middle = usize::try_from(std::fs::metadata(&segment).unwrap().len()).unwrap() / 2;
+    opened = opened
+        .reopen_after(|_| {
+            flip(&run, ENTRY);
+            flip(&run, FILTER);
+            flip(&segment, middle);
+        })
+        .await;
+    assert!(run.exists());
+    assert_refused(&opened.store, &sent[200..]).await;
+    // The segment comes back from a backup.
+    opened = opened.reopen_after(|_| flip(&segment, middle)).await;
+    assert!(!run.exists());
+    assert_refused(&opened.store, &sent).await;
 }
 
 #[tokio::test]

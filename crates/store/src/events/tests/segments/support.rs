@@ -12,8 +12,8 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
 use crate::events::{
-    Compacted, LIVE_PARTITIONS, SealBounds, SealReport, StoredEvent, apply, historical_partition,
-    live_partition, seal_all,
+    Compacted, Dropped, LIVE_PARTITIONS, Old, SealBounds, SealReport, StoredEvent, Wanted, apply,
+    drop_older, historical_partition, live_partition, seal_all,
 };
 use crate::{Error, Location, Settings, Store};
 
@@ -145,6 +145,17 @@ pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option
     let done = compact_within(store, now(), bounds).await.unwrap();
     remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
     done
+}
+
+/// Removes the segments with events before a time, unless they have unread events.
+pub(super) async fn drop_old(
+    store: &Store,
+    project: ProjectId,
+    before: Timestamp,
+    unread: &[Wanted],
+) -> Result<Dropped, Error> {
+    let old = Old { before, unread: unread.to_vec() };
+    drop_older(store, project, now(), async { Ok(Some(old)) }).await
 }
 
 /// The uuid of the event with this arrival number. Neighbours are far apart.
