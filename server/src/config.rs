@@ -93,6 +93,8 @@ settings! {
     seal_events: u64 = SealBounds::default().events, "WEIR_SEAL_EVENTS";
     /// Seconds between two searches for events to move into files, and for old ones to remove, at least 1 [default: 600]
     seal_seconds: u64 = 600, "WEIR_SEAL_SECONDS";
+    /// Seconds for which the clock must not have been set before old events are removed, also after a start; less is for tests [default: 1800]
+    retention_clock_seconds: u64 = 1800, "WEIR_RETENTION_CLOCK_SECONDS";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]

@@ -43,16 +43,21 @@ pub async fn run(config: &Config) -> Result<String, SealError> {
     let store = open_store(config).await?;
     let sealed = seal(&store).await;
     store.close_at_end().await?;
-    let SealReport { segments, events, damaged, .. } = sealed?;
+    Ok(outcome(&sealed?))
+}
+
+/// The line for what was done.
+fn outcome(SealReport { segments, events, damaged, .. }: &SealReport) -> String {
     let mut text = match segments {
+        0 if *damaged > 0 => "Moved no events into files".to_owned(),
         0 => "All stored events are in files already".to_owned(),
         1 => format!("Moved {events} events into a file"),
         _ => format!("Moved {events} events into {segments} files"),
     };
-    if damaged > 0 {
+    if *damaged > 0 {
         text += &format!("; damaged blocks that stay in the database: {damaged}");
     }
-    Ok(text)
+    text
 }
 
 async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
@@ -67,5 +72,22 @@ async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
             all.damaged = sealed.damaged;
             return sealed.failure.map_or(Ok(all), Err);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_blocks_are_not_called_moved() {
+        let line = |segments, events, damaged| {
+            outcome(&SealReport { segments, events, damaged, ..SealReport::default() })
+        };
+        assert_eq!(line(0, 0, 0), "All stored events are in files already");
+        assert_eq!(line(1, 20, 0), "Moved 20 events into a file");
+        let damaged = "damaged blocks that stay in the database: 2";
+        assert_eq!(line(0, 0, 2), format!("Moved no events into files; {damaged}"));
+        assert_eq!(line(3, 60, 2), format!("Moved 60 events into 3 files; {damaged}"));
     }
 }

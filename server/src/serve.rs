@@ -251,9 +251,7 @@ impl Server {
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
-        let sealing = config.sealing();
-        let threads = exporting.handle();
-        periodic::begin_sealing(&mut watching, &app, &store, &plugins, sealing, threads);
+        periodic::begin_sealing(&mut watching, &app, &store, &plugins, exporting.handle());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }

@@ -63,22 +63,16 @@ pub(super) fn begin_sealing(
     app: &App,
     store: &Store,
     plugins: &Plugins,
-    (bounds, interval): (SealBounds, Duration),
     threads: &Handle,
 ) {
-    let seal = seal_events(app.clone(), store.clone(), plugins.clone(), bounds, interval);
-    tasks.spawn_on(seal, threads);
+    tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
-async fn seal_events(
-    app: App,
-    store: Store,
-    plugins: Plugins,
-    bounds: SealBounds,
-    interval: Duration,
-) {
-    let mut retention = Retention::default();
+async fn seal_events(app: App, store: Store, plugins: Plugins) {
+    let (bounds, interval) = app.config.sealing();
+    let trusted_after = Duration::from_secs(app.config.retention_clock_seconds);
+    let mut retention = Retention::new(trusted_after);
     let mut tick = tokio::time::interval(interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -10,6 +10,7 @@ mod delivery;
 mod fairness;
 mod get;
 mod killed;
+mod layers;
 mod list;
 mod logs;
 mod offsets;

@@ -15,7 +15,7 @@ use weir_bench::weir::{Instance, Weir};
 
 use crate::Check;
 use crate::ledger::distinct_id;
-use crate::people::Beings;
+use crate::people::{Beings, group_types};
 use crate::sending::{Shared, capture, lock, setting};
 use crate::stories;
 
@@ -127,6 +127,25 @@ impl Checks {
             }
         }
         Ok(())
+    }
+
+    /// Reads all events until a page of them is refused, and compares what is served. Returns
+    /// whether one was refused.
+    pub(crate) async fn until_refused(&mut self, api: &mut Api, ledger: &Shared) -> Result<bool> {
+        let types = group_types(api).await?;
+        let mut next = Some("?limit=1000".to_owned());
+        while let Some(query) = next {
+            let page = match api.events(&query).await {
+                Ok(page) => page,
+                Err(error) if error.to_string().contains(" answered 500") => return Ok(true),
+                Err(error) => return Err(error),
+            };
+            for event in &page.results {
+                self.look_at(event, &types, ledger);
+            }
+            next = page.next;
+        }
+        Ok(false)
     }
 
     /// Compares an event with the sent one. `types`: names of the group types.

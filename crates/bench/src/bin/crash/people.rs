@@ -58,6 +58,12 @@ struct TypeRow {
     group_type: String,
 }
 
+/// The names of the group types by index.
+pub(crate) async fn group_types(api: &mut Api) -> Result<Vec<String>> {
+    let types: Vec<TypeRow> = api.of_project("groups_types/", "").await?;
+    Ok(types.into_iter().map(|row| row.group_type).collect())
+}
+
 /// All persons, by their distinct ids.
 type Persons<'a> = HashMap<&'a str, &'a PersonRow>;
 /// All groups, by type and key.
@@ -83,8 +89,7 @@ impl Beings {
     pub(crate) async fn compare(&mut self, api: &mut Api, ledger: &Shared) -> Result<Vec<String>> {
         let rows: Vec<PersonRow> = api.all("persons/").await?;
         let groups: Vec<GroupRow> = api.all("groups/").await?;
-        let types: Vec<TypeRow> = api.of_project("groups_types/", "").await?;
-        let types: Vec<String> = types.into_iter().map(|row| row.group_type).collect();
+        let types = group_types(api).await?;
         let stories: Vec<(Story, bool)> = lock(ledger).stories().collect();
 
         let persons = self.persons_once(&rows, stories.len());

@@ -52,7 +52,7 @@ pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_r
 pub use self::compact::{Compacted, compact};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
-pub use self::retention::{Dropped, drop_older, removed};
+pub use self::retention::{Dropped, Old, drop_older, removed};
 pub(super) use self::runs::{Found, find, holds_any};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
@@ -64,6 +64,8 @@ use self::runs::HeldRun;
 use self::table::Tables;
 use crate::{Error, Result, Store};
 
+/// The name of a change of files in errors.
+const CHANGE: &str = "change event segments";
 /// Upper bound of the memory of open segments.
 const OPEN_BYTES: u64 = 16 << 20;
 /// Counted of an open segment at least, so that the number of open files is bounded.
@@ -251,10 +253,37 @@ async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'stati
         drop(changing);
         done
     });
-    // It ends early when the runtime shuts down. A panic has left the catalog as it was.
-    task.await.map_err(|_| Error::Stopped)?
+    match task.await {
+        Ok(done) => done,
+        // It has left the catalog as it was.
+        Err(join) if join.is_panic() => {
+            Err(Error::Shape { statement: CHANGE, detail: join.to_string() })
+        }
+        // The runtime shuts down.
+        Err(_) => Err(Error::Stopped),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Location, Settings};
+
+    #[tokio::test]
+    async fn a_panic_in_a_change_is_an_error_and_no_stop() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let failed = change(&store, |_| async {
+            assert!(std::env::args().count() == 0, "a defect");
+            Ok(())
+        });
+        let failed = failed.await.unwrap_err();
+        let Error::Shape { detail, .. } = &failed else { panic!("{failed:?}") };
+        assert!(detail.contains("a defect"), "{detail}");
+        // The next change need not wait for it.
+        assert_eq!(change(&store, |_| async { Ok(7) }).await.unwrap(), 7);
+    }
 }

@@ -8,6 +8,7 @@
 //! place without a summary is one of an event that was removed. Those of a deleted project
 //! do no harm: the number of a project is never used again.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use surrealdb::types::{SurrealValue, Value};
@@ -51,25 +52,34 @@ pub struct Dropped {
     pub unread: usize,
 }
 
-/// Removes the segments of a project all of whose events have an event time before
-/// `before`. Segments that may contain events of `unread` stay, because they will still be
-/// read; so do newer segments and events that are not sealed. The uuids of the events stay
-/// known. `now` is the time of the change.
+/// Which events of a project are not kept.
+#[derive(Debug, Clone)]
+pub struct Old {
+    /// Events of an earlier time are old.
+    pub before: Timestamp,
+    /// Events that will still be read.
+    pub unread: Vec<Wanted>,
+}
+
+/// Removes the segments of a project all of whose events are old. Segments that may contain
+/// unread events stay; so do newer segments and events that are not sealed. The uuids of the
+/// events stay known. `now` is the time of the change. `old` is awaited when no other task
+/// changes files any more, which can take long; `None`: all events are kept.
 ///
 /// # Errors
-/// Errors of the store. The next call continues.
+/// Errors of the store and of `old`. The next call continues.
 pub async fn drop_older(
     store: &Store,
     project: ProjectId,
-    before: Timestamp,
     now: Timestamp,
-    unread: &[Wanted],
+    old: impl Future<Output = Result<Option<Old>>>,
 ) -> Result<Dropped> {
     let mut dropped = Dropped::default();
     if store.segments.files.is_none() {
         return Ok(dropped);
     }
     let _changing = store.segments.changing().await;
+    let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;
     let mut all = Segments::of(store, project).await?;
@@ -117,8 +127,8 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
         }
         remove_files(store, &some).await?;
     }
-    delete(store, vec![store.db.keyspace().await?.key(keys::columns(project))?.into_bytes()])
-        .await?;
+    let columns = store.db.keyspace().await?.key(keys::columns(project))?;
+    catalog::delete(store, DELETE, vec![columns.into_bytes()]).await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -154,10 +164,10 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
             }
             leading.push(keyspace.key(id)?.into_bytes());
             if leading.len() >= CHUNK {
-                delete(store, std::mem::take(&mut leading)).await?;
+                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
             }
         }
-        delete(store, leading).await?;
+        catalog::delete(store, DELETE, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);
@@ -261,14 +271,4 @@ fn times(summary: &Summary) -> Option<Vec<(i64, i64)>> {
         (from, from.saturating_add(SECOND - 1).min(to_time))
     };
     Some(seconds.iter().map(range).collect())
-}
-
-/// Removes what has these keys, in one transaction.
-async fn delete(store: &Store, keys: Vec<Vec<u8>>) -> Result<()> {
-    let keys = Arc::new(keys);
-    let work = move |tx: Transaction| {
-        let keys = Arc::clone(&keys);
-        async move { tx.delete(&keys).await }
-    };
-    store.db.transact(DELETE, (), work).await
 }

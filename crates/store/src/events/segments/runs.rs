@@ -186,20 +186,10 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
             };
             keys.push(of.key(*uuid));
         }
-        let keys = Arc::new(keys);
-        let work = move |tx: Transaction| {
-            let keys = Arc::clone(&keys);
-            async move { tx.delete(&keys).await }
-        };
-        store.db.transact(CLEAR, (), work).await?;
+        catalog::delete(store, CLEAR, keys).await?;
     }
     let cleared = Arc::new(SealedRun { is_pending: false, ..SealedRun::clone(&held.sealed) });
-    let row = Arc::new(cleared.row(keyspace)?);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(CLEARED, (), work).await?;
+    catalog::set_row(store, CLEARED, cleared.row(keyspace)?).await?;
     let mut runs = store.segments.runs().to_vec();
     for held in runs.iter_mut().filter(|held| held.sealed.number == cleared.number) {
         held.sealed = Arc::clone(&cleared);

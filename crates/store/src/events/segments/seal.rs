@@ -82,7 +82,8 @@ pub struct SealReport {
     pub bytes: u64,
     /// Whether it ended because of its limit, so that more may be waiting.
     pub is_limited: bool,
-    /// The number of damaged blocks that stay in the database.
+    /// The number of damaged blocks that were found since the start. They stay in the
+    /// database.
     pub damaged: usize,
     /// The first error that did not keep the rest from being sealed: of a partition, or of
     /// merging or repairing runs. The next call tries again what it concerns.
@@ -112,6 +113,18 @@ pub async fn seal_all(
     if store.segments.files.is_none() {
         return Ok(report);
     }
+    seal_into(store, now, most, bounds, &mut report).await?;
+    report.damaged = lock(&store.segments.skipped).len();
+    Ok(report)
+}
+
+async fn seal_into(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: SealBounds,
+    report: &mut SealReport,
+) -> Result<()> {
     change(store, move |store| async move { compact::remove_replaced(&store, now).await }).await?;
     let checked = change(store, |store| async move { repair::check(&store).await });
     if let Err(error) = checked.await {
@@ -123,7 +136,7 @@ pub async fn seal_all(
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
-            if let Err(error) = seal_lane(store, lane, now, most, bounds, &mut report).await {
+            if let Err(error) = seal_lane(store, lane, now, most, bounds, report).await {
                 let Lane { project, partition, .. } = lane;
                 tracing::warn!(
                     %project, partition, %error,
@@ -132,15 +145,15 @@ pub async fn seal_all(
                 let is_final = matches!(error, Error::DiskLow | Error::Stopped);
                 report.note(error);
                 if is_final {
-                    return Ok(report);
+                    return Ok(());
                 }
             }
             if report.is_limited {
-                return Ok(report);
+                return Ok(());
             }
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Seals the closed blocks of a partition.
@@ -163,10 +176,7 @@ async fn seal_lane(
         });
         match step.await? {
             Step::Nothing => return Ok(()),
-            Step::Skipped { last } => {
-                report.damaged += 1;
-                after = Some(last);
-            }
+            Step::Skipped { last } => after = Some(last),
             Step::Sealed { events, bytes } => {
                 report.segments += 1;
                 report.events += events;

@@ -15,7 +15,7 @@ use weir_segments::Error as FileError;
 
 use super::catalog::{self, Segments};
 use super::files::{Files, unusable};
-use super::repair;
+use super::{lock, repair};
 use crate::disk::DiskLevel;
 use crate::{Result, Store};
 
@@ -49,8 +49,10 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
     if !damaged.is_empty() && store.db.disk().check() == DiskLevel::Low {
         tracing::error!(
             runs = damaged.len(),
-            "damaged runs are not repaired, because the disk is low; events of them that are sent again are stored twice"
+            "damaged runs are not repaired yet, because the disk is low; until then, events of \
+             them that are sent again are stored twice"
         );
+        lock(&segments.checks).leave(damaged);
         return Ok(());
     }
     repair::repair(store, &files, damaged).await
