@@ -19,7 +19,9 @@ pub(super) fn number(counts: Option<&CountsView>) -> AnyView {
 
 /// The times of the first and the last event.
 pub(super) fn times(counts: Option<&CountsView>) -> [AnyView; 2] {
-    let Some(CountsView { first, last, .. }) = counts else { return [cell(COUNTING), cell(COUNTING)] };
+    let Some(CountsView { first, last, .. }) = counts else {
+        return [cell(COUNTING), cell(COUNTING)];
+    };
     [first, last].map(|time| match time.clone() {
         Some(iso) => cell(view! { <Time iso=iso /> }),
         None => cell("-"),

@@ -63,14 +63,8 @@ pub struct PersonOrder {
 
 impl PersonOrder {
     /// The names of all orders. A descending one begins with `-`.
-    pub const NAMES: [&str; 6] = [
-        "-event_count",
-        "event_count",
-        "-first_seen",
-        "first_seen",
-        "-last_seen",
-        "last_seen",
-    ];
+    pub const NAMES: [&str; 6] =
+        ["-event_count", "event_count", "-first_seen", "first_seen", "-last_seen", "last_seen"];
 
     /// The order with this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -21,8 +21,8 @@ use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
 pub use self::order::Ordered;
-pub use weir_store::counts::PersonCounts;
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
+pub use weir_store::counts::PersonCounts;
 
 /// Properties that can name a person, the best first.
 const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Username"];

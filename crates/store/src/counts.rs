@@ -6,8 +6,9 @@
 //! | `event_count` | `[project, scope, id]` and a slot | counts of a distinct id, or the person that an id was merged into. Not a record (`entries`) |
 //! | `event_count_cursor` | `[project, partition]` | how far events from before there were counts are counted (`earlier`) |
 //!
-//! Counts belong to the first id of a distinct id ([`first_id`](crate::persons::first_id)).
-//! So a merge changes none of them: those of a person are the sum of its distinct ids.
+//! Every stored event is counted once (ING-63). Counts belong to the first id of a distinct
+//! id ([`first_id`](crate::persons::first_id)). So a merge changes none of them: those of a
+//! person are the sum of its distinct ids.
 //! They are written in the transaction that stores the events, and each partition has its
 //! own slot, so partitions are never in conflict. Removed events have a slot too, which is
 //! subtracted. First and last seen stay as they were.

@@ -8,10 +8,10 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use weir_model::ids::PersonId;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
+use weir_model::ids::PersonId;
 use weir_service::ProjectCtx;
 use weir_service::groups::{GroupMember, Groups};
 use weir_service::scan::ScanStep;
@@ -141,10 +141,12 @@ pub async fn list_members(
         return Ok(Json(MemberList::default()));
     };
     let end = page.offset.saturating_add(page.limit);
-    let next = (end < found.count as u64)
-        .then(|| listing.link(&[("offset", Some(end.to_string()))]));
-    let results = found.members.into_iter().map(|GroupMember { id, name, counts }| {
-        MemberAnswer { id, name, counts: CountsAnswer::from(counts) }
+    let next =
+        (end < found.count as u64).then(|| listing.link(&[("offset", Some(end.to_string()))]));
+    let results = found.members.into_iter().map(|GroupMember { id, name, counts }| MemberAnswer {
+        id,
+        name,
+        counts: CountsAnswer::from(counts),
     });
     Ok(Json(MemberList {
         count: Some(found.count as u64),

@@ -9,9 +9,9 @@ use weir_store::counts::{self, RANKED, Ranking};
 use weir_store::persons as rows;
 
 use super::Persons;
+use crate::Result;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
-use crate::Result;
 
 /// A page of persons in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,12 +83,7 @@ pub async fn count_earlier(store: &Store) -> Result<Progress> {
 }
 
 /// Counts the next events of a partition.
-async fn events(
-    store: &Store,
-    project: ProjectId,
-    partition: u16,
-    cursor: Cursor,
-) -> Result<u64> {
+async fn events(store: &Store, project: ProjectId, partition: u16, cursor: Cursor) -> Result<u64> {
     let next = u64::try_from(cursor.next).unwrap_or(0);
     let last = u64::try_from(cursor.last).unwrap_or(0);
     let end = next.saturating_add(WINDOW).min(last.saturating_add(1));
@@ -218,7 +213,8 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
 /// `event_count_cursor:[project, partition]`, or the beginning of such ids.
 fn id(project: ProjectId, partition: &[u16]) -> RecordId {
     let partition = partition.iter().map(|number| Value::Number(i64::from(*number).into()));
-    let parts: Vec<Value> = [Value::Number(project.0.into())].into_iter().chain(partition).collect();
+    let parts: Vec<Value> =
+        [Value::Number(project.0.into())].into_iter().chain(partition).collect();
     RecordId::new("event_count_cursor", RecordIdKey::Array(Array::from(parts)))
 }
 

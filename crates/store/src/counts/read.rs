@@ -71,7 +71,8 @@ pub async fn of_persons(
         let read = person.distinct_ids.iter().take(left);
         left -= read.len();
         complete.push(
-            read.len() == person.distinct_ids.len() && !persons::may_list_less(&person.distinct_ids),
+            read.len() == person.distinct_ids.len()
+                && !persons::may_list_less(&person.distinct_ids),
         );
         for id in read {
             let first_id = persons::first_id(project, id).0;
@@ -182,10 +183,8 @@ pub(super) async fn members_within(
         persons.remove(&id);
     }
     let members = persons.into_iter();
-    let member = |(id, sum)| Member {
-        person: PersonId(id),
-        counts: PersonCounts::of(sum, is_complete),
-    };
+    let member =
+        |(id, sum)| Member { person: PersonId(id), counts: PersonCounts::of(sum, is_complete) };
     let mut members: Vec<Member> = members.map(member).collect();
     members.sort_unstable_by_key(|one| (std::cmp::Reverse(one.counts.events), one.person.0));
     Ok(Some(Members { members, is_complete }))
@@ -222,10 +221,7 @@ async fn without_person(store: &Store, keys: &CountKeys, mut ids: Vec<Uuid>) -> 
 }
 
 /// The first entries of a range, and the rest of it.
-pub(super) async fn scan(
-    store: &Store,
-    range: IdRange,
-) -> Result<(Vec<Entry>, Option<IdRange>)> {
+pub(super) async fn scan(store: &Store, range: IdRange) -> Result<(Vec<Entry>, Option<IdRange>)> {
     let range = Arc::new(range);
     let work = move |tx: Transaction| {
         let range = Arc::clone(&range);

@@ -18,7 +18,9 @@ use super::{keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey, Transaction};
-use crate::{Result, Store, counts, definitions, groups, imports, persons, projects, traffic, warnings};
+use crate::{
+    Result, Store, counts, definitions, groups, imports, persons, projects, traffic, warnings,
+};
 
 /// The range of arrival numbers that one statement reads.
 const WINDOW: u64 = 50_000;

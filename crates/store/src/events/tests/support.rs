@@ -3,8 +3,8 @@
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
-pub(super) use crate::events::block::tests::event;
 use crate::counts::EventCounts;
+pub(super) use crate::events::block::tests::event;
 use crate::events::{
     Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, StoredEvent, is_stray,
 };
