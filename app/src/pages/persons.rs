@@ -101,13 +101,16 @@ fn list(
         }
         .into_any();
     }
+    // A search has no order, and neither have numbers that are still being counted.
+    let can_be_sorted =
+        search.is_empty() && persons.iter().all(|person| person.counts.is_some());
     let columns = vec![
         Column::text("Person"),
         Column::text("Distinct ids"),
         Column::text("Status"),
-        sorted(Column::number("Events"), "event_count", order, search),
-        sorted(Column::text("First seen"), "first_seen", order, search),
-        sorted(Column::text("Last seen"), "last_seen", order, search),
+        sorted(Column::number("Events"), "event_count", order, can_be_sorted),
+        sorted(Column::text("First seen"), "first_seen", order, can_be_sorted),
+        sorted(Column::text("Last seen"), "last_seen", order, can_be_sorted),
     ];
     let note = ordered_at.map(|at| order_note(at, is_cut));
     let rows = persons.into_iter().map(|person| row(project, person)).collect();
@@ -120,10 +123,10 @@ fn list(
     .into_any()
 }
 
-/// The column with a heading that sorts by it; a search has no order. The largest numbers
-/// and the latest times come first, and with a second click last.
-fn sorted(column: Column, by: &str, order: &str, search: &str) -> Column {
-    if !search.is_empty() {
+/// The column with a heading that sorts by it. The largest numbers and the latest times
+/// come first, and with a second click last.
+fn sorted(column: Column, by: &str, order: &str, can_be_sorted: bool) -> Column {
+    if !can_be_sorted {
         return column;
     }
     let current = match order.strip_prefix('-') {

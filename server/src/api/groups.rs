@@ -47,7 +47,7 @@ filters! {
 
 /// One page of the members of a group.
 #[derive(Debug, Default, Serialize, ToSchema)]
-pub struct MemberList {
+pub struct GroupMemberList {
     /// The number of members; null while events from before an update are counted.
     pub count: Option<u64>,
     /// Whether that is all of them. Of a group with more than 100,000 distinct ids only
@@ -127,7 +127,7 @@ pub async fn list_members(
     auth: Authorized<PersonsRead, InProject>,
     State(app): State<App>,
     listing: Listing<MemberFilters>,
-) -> ApiResult<Json<MemberList>> {
+) -> ApiResult<Json<GroupMemberList>> {
     let required = |name: &str| {
         let value = listing.param(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| FieldError::new(name, "required", "This field is required."))
@@ -138,7 +138,7 @@ pub async fn list_members(
     })?;
     let (key, page) = (required("group_key")?, listing.page());
     let Some(found) = app.services.groups.members(&auth.ctx, index, key, page).await? else {
-        return Ok(Json(MemberList::default()));
+        return Ok(Json(GroupMemberList::default()));
     };
     let end = page.offset.saturating_add(page.limit);
     let next =
@@ -148,7 +148,7 @@ pub async fn list_members(
         name,
         counts: CountsAnswer::from(counts),
     });
-    Ok(Json(MemberList {
+    Ok(Json(GroupMemberList {
         count: Some(found.count as u64),
         is_count_exact: found.is_complete,
         next,

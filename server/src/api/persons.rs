@@ -48,9 +48,11 @@ pub struct PersonList {
     pub previous: Option<String>,
     /// When the order was made; only in a list with `order`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub ordered_at: Option<Timestamp>,
     /// Whether further persons are left out of the order; only in a list with `order`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub is_cut: Option<bool>,
     /// The persons of this page.
     pub results: Vec<CountedPersonAnswer>,

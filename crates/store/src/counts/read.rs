@@ -9,7 +9,7 @@ use weir_model::{PersonId, ProjectId};
 
 use super::entries::{self, CountKeys, MERGES, Merges, NAME, PERSONS};
 use super::{Counts, Slot, group_scope, is_complete};
-use crate::db::{Failure, Operation};
+use crate::db::Operation;
 use crate::events::{LIVE_PARTITIONS, PARTITIONS, heads, historical_partition, live_partition};
 use crate::transaction::{ENTRIES_PER_READ, Entry, IdRange, Transaction};
 use crate::{Result, Store, persons};
@@ -19,6 +19,8 @@ const IDS: usize = 20_000;
 /// Distinct ids of a group that are read. A group with more has more members than are
 /// counted.
 pub const MEMBERS: usize = 100_000;
+/// Entries that one transaction looks up.
+const LOOKED_UP: usize = 14_000;
 /// Entries of a scan that are read at a time.
 pub(super) const SCANNED: u32 = 4_096;
 
@@ -82,24 +84,13 @@ pub async fn of_persons(
     }
     // Neighbours are found faster.
     wanted.sort_unstable();
-    let wanted = Arc::new(wanted);
-    let asked = Arc::clone(&wanted);
-    let work = move |tx: Transaction| {
-        let wanted = Arc::clone(&asked);
-        async move {
-            let mut values = Vec::with_capacity(wanted.len());
-            for some in wanted.chunks(ENTRIES_PER_READ) {
-                let keys: Vec<&[u8]> = some.iter().map(|(key, ..)| key.as_slice()).collect();
-                values.extend(tx.entries(&keys).await?);
-            }
-            Ok(values)
-        }
-    };
-    let values = store.db.transact(READ, (), work).await?;
     let mut counts = vec![Counts::NONE; persons.len()];
-    for ((_, at, slot), value) in wanted.iter().zip(values) {
-        if let (Some(sum), Some(value)) = (counts.get_mut(*at), value) {
-            *sum = sum.with_slot(*slot, Counts::of_value(&value)?);
+    for some in wanted.chunks(LOOKED_UP) {
+        let values = look_up(store, some.iter().map(|(key, ..)| key.clone()).collect()).await?;
+        for ((_, at, slot), value) in some.iter().zip(values) {
+            if let (Some(sum), Some(value)) = (counts.get_mut(*at), value) {
+                *sum = sum.with_slot(*slot, Counts::of_value(&value)?);
+            }
         }
     }
     let counts = counts.into_iter().zip(complete);
@@ -192,29 +183,39 @@ pub(super) async fn members_within(
 
 /// Those of the ids that are not the id of a person. None of them was merged.
 async fn without_person(store: &Store, keys: &CountKeys, mut ids: Vec<Uuid>) -> Result<Vec<Uuid>> {
-    if ids.is_empty() {
-        return Ok(ids);
-    }
     ids.sort_unstable();
-    let keys = keys.clone();
-    let work = move |tx: Transaction| {
-        let (ids, keys) = (ids.clone(), keys.clone());
-        async move {
-            let mut without = Vec::new();
-            for id in ids {
-                let slots = (0..PARTITIONS).map(Slot::Partition).chain([Slot::Earlier]);
-                let of_id = slots.map(|slot| keys.key(PERSONS, id, slot.byte()));
-                let of_id: Vec<Vec<u8>> = of_id.collect();
-                let of_id: Vec<&[u8]> = of_id.iter().map(Vec::as_slice).collect();
-                let mut is_person = false;
-                for value in tx.entries(&of_id).await?.into_iter().flatten() {
-                    is_person |= Counts::of_value(&value)?.has_person;
-                }
-                if !is_person {
-                    without.push(id);
-                }
+    let slots = (0..PARTITIONS).map(Slot::Partition).chain([Slot::Earlier]);
+    let slots: Vec<u8> = slots.map(Slot::byte).collect();
+    let mut without = Vec::new();
+    for ids in ids.chunks(LOOKED_UP / slots.len()) {
+        let wanted = ids.iter().flat_map(|id| slots.iter().map(|slot| (*id, *slot)));
+        let wanted = wanted.map(|(id, slot)| keys.key(PERSONS, id, slot)).collect();
+        let values = look_up(store, wanted).await?;
+        for (id, values) in ids.iter().zip(values.chunks(slots.len())) {
+            let mut is_person = false;
+            for value in values.iter().flatten() {
+                is_person |= Counts::of_value(value)?.has_person;
             }
-            Ok(without)
+            if !is_person {
+                without.push(*id);
+            }
+        }
+    }
+    Ok(without)
+}
+
+/// The values of the entries with these keys, in the same order. At most [`LOOKED_UP`].
+async fn look_up(store: &Store, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>>>> {
+    let keys = Arc::new(keys);
+    let work = move |tx: Transaction| {
+        let keys = Arc::clone(&keys);
+        async move {
+            let mut values = Vec::with_capacity(keys.len());
+            for some in keys.chunks(ENTRIES_PER_READ) {
+                let some: Vec<&[u8]> = some.iter().map(Vec::as_slice).collect();
+                values.extend(tx.entries(&some).await?);
+            }
+            Ok(values)
         }
     };
     store.db.transact(READ, (), work).await
@@ -240,38 +241,20 @@ async fn merges_of(
     let mut open: Vec<Uuid> = ids.collect();
     let mut asked: HashSet<Uuid> = open.iter().copied().collect();
     while !open.is_empty() {
-        let ids = Arc::new(std::mem::take(&mut open));
-        let (these, keys) = (Arc::clone(&ids), keys.clone());
-        let work = move |tx: Transaction| {
-            let (ids, keys) = (Arc::clone(&these), keys.clone());
-            async move { merged(&tx, &keys, &ids).await }
-        };
-        let found = store.db.transact(READ, (), work).await?;
-        for (from, into) in ids.iter().zip(found) {
-            let Some(into) = into else { continue };
-            merges.insert(*from, into);
-            if asked.insert(into) {
-                open.push(into);
+        let mut further = Vec::new();
+        for ids in open.chunks(LOOKED_UP) {
+            let wanted = ids.iter().map(|id| keys.key(MERGES, *id, 0)).collect();
+            for (from, value) in ids.iter().zip(look_up(store, wanted).await?) {
+                let Some(value) = value else { continue };
+                let into = entries::merged_into(&value)?;
+                merges.insert(*from, into);
+                if asked.insert(into) {
+                    further.push(into);
+                }
             }
         }
-        open.sort_unstable();
+        further.sort_unstable();
+        open = further;
     }
     Ok(merges)
-}
-
-/// What each id was merged into.
-async fn merged(
-    tx: &Transaction,
-    keys: &CountKeys,
-    ids: &[Uuid],
-) -> Result<Vec<Option<Uuid>>, Failure> {
-    let mut all = Vec::with_capacity(ids.len());
-    for some in ids.chunks(ENTRIES_PER_READ) {
-        let keys: Vec<Vec<u8>> = some.iter().map(|id| keys.key(MERGES, *id, 0)).collect();
-        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        for value in tx.entries(&keys).await? {
-            all.push(value.map(|value| entries::merged_into(&value)).transpose()?);
-        }
-    }
-    Ok(all)
 }
