@@ -13,7 +13,7 @@ use weir_bench::stats::median;
 
 use crate::management::{self, Call, GROUP};
 use crate::rounds::wait_readable;
-use crate::service::MemoryWatch;
+use crate::service::{MemoryWatch, Service};
 use crate::volume;
 
 /// How long an idle service is observed.

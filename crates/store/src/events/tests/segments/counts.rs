@@ -250,7 +250,7 @@ async fn forget_counts(store: &Store) {
     };
     store.db.transact(crate::db::Operation::write("test"), (), work).await.unwrap();
     const BEFORE: Statement =
-        Statement::write("test", "DELETE migration:22; REMOVE TABLE event_count_cursor;");
+        Statement::write("test", "DELETE migration:22; REMOVE TABLE event_count; REMOVE TABLE event_count_cursor;");
     store.db.run(BEFORE, bind! {}).await.unwrap();
 }
 
