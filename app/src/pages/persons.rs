@@ -102,8 +102,7 @@ fn list(
         .into_any();
     }
     // A search has no order, and neither have numbers that are still being counted.
-    let can_be_sorted =
-        search.is_empty() && persons.iter().all(|person| person.counts.is_some());
+    let can_be_sorted = search.is_empty() && persons.iter().all(|person| person.counts.is_some());
     let columns = vec![
         Column::text("Person"),
         Column::text("Distinct ids"),

@@ -249,8 +249,10 @@ async fn forget_counts(store: &Store) {
         async move { tx.delete(&keys).await }
     };
     store.db.transact(crate::db::Operation::write("test"), (), work).await.unwrap();
-    const BEFORE: Statement =
-        Statement::write("test", "DELETE migration:22; REMOVE TABLE event_count; REMOVE TABLE event_count_cursor;");
+    const BEFORE: Statement = Statement::write(
+        "test",
+        "DELETE migration:22; REMOVE TABLE event_count; REMOVE TABLE event_count_cursor;",
+    );
     store.db.run(BEFORE, bind! {}).await.unwrap();
 }
 
