@@ -18,6 +18,7 @@ use surrealdb_rpc::capabilities::{Capabilities, Targets};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use crate::counts::Rankings;
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
@@ -97,6 +98,7 @@ pub struct Store {
     pub(crate) kept_blocks: Arc<Semaphore>,
     pub(crate) blocks: Arc<SharedBlocks>,
     pub(crate) segments: Arc<Segments>,
+    pub(crate) rankings: Arc<Rankings>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -165,6 +167,7 @@ impl Store {
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             blocks: Arc::default(),
             segments: Arc::new(Segments::of(directory.as_deref())),
+            rankings: Arc::default(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };

@@ -25,6 +25,7 @@ mod tests;
 mod transaction;
 
 pub mod activity;
+pub mod counts;
 pub mod definitions;
 pub mod disk;
 pub mod domains;

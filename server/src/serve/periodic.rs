@@ -13,6 +13,7 @@ use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
 use weir_plugins::Plugins;
 use weir_store::Store;
+use weir_store::counts::{self, Progress};
 use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
 use super::retention::Retention;
@@ -34,6 +35,9 @@ const PRUNE: Duration = Duration::from_secs(60 * 60);
 const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
+
+/// Time before counting earlier events is tried again after a failure.
+const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
@@ -66,6 +70,7 @@ pub(super) fn begin_sealing(
     threads: &Handle,
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
+    tasks.spawn_on(count_earlier(store.clone()), threads);
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
@@ -83,6 +88,24 @@ async fn seal_events(app: App, store: Store, plugins: Plugins) {
         if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
         }
+    }
+}
+
+/// Counts the events from before there were event counts, once after an update.
+async fn count_earlier(store: Store) {
+    let mut counted = 0;
+    loop {
+        match counts::count_earlier(&store).await {
+            Ok(Progress::Counted(events)) => counted += events,
+            Ok(Progress::Done) => break,
+            Err(error) => {
+                tracing::warn!(%error, "earlier events are not counted yet; trying again");
+                tokio::time::sleep(COUNT_AGAIN).await;
+            }
+        }
+    }
+    if counted > 0 {
+        tracing::info!(events = counted, "earlier events were counted by person");
     }
 }
 

@@ -39,6 +39,7 @@ mod organizations;
 mod overload;
 mod overview;
 mod pagination;
+mod person_counts;
 mod person_processing;
 mod persons;
 mod plugin_configs;

@@ -57,7 +57,7 @@ pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;
-pub(crate) use self::read::range;
+pub(crate) use self::read::{firsts_between as blocks_between, range, read_block};
 pub(crate) use self::segments::{Segments, start as start_segments};
 pub(crate) use self::shared::SharedBlocks;
 

@@ -93,15 +93,18 @@ impl Checks {
         let mut api = Api::open(weir.address, instance).await?;
         let types = self.beings.compare(&mut api, ledger).await?;
         let mut found: HashMap<Uuid, u32> = HashMap::new();
+        let mut by_id: HashMap<String, u64> = HashMap::new();
         let mut next = Some("?limit=1000".to_owned());
         while let Some(query) = next {
             let page = api.events(&query).await?;
             for event in &page.results {
                 *found.entry(event.uuid).or_default() += 1;
+                *by_id.entry(event.distinct_id.clone()).or_default() += 1;
                 self.look_at(event, &types, ledger);
             }
             next = page.next;
         }
+        self.beings.event_counts(&mut api, &by_id).await?;
         self.readable = found.len();
         for (uuid, count) in found.iter().filter(|(_, count)| **count > 1) {
             self.twice.fail(format!("{uuid} is there {count} times"));

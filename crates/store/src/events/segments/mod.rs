@@ -135,7 +135,7 @@ impl Segments {
     }
 
     /// Waits until no other task changes files, and keeps others from it.
-    pub(super) async fn changing(&self) -> OwnedMutexGuard<()> {
+    pub(crate) async fn changing(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.changing).lock_owned().await
     }
 

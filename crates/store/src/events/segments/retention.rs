@@ -16,13 +16,14 @@ use weir_model::{ProjectId, Timestamp};
 
 use super::catalog::{self, SealedSegment, Segments};
 use super::{read, runs, table};
+use crate::counts::{self, CountWrites, EventCounts, Slot};
 use crate::db::Operation;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
 use crate::events::next::Wanted;
 use crate::events::read::{BlockRef, firsts_between};
 use crate::transaction::{RowKey, Transaction};
-use crate::{Result, Store};
+use crate::{Error, Result, Store};
 
 /// Summaries that are read at a time.
 const SUMMARIES_AT_A_TIME: usize = 32;
@@ -79,6 +80,10 @@ pub async fn drop_older(
         return Ok(dropped);
     }
     let _changing = store.segments.changing().await;
+    // Removed events are subtracted, so they must be counted.
+    if !counts::is_complete(store, project).await? {
+        return Ok(dropped);
+    }
     let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;
@@ -97,7 +102,7 @@ pub async fn drop_older(
         let columns = catalog::columns(store, project).await?;
         let log = table::begin(store, project);
         for segment in &old {
-            remove(store, segment).await?;
+            remove(store, segment, true).await?;
             dropped.segments += 1;
             dropped.events += segment.rows;
         }
@@ -123,7 +128,7 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         for segment in &some {
-            remove(store, segment).await?;
+            remove(store, segment, false).await?;
         }
         remove_files(store, &some).await?;
     }
@@ -139,8 +144,9 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     removed.await?.map_err(|error| store.segments.error(error))
 }
 
-/// Removes a segment from the catalog, and what leads to its blocks before.
-async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
+/// Removes a segment from the catalog, and what leads to its blocks before. `subtracts` says
+/// whether its events are subtracted from the counts of their persons.
+async fn remove(store: &Store, segment: &SealedSegment, subtracts: bool) -> Result<()> {
     let SealedSegment { project, partition, first, last, .. } = *segment;
     let end = last.saturating_add(1);
     let mut firsts = firsts_between(store, project, partition, first, end).await?;
@@ -162,7 +168,13 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
                 let pointer = keys::time(project, width, bucket, partition, *first);
                 leading.push(keyspace.key(pointer)?.into_bytes());
             }
-            leading.push(keyspace.key(id)?.into_bytes());
+            let summary = keyspace.key(id)?;
+            if subtracts {
+                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                subtract(store, project, (partition, *first), summary).await?;
+                continue;
+            }
+            leading.push(summary.into_bytes());
             if leading.len() >= CHUNK {
                 catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
             }
@@ -188,6 +200,41 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
         }
     };
     store.db.transact(REMOVE, (), work).await
+}
+
+/// Removes the summary of a block and subtracts its events from the counts of their persons,
+/// in one transaction. So a block is counted exactly as long as it has a summary.
+async fn subtract(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+    summary: RowKey,
+) -> Result<()> {
+    let mut counts = EventCounts::default();
+    match read::block(store, project, block_ref).await {
+        Ok(events) => {
+            events.unwrap_or_default().iter().for_each(|event| counts.add_stored(project, event));
+        }
+        Err(error @ (Error::Damaged { .. } | Error::Shape { .. })) => {
+            tracing::warn!(%project, ?block_ref, %error, "removed events stay counted");
+        }
+        Err(error) => return Err(error),
+    }
+    let mut writes = CountWrites::default();
+    writes.add(store.db.keyspace().await?, project, Slot::Removed, &counts, &[])?;
+    let (writes, summary) = (Arc::new(writes), Arc::new(summary));
+    let work = move |tx: Transaction| {
+        let (writes, summary) = (Arc::clone(&writes), Arc::clone(&summary));
+        async move {
+            // It may run twice, and subtracts once.
+            if tx.get_one::<Value>(&summary).await?.is_none() {
+                return Ok(());
+            }
+            writes.write(&tx).await?;
+            tx.delete(&[RowKey::clone(&summary).into_bytes()]).await
+        }
+    };
+    store.db.transact(DELETE, (), work).await
 }
 
 async fn remove_files(store: &Store, segments: &[SealedSegment]) -> Result<()> {
