@@ -2,7 +2,8 @@
 //!
 //! The order makes every moment safe for a crash and for readers:
 //!
-//! 1. The segment and the run are written and synced. Nothing names them yet.
+//! 1. The segment and the run are written and synced, and the segment is uploaded if there
+//!    is a bucket (`objects`). Nothing names them yet.
 //! 2. One transaction adds both to the catalog and removes the records of the blocks.
 //! 3. The run is held open, so that the uuids are found in it.
 //! 4. The log of the table gets the segment (`table`).
@@ -24,7 +25,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::{Files, Unlisted};
 use super::runs::{self, HeldRun, NewRun};
-use super::{Segments, change, compact, lock, repair, table};
+use super::{Segments, change, compact, lock, objects, repair, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
@@ -119,28 +120,51 @@ pub async fn seal_all(
         report.note(error);
     }
     change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    let is_complete = match objects::catch_up(store).await {
+        Ok(is_complete) => is_complete,
+        Err(error) => {
+            tracing::warn!(%error, "nothing is sealed until the bucket can be used");
+            report.note(error);
+            return Ok(report);
+        }
+    };
     compare_tables(store, now).await?;
+    change(store, |store| async move { objects::tidy(&store).await }).await?;
+    seal_lanes(store, now, most, bounds, &mut report).await?;
+    report.is_limited |= !is_complete;
+    Ok(report)
+}
+
+/// Seals the closed blocks of all partitions.
+async fn seal_lanes(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: SealBounds,
+    report: &mut SealReport,
+) -> Result<()> {
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
-            if let Err(error) = seal_lane(store, lane, now, most, bounds, &mut report).await {
+            if let Err(error) = seal_lane(store, lane, now, most, bounds, report).await {
                 let Lane { project, partition, .. } = lane;
                 tracing::warn!(
                     %project, partition, %error,
                     "events of a partition are not sealed yet"
                 );
-                let is_final = matches!(error, Error::DiskLow | Error::Stopped);
+                let is_final =
+                    matches!(error, Error::Bucket { .. } | Error::DiskLow | Error::Stopped);
                 report.note(error);
                 if is_final {
-                    return Ok(report);
+                    return Ok(());
                 }
             }
             if report.is_limited {
-                return Ok(report);
+                return Ok(());
             }
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Seals the closed blocks of a partition.
@@ -407,6 +431,8 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
         inputs = read;
         match new {
             Ok(new) => {
+                let (file, written, _) = &new.segment;
+                objects::upload(store, file.name(), &file.path(), written.bytes).await?;
                 let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
                 return commit(store, lane, last, new, firsts, columns, now).await;
             }

@@ -1,0 +1,635 @@
+//! Segments in a bucket: uploads, local copies, and the tables there.
+//!
+//! With the setting `segments`, the files of segments are objects of a bucket, with the
+//! names that they have in the directory. What the directory has of them is a cache.
+//!
+//! - An object is complete before a row of the catalog names it, and it is removed only
+//!   after the log of the table in the bucket does not name it.
+//! - The log in the bucket is a copy of the one in the directory ([`publish`]).
+//! - A read of a segment that is not in the directory fetches it and compares it with its
+//!   checksums ([`fetch`]). Copies that were used least recently are removed.
+//! - What is in the bucket is listed with the first pass of sealing, and after a request
+//!   to remove something has failed. Objects that nothing names are removed then.
+//!
+//! Runs of uuids stay in the directory: each search reads them. A start sends no request.
+//!
+//! What belongs here: what is where. What does not: requests (`weir-objects`), and which
+//! segments there are (`catalog`).
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+use weir_model::ProjectId;
+use weir_objects::{Bucket, Error as BucketError};
+use weir_segments::Segment;
+
+use super::catalog::{self, SealedSegment, Segments as Catalog};
+use super::files::{Files, is_segment_path, unusable};
+use super::{Segments, change, lock};
+use crate::disk::DiskLevel;
+use crate::engine::SegmentBucket;
+use crate::keyed_lock::KeyedLocks;
+use crate::{Error, Result, Store};
+
+/// The object that says which data directory the bucket, or its prefix, belongs to.
+const OWNER: &str = "weir-owner";
+/// The file that says the same in the directory of segments, and where the bucket is.
+pub(super) const CLAIM: &str = "bucket";
+/// The directory of the log of a table.
+const LOG: &str = "_delta_log";
+const LAST_CHECKPOINT: &str = "_last_checkpoint";
+/// Objects that may be there.
+const MOST: usize = 1 << 22;
+/// Upper bound of a file of a log, bytes.
+const LOG_BYTES: u64 = 256 << 20;
+/// Files that are fetched at a time.
+const FETCHES: usize = 4;
+/// Segments from before the setting that a pass uploads.
+const UPLOADS: usize = 64;
+
+/// The bucket, and what is known of it and of the local copies.
+pub(super) struct Objects {
+    bucket: Bucket,
+    /// Upper bound of local copies, bytes.
+    cache: u64,
+    known: Mutex<Known>,
+    local: Mutex<Local>,
+    fetching: KeyedLocks<String>,
+    fetches: Semaphore,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Whether the bucket answered last, and is the one of this data directory.
+    is_ours: bool,
+    /// The names of all objects; `None`: they must be listed.
+    present: Option<BTreeSet<String>>,
+    /// Whether all segments of the catalog are objects, as far as they exist.
+    is_complete: bool,
+    /// Whether objects that nothing names were removed since the list.
+    is_tidy: bool,
+    /// The versions of the logs in the bucket, by the directories of their tables.
+    published: HashMap<String, u64>,
+    /// Segments that are missing in both places and were reported.
+    missing: HashSet<String>,
+}
+
+/// The segments that the directory has.
+#[derive(Default)]
+struct Local {
+    /// By the name: bytes, and the number of the last use.
+    files: HashMap<String, (u64, u64)>,
+    bytes: u64,
+    uses: u64,
+}
+
+impl Local {
+    fn touch(&mut self, name: &str) {
+        self.uses += 1;
+        if let Some((_, used)) = self.files.get_mut(name) {
+            *used = self.uses;
+        }
+    }
+
+    fn add(&mut self, name: &str, bytes: u64) {
+        self.uses += 1;
+        if self.files.insert(name.to_owned(), (bytes, self.uses)).is_none() {
+            self.bytes += bytes;
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some((bytes, _)) = self.files.remove(name) {
+            self.bytes = self.bytes.saturating_sub(bytes);
+        }
+    }
+}
+
+impl Objects {
+    pub(super) fn new(settings: &SegmentBucket) -> Result<Self> {
+        let SegmentBucket { place, access, cache } = settings;
+        let bucket = Bucket::new(place, access).map_err(|error| Error::Bucket {
+            place: place.to_string(),
+            detail: error.to_string(),
+        })?;
+        Ok(Self {
+            bucket,
+            cache: *cache,
+            known: Mutex::default(),
+            local: Mutex::default(),
+            fetching: KeyedLocks::default(),
+            fetches: Semaphore::new(FETCHES),
+        })
+    }
+
+    /// Bytes of local copies.
+    pub(super) fn local_bytes(&self) -> u64 {
+        lock(&self.local).bytes
+    }
+
+    /// Notes a file of the directory.
+    pub(super) fn has_local(&self, name: &str, bytes: u64) {
+        lock(&self.local).add(name, bytes);
+    }
+
+    /// Notes that a file was read.
+    pub(super) fn used(&self, name: &str) {
+        lock(&self.local).touch(name);
+    }
+
+    /// Uploads a new segment, before a row names it.
+    pub(super) async fn upload(&self, name: &str, path: &Path, bytes: u64) -> Result<()> {
+        if let Err(error) = self.bucket.upload(name, path).await {
+            lock(&self.known).is_ours = false;
+            return Err(self.error(&error));
+        }
+        self.has_local(name, bytes);
+        if let Some(present) = &mut lock(&self.known).present {
+            present.insert(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Removes objects that no row names any more, after the change of the table. What
+    /// cannot be removed now is found by the next list.
+    pub(super) async fn remove(&self, names: &[String]) {
+        for name in names.iter().filter(|name| is_segment_path(name)) {
+            lock(&self.local).remove(name);
+            let table = name.split('/').next().unwrap_or_default();
+            let is_published = lock(&self.known).published.contains_key(table);
+            let removed = match is_published {
+                true => self.remove_object(name).await,
+                // A reader of the table may still need it.
+                false => Err(()),
+            };
+            if removed.is_err() {
+                self.list_again();
+            }
+        }
+    }
+
+    async fn remove_object(&self, name: &str) -> Result<(), ()> {
+        match self.bucket.remove(name).await {
+            Ok(()) => {
+                if let Some(present) = &mut lock(&self.known).present {
+                    present.remove(name);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(object = name, %error, "an unused object was not removed yet");
+                Err(())
+            }
+        }
+    }
+
+    /// What is in the bucket is to be listed again.
+    fn list_again(&self) {
+        lock(&self.known).present = None;
+    }
+
+    /// Forgets which version of the log the bucket has. Its objects are removed after the
+    /// next list.
+    pub(super) fn forget_table(&self, project: ProjectId) {
+        let mut known = lock(&self.known);
+        known.published.remove(&project.to_string());
+        known.present = None;
+    }
+
+    /// Forgets which version of the log the bucket has, so that both logs are compared.
+    pub(super) fn forget_version(&self, project: ProjectId) {
+        lock(&self.known).published.remove(&project.to_string());
+    }
+
+    /// Forgets a local copy that is damaged, if the bucket has another one.
+    pub(super) fn discard(&self, segments: &Segments, name: &str, path: &Path) {
+        let is_present =
+            lock(&self.known).present.as_ref().is_some_and(|present| present.contains(name));
+        if is_present && std::fs::remove_file(path).is_ok() {
+            lock(&segments.open).remove(name);
+            lock(&self.local).remove(name);
+            tracing::warn!(object = name, "a damaged local copy is fetched again");
+        }
+    }
+
+    /// Removes local copies that were used least recently, until they have at most
+    /// [`cache`](Self::cache) bytes. One that is being read stays.
+    fn evict(&self, segments: &Segments, files: &Files) {
+        let mut oldest: Vec<(u64, String)> = {
+            let (known, local) = (lock(&self.known), lock(&self.local));
+            let Some(present) = known.present.as_ref().filter(|_| local.bytes > self.cache) else {
+                return;
+            };
+            let names = local.files.iter().filter(|(name, _)| present.contains(*name));
+            names.map(|(name, (_, used))| (*used, name.clone())).collect()
+        };
+        oldest.sort_unstable();
+        // The one that was used last is needed now.
+        oldest.pop();
+        for (_, name) in oldest {
+            if self.local_bytes() <= self.cache {
+                return;
+            }
+            {
+                let mut open = lock(&segments.open);
+                if open.peek(&name).is_some_and(Segment::is_shared) {
+                    continue;
+                }
+                open.remove(&name);
+            }
+            files.remove(std::slice::from_ref(&name));
+            lock(&self.local).remove(&name);
+        }
+    }
+
+    /// The error of the store for an error of the bucket.
+    fn error(&self, error: &BucketError) -> Error {
+        Error::Bucket { place: self.bucket.place().to_string(), detail: error.to_string() }
+    }
+
+    fn refused(&self, detail: String) -> Error {
+        Error::Bucket { place: self.bucket.place().to_string(), detail }
+    }
+
+    /// Whether the bucket answered last, and belongs to this data directory.
+    pub(super) fn is_usable(&self) -> bool {
+        lock(&self.known).is_ours
+    }
+
+    /// Makes sure that the bucket answers, and belongs to this data directory.
+    async fn claim(&self, files: &Files) -> Result<()> {
+        lock(&self.known).is_ours = false;
+        let path = files.path(CLAIM);
+        let place = self.bucket.place().to_string();
+        let failed = |source| Error::File { file: path.clone(), source };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                // Without a place until the bucket has it.
+                let id = Uuid::new_v4().to_string();
+                files.write(CLAIM, &id).map_err(failed)?;
+                id
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let (id, before) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        let of_bucket = |error: BucketError| self.error(&error);
+        let mut owner = self.bucket.get(OWNER, 1 << 10).await.map_err(of_bucket)?;
+        if owner.is_none() {
+            if !before.is_empty() {
+                let detail = format!("it has no objects of this data directory; they are in {before}");
+                return Err(self.refused(detail));
+            }
+            self.bucket.create(OWNER, id.into()).await.map_err(of_bucket)?;
+            // Some storages ignore the condition.
+            owner = self.bucket.get(OWNER, 1 << 10).await.map_err(of_bucket)?;
+        }
+        if owner.as_deref() != Some(id.as_bytes()) {
+            return Err(self.refused("it belongs to another data directory".to_owned()));
+        }
+        if before != place {
+            files.write(CLAIM, &format!("{id} {place}")).map_err(failed)?;
+        }
+        lock(&self.known).is_ours = true;
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<()> {
+        if lock(&self.known).present.is_some() {
+            return Ok(());
+        }
+        let listed = self.bucket.list(MOST).await.map_err(|error| self.error(&error))?;
+        let mut known = lock(&self.known);
+        known.present = Some(listed.into_iter().map(|listed| listed.name).collect());
+        (known.is_complete, known.is_tidy) = (false, false);
+        Ok(())
+    }
+}
+
+/// What the data directory says about a bucket that its segments are in.
+pub(super) fn claimed(files: &Files) -> Option<String> {
+    let text = std::fs::read_to_string(files.path(CLAIM)).ok()?;
+    text.trim().split_once(' ').map(|(_, place)| place.to_owned())
+}
+
+/// Lists the bucket if that is needed, and uploads segments that it does not have, up to
+/// some. Returns whether all were. A pass of sealing begins with it: without a bucket that
+/// answers, nothing is sealed.
+pub(super) async fn catch_up(store: &Store) -> Result<bool> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(true);
+    };
+    objects.claim(files).await?;
+    if lock(&objects.known).present.is_none() {
+        let list = |store: Store| async move {
+            match &store.segments.objects {
+                Some(objects) => objects.list().await,
+                None => Ok(()),
+            }
+        };
+        change(store, list).await?;
+    }
+    if lock(&objects.known).is_complete {
+        return Ok(true);
+    }
+    let (mut all, mut uploads) = (Catalog::all(store).await?, 0);
+    while let Some(some) = all.next(store).await? {
+        for segment in some {
+            let is_present = |known: &Known| {
+                known.present.as_ref().is_some_and(|present| present.contains(&segment.file))
+            };
+            if is_present(&lock(&objects.known)) {
+                continue;
+            }
+            let path = files.path(&segment.file);
+            if !path.exists() {
+                if lock(&objects.known).missing.insert(segment.file.clone()) {
+                    let detail = format!("{} is neither here nor in the bucket", path.display());
+                    let _ = store.segments.damaged(path, detail);
+                }
+                continue;
+            }
+            if uploads == UPLOADS {
+                return Ok(false);
+            }
+            uploads += 1;
+            change(store, |store| async move { upload_old(&store, &segment).await }).await?;
+        }
+    }
+    lock(&objects.known).is_complete = true;
+    objects.evict(&store.segments, files);
+    Ok(true)
+}
+
+/// Uploads a segment from before the setting.
+async fn upload_old(store: &Store, segment: &SealedSegment) -> Result<()> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(());
+    };
+    let path = files.path(&segment.file);
+    // It may have been merged or removed in between.
+    match path.exists() {
+        true => objects.upload(&segment.file, &path, segment.bytes).await,
+        false => Ok(()),
+    }
+}
+
+/// Removes objects that nothing names, once after each list. Files that a merge has
+/// replaced stay as long as in the directory. The caller keeps other tasks from changing
+/// files, and the logs of the tables are up to date as far as `published` says.
+pub(super) async fn tidy(store: &Store) -> Result<()> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(());
+    };
+    let present = {
+        let known = lock(&objects.known);
+        match &known.present {
+            // Unknown objects stay while others are missing.
+            Some(present)
+                if known.is_complete && !known.is_tidy && known.missing.is_empty() =>
+            {
+                present.clone()
+            }
+            _ => return Ok(()),
+        }
+    };
+    let (mut named, mut projects) = (HashSet::new(), HashSet::new());
+    let mut all = Catalog::all(store).await?;
+    while let Some(some) = all.next(store).await? {
+        projects.extend(some.iter().map(|segment| segment.project.to_string()));
+        named.extend(some.into_iter().map(|segment| segment.file));
+    }
+    named.extend(lock(&store.segments.replaced).iter().map(|(name, _)| name.clone()));
+    let (mut is_tidy, mut removed) = (true, 0);
+    for name in present {
+        let table = name.split('/').next().unwrap_or_default();
+        let is_unused = match is_segment_path(&name) {
+            true => !named.contains(&name),
+            // The other files of a table are in the directory too.
+            false => is_of_table(&name) && !files.path(&name).exists(),
+        };
+        if !is_unused {
+            continue;
+        }
+        let is_read =
+            projects.contains(table) && !lock(&objects.known).published.contains_key(table);
+        match is_read {
+            true => is_tidy = false,
+            false if objects.remove_object(&name).await.is_ok() => removed += 1,
+            false => is_tidy = false,
+        }
+    }
+    if removed > 0 {
+        tracing::info!(objects = removed, "removed objects of the bucket that nothing names");
+    }
+    lock(&objects.known).is_tidy = is_tidy;
+    Ok(())
+}
+
+/// Whether an object is a file of a table, but no segment.
+fn is_of_table(name: &str) -> bool {
+    let project = name.split_once('/').map_or("", |(project, _)| project);
+    !project.is_empty() && project.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Uploads a new segment before its row, and makes room for it. Without a bucket it does
+/// nothing.
+pub(super) async fn upload(store: &Store, name: &str, path: &Path, bytes: u64) -> Result<()> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(());
+    };
+    if !objects.is_usable() {
+        objects.claim(files).await?;
+    }
+    objects.upload(name, path, bytes).await?;
+    objects.evict(&store.segments, files);
+    Ok(())
+}
+
+/// Fetches a segment into the directory. Returns whether it is there now.
+pub(super) async fn fetch(store: &Store, sealed: &SealedSegment, sums: &[u8]) -> Result<bool> {
+    let segments = &store.segments;
+    let (Some(objects), Some(files)) = (&segments.objects, segments.files.clone()) else {
+        return Ok(false);
+    };
+    let name = &sealed.file;
+    let _permits = objects.fetching.take([name.clone()]).await;
+    let path = files.path(name);
+    if path.exists() {
+        return Ok(true);
+    }
+    let _slot = objects.fetches.acquire().await.map_err(|_| Error::Stopped)?;
+    if store.db.disk().check() == DiskLevel::Low {
+        return Err(Error::DiskLow);
+    }
+    let (of, at) = (files.clone(), path.clone());
+    let unfinished = segments.blocking(path.clone(), move || of.unfinished(&at)).await?;
+    let unfinished = unfinished.map_err(|error| segments.error(error))?;
+    let fetched = objects.bucket.download(name, sealed.bytes, &unfinished).await;
+    match fetched {
+        Ok(()) => {}
+        Err(error) => {
+            let _ = std::fs::remove_file(&unfinished);
+            let place = objects.bucket.place();
+            return match error {
+                BucketError::Missing(_) => Ok(false),
+                BucketError::Length { expected, found, .. } => {
+                    let detail = format!(
+                        "{name} in {place} has {found} bytes, and was written with {expected}"
+                    );
+                    Err(segments.damaged(path, detail))
+                }
+                error => Err(objects.error(&error)),
+            };
+        }
+    }
+    let (bytes, sums, to) = (sealed.bytes, sums.to_vec(), path.clone());
+    let checked = segments.blocking(path.clone(), move || {
+        let checked = Segment::open(&unfinished, bytes, &sums).and_then(|file| file.verify());
+        match checked {
+            Ok(()) => {
+                std::fs::rename(&unfinished, &to).map_err(|source| unusable(&to, source)).map(Ok)
+            }
+            Err(error) => {
+                let _ = std::fs::remove_file(&unfinished);
+                Ok(Err(error))
+            }
+        }
+    });
+    match checked.await?.map_err(|error| segments.error(error))? {
+        Ok(()) => {
+            objects.has_local(name, sealed.bytes);
+            objects.evict(segments, &files);
+            Ok(true)
+        }
+        Err(error) => {
+            let place = objects.bucket.place();
+            Err(segments.damaged(path, format!("{name} in {place} is damaged ({error})")))
+        }
+    }
+}
+
+/// Brings the log of a table in the bucket to this version of the one in the directory.
+/// A failure is logged, and the next pass tries again.
+pub(super) async fn publish(store: &Store, project: ProjectId, version: u64) {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return;
+    };
+    let table = project.to_string();
+    let is_done = {
+        let known = lock(&objects.known);
+        let is_usable = known.is_ours && known.is_complete && known.present.is_some();
+        !is_usable || known.published.get(&table) == Some(&version)
+    };
+    if is_done {
+        return;
+    }
+    if let Err(error) = publish_table(objects, files, &table, version).await {
+        lock(&objects.known).published.remove(&table);
+        tracing::warn!(%project, %error, "the table in the bucket is behind; trying again later");
+    }
+}
+
+/// Copies the log of a table to the bucket.
+async fn publish_table(objects: &Objects, files: &Files, table: &str, version: u64) -> Result<()> {
+    let is_known = lock(&objects.known).published.remove(table).is_some();
+    let directory = files.path(&format!("{table}/{LOG}"));
+    let here = log_files(&directory)?;
+    let prefix = format!("{table}/{LOG}/");
+    let there = || -> BTreeSet<String> {
+        let known = lock(&objects.known);
+        let present = known.present.iter().flatten();
+        present.filter_map(|name| Some(name.strip_prefix(&prefix)?.to_owned())).collect()
+    };
+    if !is_known && !is_same_log(objects, &directory, &prefix, &here, &there()).await? {
+        // The newest first: what is left is a table of an older version.
+        for name in there().iter().rev() {
+            remove_log(objects, &format!("{prefix}{name}")).await?;
+        }
+    }
+    let there = there();
+    let missing: Vec<&String> = here.iter().filter(|name| !there.contains(*name)).collect();
+    for name in &missing {
+        let object = format!("{prefix}{name}");
+        let content = read_log(&directory.join(name.as_str()))?;
+        let is_new = match name.ends_with(".json") {
+            true => objects.bucket.create(&object, content.clone()).await,
+            false => objects.bucket.put(&object, content.clone()).await.map(|()| true),
+        };
+        if !is_new.map_err(|error| objects.error(&error))? {
+            let found = objects.bucket.get(&object, LOG_BYTES).await;
+            if found.map_err(|error| objects.error(&error))?.as_ref() != Some(&content) {
+                objects.list_again();
+                return Err(objects.refused(format!("{object} was written by another program")));
+            }
+        }
+        if let Some(present) = &mut lock(&objects.known).present {
+            present.insert(object);
+        }
+    }
+    let last = directory.join(LAST_CHECKPOINT);
+    if !missing.is_empty() && last.exists() {
+        let object = format!("{prefix}{LAST_CHECKPOINT}");
+        let put = objects.bucket.put(&object, read_log(&last)?).await;
+        put.map_err(|error| objects.error(&error))?;
+        if let Some(present) = &mut lock(&objects.known).present {
+            present.insert(object);
+        }
+    }
+    for name in there.iter().filter(|name| !here.contains(*name) && *name != LAST_CHECKPOINT) {
+        remove_log(objects, &format!("{prefix}{name}")).await?;
+    }
+    lock(&objects.known).published.insert(table.to_owned(), version);
+    Ok(())
+}
+
+async fn remove_log(objects: &Objects, name: &str) -> Result<()> {
+    let removed = objects.remove_object(name).await;
+    removed.map_err(|()| objects.refused(format!("{name} cannot be removed")))
+}
+
+/// Whether the bucket has an older version of the same log: their newest common commit has
+/// the same content, and the bucket has no newer one.
+async fn is_same_log(
+    objects: &Objects,
+    directory: &Path,
+    prefix: &str,
+    here: &BTreeSet<String>,
+    there: &BTreeSet<String>,
+) -> Result<bool> {
+    let newest = |names: &BTreeSet<String>| {
+        names.iter().rev().find(|name| name.ends_with(".json")).cloned()
+    };
+    let Some(newest_there) = newest(there) else { return Ok(there.is_empty()) };
+    let common: BTreeSet<String> = here.intersection(there).cloned().collect();
+    match newest(&common) {
+        Some(common) if common == newest_there => {
+            let object = format!("{prefix}{common}");
+            let found = objects.bucket.get(&object, LOG_BYTES).await;
+            let found = found.map_err(|error| objects.error(&error))?;
+            Ok(found.is_some_and(|found| read_log(&directory.join(&common)).ok() == Some(found)))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The commits and checkpoints of a log.
+fn log_files(directory: &Path) -> Result<BTreeSet<String>> {
+    let failed = |source| Error::File { file: directory.to_owned(), source };
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
+        if name.ends_with(".json") || name.ends_with(".parquet") {
+            names.insert(name);
+        }
+    }
+    Ok(names)
+}
+
+fn read_log(path: &PathBuf) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|source| Error::File { file: path.clone(), source })
+}
