@@ -17,6 +17,7 @@ use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
+use weir_objects::{Access, Place};
 
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};

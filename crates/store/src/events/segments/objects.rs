@@ -27,7 +27,7 @@ use weir_model::ProjectId;
 use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::Segment;
 
-use super::catalog::{self, SealedSegment, Segments as Catalog};
+use super::catalog::{SealedSegment, Segments as Catalog};
 use super::files::{Files, is_segment_path, unusable};
 use super::{Segments, change, lock};
 use crate::disk::DiskLevel;

@@ -1,5 +1,6 @@
 //! Sealed events: the same for every reader, on a real engine with files.
 
+mod bucket;
 mod crashes;
 mod damage;
 mod duplicates;
