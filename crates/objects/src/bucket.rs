@@ -147,15 +147,20 @@ impl Bucket {
     /// [`Error`] of the request.
     pub async fn get(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let path = self.path(name)?;
-        let size = match self.store.head(&path).await.map_err(|e| failed(&e, name)) {
-            Ok(head) => head.size,
+        // The answer to a request for the head alone has no code of an error.
+        let options = GetOptions::new().with_range(Some(0..PART));
+        let found = match self.store.get_opts(&path, options).await.map_err(|e| failed(&e, name)) {
+            Ok(found) => found,
             Err(Error::Missing(_)) => return Ok(None),
+            // An empty object has no bytes from the first on.
+            Err(Error::Unexpected(Some(FaultClass::Status(416)))) => return Ok(Some(Vec::new())),
             Err(error) => return Err(error),
         };
+        let size = found.meta.size;
         if size > most {
             return Err(Error::TooLarge(name.to_owned()));
         }
-        let mut content = Vec::new();
+        let mut content: Vec<u8> = found.bytes().await.map_err(|e| failed(&e, name))?.into();
         while (content.len() as u64) < size {
             let at = content.len() as u64;
             content.extend_from_slice(&self.part(&path, name, at, size).await?);

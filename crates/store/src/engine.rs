@@ -224,6 +224,11 @@ impl Store {
         self.segments.cached_bytes()
     }
 
+    /// How often the bucket of event segments could not be used since the store was opened.
+    pub fn segment_bucket_failures(&self) -> u64 {
+        self.segments.bucket_failures()
+    }
+
     /// Flushes and closes the engine. Statements fail afterwards.
     ///
     /// # Errors

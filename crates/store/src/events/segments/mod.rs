@@ -147,6 +147,11 @@ impl Segments {
         self.damage.load(Ordering::Relaxed)
     }
 
+    /// How often the bucket could not be used since the start.
+    pub(crate) fn bucket_failures(&self) -> u64 {
+        self.objects.as_ref().map_or(0, Objects::failures)
+    }
+
     /// Waits until no other task changes files, and keeps others from it.
     pub(super) async fn changing(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.changing).lock_owned().await

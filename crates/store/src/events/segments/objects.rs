@@ -20,12 +20,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_objects::{Bucket, Error as BucketError};
-use weir_segments::Segment;
+use weir_segments::{Error as FileError, Segment};
 
 use super::catalog::{SealedSegment, Segments as Catalog};
 use super::files::{Files, is_segment_path, unusable};
@@ -60,6 +61,7 @@ pub(super) struct Objects {
     local: Mutex<Local>,
     fetching: KeyedLocks<String>,
     fetches: Semaphore,
+    failures: AtomicU64,
 }
 
 #[derive(Default)]
@@ -123,12 +125,18 @@ impl Objects {
             local: Mutex::default(),
             fetching: KeyedLocks::default(),
             fetches: Semaphore::new(FETCHES),
+            failures: AtomicU64::new(0),
         })
     }
 
     /// Bytes of local copies.
     pub(super) fn local_bytes(&self) -> u64 {
         lock(&self.local).bytes
+    }
+
+    /// How often the bucket could not be used.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// Notes a file of the directory.
@@ -248,10 +256,11 @@ impl Objects {
 
     /// The error of the store for an error of the bucket.
     fn error(&self, error: &BucketError) -> Error {
-        Error::Bucket { place: self.bucket.place().to_string(), detail: error.to_string() }
+        self.refused(error.to_string())
     }
 
     fn refused(&self, detail: String) -> Error {
+        self.failures.fetch_add(1, Ordering::Relaxed);
         Error::Bucket { place: self.bucket.place().to_string(), detail }
     }
 
@@ -450,17 +459,27 @@ pub(super) async fn upload(store: &Store, name: &str, path: &Path, bytes: u64) -
     Ok(())
 }
 
-/// Fetches a segment into the directory. Returns whether it is there now.
-pub(super) async fn fetch(store: &Store, sealed: &SealedSegment, sums: &[u8]) -> Result<bool> {
+/// Fetches a segment into the directory, and opens it; `None`: the bucket does not have it.
+pub(super) async fn fetch(
+    store: &Store,
+    sealed: &SealedSegment,
+    sums: &[u8],
+) -> Result<Option<Segment>> {
     let segments = &store.segments;
     let (Some(objects), Some(files)) = (&segments.objects, segments.files.clone()) else {
-        return Ok(false);
+        return Ok(None);
     };
-    let name = &sealed.file;
+    let (name, bytes) = (&sealed.file, sealed.bytes);
     let _permits = objects.fetching.take([name.clone()]).await;
     let path = files.path(name);
-    if path.exists() {
-        return Ok(true);
+    let open = |path: PathBuf| {
+        let sums = sums.to_vec();
+        move || Segment::open(&path, bytes, &sums)
+    };
+    // Another reader may have fetched it.
+    match segments.blocking(path.clone(), open(path.clone())).await? {
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+        opened => return opened.map(Some).map_err(|error| segments.error(error)),
     }
     let _slot = objects.fetches.acquire().await.map_err(|_| Error::Stopped)?;
     if store.db.disk().check() == DiskLevel::Low {
@@ -469,45 +488,36 @@ pub(super) async fn fetch(store: &Store, sealed: &SealedSegment, sums: &[u8]) ->
     let (of, at) = (files.clone(), path.clone());
     let unfinished = segments.blocking(path.clone(), move || of.unfinished(&at)).await?;
     let unfinished = unfinished.map_err(|error| segments.error(error))?;
-    let fetched = objects.bucket.download(name, sealed.bytes, &unfinished).await;
-    match fetched {
-        Ok(()) => {}
-        Err(error) => {
-            let _ = std::fs::remove_file(&unfinished);
-            let place = objects.bucket.place();
-            return match error {
-                BucketError::Missing(_) => Ok(false),
-                BucketError::Length { expected, found, .. } => {
-                    let detail = format!(
-                        "{name} in {place} has {found} bytes, and was written with {expected}"
-                    );
-                    Err(segments.damaged(path, detail))
-                }
-                error => Err(objects.error(&error)),
-            };
-        }
+    let place = objects.bucket.place();
+    if let Err(error) = objects.bucket.download(name, bytes, &unfinished).await {
+        let _ = std::fs::remove_file(&unfinished);
+        return match error {
+            BucketError::Missing(_) => Ok(None),
+            BucketError::Length { expected, found, .. } => {
+                let detail =
+                    format!("{name} in {place} has {found} bytes, and was written with {expected}");
+                Err(segments.damaged(path, detail))
+            }
+            error => Err(objects.error(&error)),
+        };
     }
-    let (bytes, sums, to) = (sealed.bytes, sums.to_vec(), path.clone());
+    let (check, open, to) = (open(unfinished.clone()), open(path.clone()), path.clone());
     let checked = segments.blocking(path.clone(), move || {
-        let checked = Segment::open(&unfinished, bytes, &sums).and_then(|file| file.verify());
-        match checked {
-            Ok(()) => {
-                std::fs::rename(&unfinished, &to).map_err(|source| unusable(&to, source)).map(Ok)
-            }
-            Err(error) => {
-                let _ = std::fs::remove_file(&unfinished);
-                Ok(Err(error))
-            }
+        if let Err(error) = check().and_then(|segment| segment.verify()) {
+            let _ = std::fs::remove_file(&unfinished);
+            return Ok(Err(error));
         }
+        std::fs::rename(&unfinished, &to).map_err(|source| unusable(&to, source))?;
+        open().map(Ok)
     });
     match checked.await?.map_err(|error| segments.error(error))? {
-        Ok(()) => {
-            objects.has_local(name, sealed.bytes);
+        Ok(segment) => {
+            // It may be evicted from now on, and stays readable.
+            objects.has_local(name, bytes);
             objects.evict(segments, &files);
-            Ok(true)
+            Ok(Some(segment))
         }
         Err(error) => {
-            let place = objects.bucket.place();
             Err(segments.damaged(path, format!("{name} in {place} is damaged ({error})")))
         }
     }

@@ -117,28 +117,25 @@ pub(super) async fn open(store: &Store, sealed: &SealedSegment) -> Result<Option
     }
     let Some(sums) = catalog::sums(store, &sealed.file).await? else { return Ok(None) };
     let path = files.path(&sealed.file);
-    let mut may_fetch = segments.objects.is_some();
-    loop {
-        let (file, bytes, of) = (path.clone(), sealed.bytes, sums.clone());
-        let opened = segments.blocking(path.clone(), move || Segment::open(&file, bytes, &of));
-        match opened.await? {
-            Ok(segment) => {
-                lock(&segments.open).insert(sealed.file.clone(), segment.clone());
-                return Ok(Some(segment));
-            }
-            Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                if !std::mem::take(&mut may_fetch) || !objects::fetch(store, sealed, &sums).await? {
-                    return Ok(None);
-                }
-            }
-            Err(error) => {
-                if let (Some(objects), FileError::Damaged { .. }) = (&segments.objects, &error) {
-                    objects.discard(segments, &sealed.file, &path);
-                }
-                return Err(segments.error(error));
+    let (file, bytes, of) = (path.clone(), sealed.bytes, sums.clone());
+    let opened = segments.blocking(path.clone(), move || Segment::open(&file, bytes, &of));
+    let segment = match opened.await? {
+        Ok(segment) => segment,
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            match objects::fetch(store, sealed, &sums).await? {
+                Some(segment) => segment,
+                None => return Ok(None),
             }
         }
-    }
+        Err(error) => {
+            if let (Some(objects), FileError::Damaged { .. }) = (&segments.objects, &error) {
+                objects.discard(segments, &sealed.file, &path);
+            }
+            return Err(segments.error(error));
+        }
+    };
+    lock(&segments.open).insert(sealed.file.clone(), segment.clone());
+    Ok(Some(segment))
 }
 
 /// The error for a segment whose file does not exist.
