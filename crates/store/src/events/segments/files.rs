@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `<project>/<partition>/<first>-<last>-<random>.parquet` | a segment: its events, from the first to the last arrival number |
 //! | `<project>/_delta_log` | the log of the table of these segments (`table`) |
+//! | `<project>/persons` | the table of persons (`persons`) |
 //! | `uuids/<random>.run` | a run of uuids |
 //! | `bucket` | the bucket that has the segments, if they are in one (`objects`) |
 //!
@@ -27,6 +28,8 @@ use crate::engine::create_private;
 const DIRECTORY: &str = "segments";
 /// The directory of runs in that directory.
 const RUNS: &str = "uuids";
+/// The directory of the table of persons in that of a project.
+pub(super) const PERSONS: &str = "persons";
 const SEGMENT: &str = "parquet";
 const RUN: &str = "run";
 /// What a file is called in addition while it is written.
@@ -129,9 +132,11 @@ impl Files {
         }
     }
 
-    /// Removes the directories of a project, once they are empty.
+    /// Removes the table of persons of a project, and its directories once they are empty.
     pub(super) fn remove_directories(&self, project: ProjectId) {
         let directory = self.table(project);
+        // It has snapshots of this project alone.
+        let _ = std::fs::remove_dir_all(directory.join(PERSONS));
         let Ok(partitions) = std::fs::read_dir(&directory) else { return };
         for partition in partitions.flatten() {
             // A directory with a file stays.

@@ -22,6 +22,7 @@
 //! | `seal` | moving blocks into a segment |
 //! | `compact` | merging segments |
 //! | `retention` | removing segments |
+//! | `persons` | snapshots of persons for other engines |
 //! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks |
 
@@ -29,6 +30,7 @@ mod catalog;
 mod compact;
 mod files;
 mod objects;
+mod persons;
 mod read;
 mod repair;
 mod retention;
@@ -52,6 +54,7 @@ use weir_segments::{Error as FileError, Segment};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
+pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, drop_older, removed};

@@ -66,6 +66,36 @@ pub(super) struct Objects {
 
 #[derive(Default)]
 struct Known {
+    /// Copies a table whose files are all in the directory: new files, then the log, and
+    /// then files go away that the directory does not have.
+    pub(super) async fn copy_table(
+        &self,
+        files: &Files,
+        table: &str,
+        names: &BTreeSet<String>,
+        version: u64,
+    ) -> Result<()> {
+        let prefix = format!("{table}/");
+        let there: BTreeSet<String> = {
+            let known = lock(&self.known);
+            let present = known.present.iter().flatten();
+            present.filter(|name| name.starts_with(&prefix)).cloned().collect()
+        };
+        for name in names.difference(&there) {
+            self.bucket.upload(name, &files.path(name)).await.map_err(|e| self.error(&e))?;
+            if let Some(present) = &mut lock(&self.known).present {
+                present.insert(name.clone());
+            }
+        }
+        publish_table(self, files, table, version).await?;
+        let log = format!("{table}/{LOG}/");
+        for name in there.difference(names).filter(|name| !name.starts_with(&log)) {
+            let removed = self.remove_object(name).await;
+            removed.map_err(|()| self.refused(format!("{name} cannot be removed")))?;
+        }
+        Ok(())
+    }
+
     /// Whether the bucket answered last, and is the one of this data directory.
     is_ours: bool,
     /// The names of all objects; `None`: they must be listed.

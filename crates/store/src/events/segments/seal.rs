@@ -229,15 +229,15 @@ async fn compare_tables(store: &Store, now: Timestamp) -> Result<()> {
 
 /// The blocks of a project in a partition.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
-    project: ProjectId,
+pub(super) struct Lane {
+    pub(super) project: ProjectId,
     partition: u16,
     /// First arrival number of the newest block, which stays open.
     newest: u64,
 }
 
 /// Iterates over the heads of all projects.
-struct Heads {
+pub(super) struct Heads {
     rest: Option<Arc<IdRange>>,
 }
 
@@ -248,12 +248,12 @@ struct HeadRow {
 }
 
 impl Heads {
-    async fn all(store: &Store) -> Result<Self> {
+    pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_head");
         Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
     }
 
-    async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
         let Some(range) = self.rest.take() else { return Ok(None) };
         let work = move |tx: Transaction| {
             let range = Arc::clone(&range);

@@ -8,15 +8,17 @@ use weir_model::Timestamp;
 use weir_objects::{Access, Bucket, Place};
 use weir_testservers::{Moto, SwitchedProxy, python};
 
-use super::super::support::{PROJECT, records};
+use super::super::support::{PROJECT, ada, batch, events, records};
 use super::damage::flip;
 use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
 use super::support::{NOW, Opened, add_blocks, compact, now, open_again, seal};
 use crate::events::{
-    Scan, SealBounds, SealReport, Selection, StoredEvent, drop_older, purge, seal_all,
+    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, drop_older, position, purge,
+    seal_all, write_persons,
 };
+use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
 
 const DAY: i64 = 86_400_000_000;
@@ -158,10 +160,37 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     seal(&opened.store, 10).await;
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 0, "files": 2, "events": [20, 31, 50] }));
+    // Snapshots of persons, two of which are kept.
+    for _ in 0..3 {
+        write_persons(&opened.store, now()).await.unwrap();
+    }
+    let of_persons = format!("{PROJECT}/persons/_delta_log/");
+    let names = storage.names().await;
+    assert_eq!(names.iter().filter(|name| name.starts_with(&of_persons)).count(), 0);
+    add_person(&opened).await;
+    for _ in 0..3 {
+        write_persons(&opened.store, now()).await.unwrap();
+    }
+    let names = storage.names().await;
+    assert_eq!(names.iter().filter(|name| name.starts_with(&of_persons)).count(), 3);
+    assert_eq!(storage.segments().await.len(), 2 + 2);
     purge(&opened.store, PROJECT).await.unwrap();
     seal(&opened.store, 10).await;
     assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// Adds an event with a person.
+async fn add_person(opened: &Opened) {
+    let at = position(&opened.store, 0).await.unwrap().offset;
+    let mut write = batch(0, at, at + 1, &events(1_000, 1_000, "a"));
+    write.projects[0].persons = vec![PersonWrite {
+        id: first_id(PROJECT, "a"),
+        state: ada("{}"),
+        expected: None,
+        version: 1,
+    }];
+    apply(&opened.store, write).await.unwrap();
 }
 
 #[tokio::test]

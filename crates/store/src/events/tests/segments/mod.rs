@@ -5,6 +5,7 @@ mod crashes;
 mod damage;
 mod duplicates;
 mod merging;
+mod persons;
 mod reading;
 mod removing;
 mod repair;
