@@ -23,7 +23,7 @@ use crate::place::{Access, Place};
 /// Bytes of a part of a file. Storages take parts of 5 MiB and more, and 10,000 of them.
 const PART: u64 = 8 << 20;
 /// Upper bound of bytes in an answer: a part, or a page of a list.
-const ANSWER: usize = PART as usize + (1 << 20);
+const ANSWER: usize = 9 << 20;
 /// The timeout for removing the parts of a file that was not completed.
 const ABORT: Duration = Duration::from_secs(30);
 

@@ -43,8 +43,7 @@ impl SwitchedProxy {
 
     /// Switches it on or off. Open connections are closed.
     pub fn switch(&self, is_on: bool) {
-        *self.connections.lock().unwrap_or_else(PoisonError::into_inner) =
-            is_on.then(JoinSet::new);
+        *self.connections.lock().unwrap_or_else(PoisonError::into_inner) = is_on.then(JoinSet::new);
     }
 }
 

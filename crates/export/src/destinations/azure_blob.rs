@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use weir_model::exports::addresses::{Connection, Credentials};
 
 use super::Dependencies;
-use super::files::store::{self, connector, Store, is_header, retries};
+use super::files::store::{self, Store, connector, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Dependencies;
-use super::files::store::{self, connector, Store, retries};
+use super::files::store::{self, Store, connector, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 

@@ -5,16 +5,19 @@
 //!
 //! - An object is complete before a row of the catalog names it, and it is removed only
 //!   after the log of the table in the bucket does not name it.
-//! - The log in the bucket is a copy of the one in the directory ([`publish`]).
+//! - The log in the bucket is a copy of the one in the directory (`log`).
 //! - A read of a segment that is not in the directory fetches it and compares it with its
 //!   checksums ([`fetch`]). Copies that were used least recently are removed.
 //! - What is in the bucket is listed with the first pass of sealing, and after a request
 //!   to remove something has failed. Objects that nothing names are removed then.
 //!
-//! Runs of uuids stay in the directory: each search reads them. A start sends no request.
+//! Runs of uuids stay in the directory: each search reads them. A start sends no
+//! request, unless a damaged run needs segments to be repaired.
 //!
 //! What belongs here: what is where. What does not: requests (`weir-objects`), and which
 //! segments there are (`catalog`).
+
+mod log;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;
@@ -28,6 +31,9 @@ use weir_model::ProjectId;
 use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::{Error as FileError, Segment};
 
+pub(super) use self::log::publish;
+
+use self::log::publish_table;
 use super::catalog::{SealedSegment, Segments as Catalog};
 use super::files::{Files, is_segment_path, unusable};
 use super::{Segments, change, lock};
@@ -42,13 +48,12 @@ const OWNER: &str = "weir-owner";
 pub(super) const CLAIM: &str = "bucket";
 /// The directory of the log of a table.
 const LOG: &str = "_delta_log";
-const LAST_CHECKPOINT: &str = "_last_checkpoint";
 /// Objects that may be there.
 const MOST: usize = 1 << 22;
-/// Upper bound of a file of a log, bytes.
-const LOG_BYTES: u64 = 256 << 20;
 /// Files that are fetched at a time.
 const FETCHES: usize = 4;
+/// Objects that a pass removes because nothing names them.
+const TIDIED: usize = 1_000;
 /// Segments from before the setting that a pass uploads.
 const UPLOADS: usize = 64;
 
@@ -66,40 +71,13 @@ pub(super) struct Objects {
 
 #[derive(Default)]
 struct Known {
-    /// Copies a table whose files are all in the directory: new files, then the log, and
-    /// then files go away that the directory does not have.
-    pub(super) async fn copy_table(
-        &self,
-        files: &Files,
-        table: &str,
-        names: &BTreeSet<String>,
-        version: u64,
-    ) -> Result<()> {
-        let prefix = format!("{table}/");
-        let there: BTreeSet<String> = {
-            let known = lock(&self.known);
-            let present = known.present.iter().flatten();
-            present.filter(|name| name.starts_with(&prefix)).cloned().collect()
-        };
-        for name in names.difference(&there) {
-            self.bucket.upload(name, &files.path(name)).await.map_err(|e| self.error(&e))?;
-            if let Some(present) = &mut lock(&self.known).present {
-                present.insert(name.clone());
-            }
-        }
-        publish_table(self, files, table, version).await?;
-        let log = format!("{table}/{LOG}/");
-        for name in there.difference(names).filter(|name| !name.starts_with(&log)) {
-            let removed = self.remove_object(name).await;
-            removed.map_err(|()| self.refused(format!("{name} cannot be removed")))?;
-        }
-        Ok(())
-    }
-
     /// Whether the bucket answered last, and is the one of this data directory.
     is_ours: bool,
-    /// The names of all objects; `None`: they must be listed.
+    /// The names of all objects; `None`: they were not listed yet.
     present: Option<BTreeSet<String>>,
+    /// Whether `present` is right. Otherwise it has names of objects that do not exist, or
+    /// must be removed.
+    is_listed: bool,
     /// Whether all segments of the catalog are objects, as far as they exist.
     is_complete: bool,
     /// Whether objects that nothing names were removed since the list.
@@ -227,7 +205,7 @@ impl Objects {
 
     /// What is in the bucket is to be listed again.
     fn list_again(&self) {
-        lock(&self.known).present = None;
+        lock(&self.known).is_listed = false;
     }
 
     /// Forgets which version of the log the bucket has. Its objects are removed after the
@@ -235,7 +213,7 @@ impl Objects {
     pub(super) fn forget_table(&self, project: ProjectId) {
         let mut known = lock(&self.known);
         known.published.remove(&project.to_string());
-        known.present = None;
+        known.is_listed = false;
     }
 
     /// Forgets which version of the log the bucket has, so that both logs are compared.
@@ -294,6 +272,36 @@ impl Objects {
         Error::Bucket { place: self.bucket.place().to_string(), detail }
     }
 
+    /// Copies a table whose files are all in the directory: new files, then the log, and
+    /// then files go away that the directory does not have.
+    pub(super) async fn copy_table(
+        &self,
+        files: &Files,
+        table: &str,
+        names: &BTreeSet<String>,
+        version: u64,
+    ) -> Result<()> {
+        let prefix = format!("{table}/");
+        let there: BTreeSet<String> = {
+            let known = lock(&self.known);
+            let present = known.present.iter().flatten();
+            present.filter(|name| name.starts_with(&prefix)).cloned().collect()
+        };
+        for name in names.difference(&there) {
+            self.bucket.upload(name, &files.path(name)).await.map_err(|e| self.error(&e))?;
+            if let Some(present) = &mut lock(&self.known).present {
+                present.insert(name.clone());
+            }
+        }
+        publish_table(self, files, table, version).await?;
+        let log = format!("{table}/{LOG}/");
+        for name in there.difference(names).filter(|name| !name.starts_with(&log)) {
+            let removed = self.remove_object(name).await;
+            removed.map_err(|()| self.refused(format!("{name} cannot be removed")))?;
+        }
+        Ok(())
+    }
+
     /// Whether the bucket answered last, and belongs to this data directory.
     pub(super) fn is_usable(&self) -> bool {
         lock(&self.known).is_ours
@@ -320,7 +328,8 @@ impl Objects {
         let mut owner = self.bucket.get(OWNER, 1 << 10).await.map_err(of_bucket)?;
         if owner.is_none() {
             if !before.is_empty() {
-                let detail = format!("it has no objects of this data directory; they are in {before}");
+                let detail =
+                    format!("it has no objects of this data directory; they are in {before}");
                 return Err(self.refused(detail));
             }
             self.bucket.create(OWNER, id.into()).await.map_err(of_bucket)?;
@@ -338,13 +347,14 @@ impl Objects {
     }
 
     async fn list(&self) -> Result<()> {
-        if lock(&self.known).present.is_some() {
+        if lock(&self.known).is_listed {
             return Ok(());
         }
         let listed = self.bucket.list(MOST).await.map_err(|error| self.error(&error))?;
         let mut known = lock(&self.known);
         known.present = Some(listed.into_iter().map(|listed| listed.name).collect());
-        (known.is_complete, known.is_tidy) = (false, false);
+        known.missing.clear();
+        (known.is_listed, known.is_complete, known.is_tidy) = (true, false, false);
         Ok(())
     }
 }
@@ -363,7 +373,7 @@ pub(super) async fn catch_up(store: &Store) -> Result<bool> {
         return Ok(true);
     };
     objects.claim(files).await?;
-    if lock(&objects.known).present.is_none() {
+    if !lock(&objects.known).is_listed {
         let list = |store: Store| async move {
             match &store.segments.objects {
                 Some(objects) => objects.list().await,
@@ -429,7 +439,10 @@ pub(super) async fn tidy(store: &Store) -> Result<()> {
         match &known.present {
             // Unknown objects stay while others are missing.
             Some(present)
-                if known.is_complete && !known.is_tidy && known.missing.is_empty() =>
+                if known.is_listed
+                    && known.is_complete
+                    && !known.is_tidy
+                    && known.missing.is_empty() =>
             {
                 present.clone()
             }
@@ -453,6 +466,10 @@ pub(super) async fn tidy(store: &Store) -> Result<()> {
         };
         if !is_unused {
             continue;
+        }
+        if removed == TIDIED {
+            is_tidy = false;
+            break;
         }
         let is_read =
             projects.contains(table) && !lock(&objects.known).published.contains_key(table);
@@ -551,125 +568,4 @@ pub(super) async fn fetch(
             Err(segments.damaged(path, format!("{name} in {place} is damaged ({error})")))
         }
     }
-}
-
-/// Brings the log of a table in the bucket to this version of the one in the directory.
-/// A failure is logged, and the next pass tries again.
-pub(super) async fn publish(store: &Store, project: ProjectId, version: u64) {
-    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
-        return;
-    };
-    let table = project.to_string();
-    let is_done = {
-        let known = lock(&objects.known);
-        let is_usable = known.is_ours && known.is_complete && known.present.is_some();
-        !is_usable || known.published.get(&table) == Some(&version)
-    };
-    if is_done {
-        return;
-    }
-    if let Err(error) = publish_table(objects, files, &table, version).await {
-        lock(&objects.known).published.remove(&table);
-        tracing::warn!(%project, %error, "the table in the bucket is behind; trying again later");
-    }
-}
-
-/// Copies the log of a table to the bucket.
-async fn publish_table(objects: &Objects, files: &Files, table: &str, version: u64) -> Result<()> {
-    let is_known = lock(&objects.known).published.remove(table).is_some();
-    let directory = files.path(&format!("{table}/{LOG}"));
-    let here = log_files(&directory)?;
-    let prefix = format!("{table}/{LOG}/");
-    let there = || -> BTreeSet<String> {
-        let known = lock(&objects.known);
-        let present = known.present.iter().flatten();
-        present.filter_map(|name| Some(name.strip_prefix(&prefix)?.to_owned())).collect()
-    };
-    if !is_known && !is_same_log(objects, &directory, &prefix, &here, &there()).await? {
-        // The newest first: what is left is a table of an older version.
-        for name in there().iter().rev() {
-            remove_log(objects, &format!("{prefix}{name}")).await?;
-        }
-    }
-    let there = there();
-    let missing: Vec<&String> = here.iter().filter(|name| !there.contains(*name)).collect();
-    for name in &missing {
-        let object = format!("{prefix}{name}");
-        let content = read_log(&directory.join(name.as_str()))?;
-        let is_new = match name.ends_with(".json") {
-            true => objects.bucket.create(&object, content.clone()).await,
-            false => objects.bucket.put(&object, content.clone()).await.map(|()| true),
-        };
-        if !is_new.map_err(|error| objects.error(&error))? {
-            let found = objects.bucket.get(&object, LOG_BYTES).await;
-            if found.map_err(|error| objects.error(&error))?.as_ref() != Some(&content) {
-                objects.list_again();
-                return Err(objects.refused(format!("{object} was written by another program")));
-            }
-        }
-        if let Some(present) = &mut lock(&objects.known).present {
-            present.insert(object);
-        }
-    }
-    let last = directory.join(LAST_CHECKPOINT);
-    if !missing.is_empty() && last.exists() {
-        let object = format!("{prefix}{LAST_CHECKPOINT}");
-        let put = objects.bucket.put(&object, read_log(&last)?).await;
-        put.map_err(|error| objects.error(&error))?;
-        if let Some(present) = &mut lock(&objects.known).present {
-            present.insert(object);
-        }
-    }
-    for name in there.iter().filter(|name| !here.contains(*name) && *name != LAST_CHECKPOINT) {
-        remove_log(objects, &format!("{prefix}{name}")).await?;
-    }
-    lock(&objects.known).published.insert(table.to_owned(), version);
-    Ok(())
-}
-
-async fn remove_log(objects: &Objects, name: &str) -> Result<()> {
-    let removed = objects.remove_object(name).await;
-    removed.map_err(|()| objects.refused(format!("{name} cannot be removed")))
-}
-
-/// Whether the bucket has an older version of the same log: their newest common commit has
-/// the same content, and the bucket has no newer one.
-async fn is_same_log(
-    objects: &Objects,
-    directory: &Path,
-    prefix: &str,
-    here: &BTreeSet<String>,
-    there: &BTreeSet<String>,
-) -> Result<bool> {
-    let newest = |names: &BTreeSet<String>| {
-        names.iter().rev().find(|name| name.ends_with(".json")).cloned()
-    };
-    let Some(newest_there) = newest(there) else { return Ok(there.is_empty()) };
-    let common: BTreeSet<String> = here.intersection(there).cloned().collect();
-    match newest(&common) {
-        Some(common) if common == newest_there => {
-            let object = format!("{prefix}{common}");
-            let found = objects.bucket.get(&object, LOG_BYTES).await;
-            let found = found.map_err(|error| objects.error(&error))?;
-            Ok(found.is_some_and(|found| read_log(&directory.join(&common)).ok() == Some(found)))
-        }
-        _ => Ok(false),
-    }
-}
-
-/// The commits and checkpoints of a log.
-fn log_files(directory: &Path) -> Result<BTreeSet<String>> {
-    let failed = |source| Error::File { file: directory.to_owned(), source };
-    let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
-        if name.ends_with(".json") || name.ends_with(".parquet") {
-            names.insert(name);
-        }
-    }
-    Ok(names)
-}
-
-fn read_log(path: &PathBuf) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|source| Error::File { file: path.clone(), source })
 }

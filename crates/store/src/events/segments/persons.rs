@@ -50,6 +50,8 @@ pub struct PersonSnapshots {
 /// keeps its snapshot from before then.
 pub async fn write_persons(store: &Store, now: Timestamp) -> Result<PersonSnapshots> {
     let mut written = PersonSnapshots::default();
+    // Before the change, which holds the lock that this takes.
+    while !objects::catch_up(store).await? {}
     let (mut heads, mut before) = (Heads::all(store).await?, None);
     while let Some(some) = heads.next(store).await? {
         for Lane { project, .. } in some {
@@ -186,8 +188,11 @@ fn remove_unused(
     before: &[String],
 ) -> Result<Option<u64>, FileError> {
     let failed = |source| unusable(directory, source);
-    let kept: BTreeSet<&str> =
-        new.iter().map(|file| file.path.as_str()).chain(before.iter().map(String::as_str)).collect();
+    let kept: BTreeSet<&str> = new
+        .iter()
+        .map(|file| file.path.as_str())
+        .chain(before.iter().map(String::as_str))
+        .collect();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let Ok(name) = entry.file_name().into_string() else { continue };
@@ -202,7 +207,6 @@ fn remove_unused(
 /// Brings the table in the bucket to this version, if there is a bucket.
 async fn publish(store: &Store, files: &Files, project: ProjectId, version: u64) -> Result<()> {
     let Some(objects) = &store.segments.objects else { return Ok(()) };
-    objects::catch_up(store).await?;
     let table = format!("{project}/{PERSONS}");
     let directory = files.path(&table);
     let failed = |source| Error::File { file: directory.clone(), source };
