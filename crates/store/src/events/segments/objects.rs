@@ -173,17 +173,15 @@ impl Objects {
     /// Removes objects that no row names any more, after the change of the table. What
     /// cannot be removed now is found by the next list.
     pub(super) async fn remove(&self, names: &[String]) {
-        for name in names.iter().filter(|name| is_segment_path(name)) {
+        for name in names {
             lock(&self.local).remove(name);
+        }
+        for name in names.iter().filter(|name| is_segment_path(name)) {
             let table = name.split('/').next().unwrap_or_default();
             let is_published = lock(&self.known).published.contains_key(table);
-            let removed = match is_published {
-                true => self.remove_object(name).await,
-                // A reader of the table may still need it.
-                false => Err(()),
-            };
-            if removed.is_err() {
-                self.list_again();
+            // A reader of the table may still need it, or the bucket does not answer.
+            if !is_published || self.remove_object(name).await.is_err() {
+                return self.list_again();
             }
         }
     }

@@ -27,13 +27,16 @@ pub(in crate::events::segments) async fn publish(store: &Store, project: Project
         return;
     };
     let table = project.to_string();
-    let is_done = {
-        let known = lock(&objects.known);
-        let is_usable = known.is_ours && known.is_complete && known.is_listed;
-        !is_usable || known.published.get(&table) == Some(&version)
-    };
-    if is_done {
-        return;
+    {
+        let mut known = lock(&objects.known);
+        if known.published.get(&table) == Some(&version) {
+            return;
+        }
+        if !(known.is_ours && known.is_complete && known.is_listed) {
+            // The log in the bucket names objects that may not be removed yet.
+            known.published.remove(&table);
+            return;
+        }
     }
     if let Err(error) = publish_table(objects, files, &table, version).await {
         lock(&objects.known).published.remove(&table);
