@@ -103,7 +103,7 @@ settings! {
     /// Access key of the bucket [default: none]
     segments_access_key: String = String::new(), "WEIR_SEGMENTS_ACCESS_KEY";
     /// Secret of the access key; better in the settings file or the environment than as a flag, which other users of the machine see [default: none]
-    segments_secret_key: Secret = Secret::default(), "WEIR_SEGMENTS_SECRET_KEY";
+    segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
@@ -194,7 +194,7 @@ impl Config {
             endpoint: self.segments_endpoint.origin(),
             region: self.segments_region.clone(),
             key: self.segments_access_key.clone(),
-            secret: self.segments_secret_key.clone(),
+            secret: self.segments_secret_key.0.clone(),
         };
         Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
     }
@@ -256,7 +256,7 @@ written_as_text!(
     NameServers,
     ByteSize,
     SegmentPlace,
-    Secret
+    SecretText
 );
 
 /// Origin of the links that the service creates; empty when not set.
@@ -356,6 +356,24 @@ impl FromStr for SegmentPlace {
 impl fmt::Display for SegmentPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_ref().map_or(Ok(()), |place| place.fmt(f))
+    }
+}
+
+/// A text that is shown as stars.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecretText(Secret);
+
+impl FromStr for SecretText {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

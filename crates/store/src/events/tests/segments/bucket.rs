@@ -14,6 +14,7 @@ use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
 use super::support::{NOW, Opened, add_blocks, compact, now, open_again, seal};
+use crate::events::segments::{CompactBounds, compact_within};
 use crate::events::{
     Scan, SealBounds, SealReport, Selection, StoredEvent, apply, drop_older, position, purge,
     seal_all, write_persons,
@@ -255,6 +256,41 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     seal(&opened.store, 20).await;
     assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// A removal while the storage is down, and one after a merge.
+#[tokio::test]
+async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    for (number, day) in (0..).zip([1, 2, 3, 100, 101, 200]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    seal(&opened.store, 10).await;
+    storage.proxy.switch(false);
+    assert_eq!(pass(&opened.store, 10, now()).await.segments, 0);
+    assert_eq!(compact(&opened.store, 2, 1_000).await, None);
+    let before = Timestamp::from_micros(2 * DAY);
+    storage.proxy.switch(true);
+    // No pass has found that the storage is back.
+    assert_eq!(drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().segments, 1);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
+    seal(&opened.store, 10).await;
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 5, "files": 4, "events": [40, 11, 50] }));
+    assert_eq!(storage.segments().await.len(), 4);
+    // Files of a merge stay for a while, also as objects.
+    let bounds = CompactBounds { fan_in: 4, events: 1_000 };
+    let merged = compact_within(&opened.store, now(), bounds).await.unwrap();
+    assert_eq!(merged, None, "they are too far apart");
+    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
+    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    for (minutes, objects) in [(0, 5), (9, 5), (10, 3)] {
+        pass(&opened.store, 10, Timestamp::from_micros(NOW + minutes * 60_000_000)).await;
+        assert_eq!(storage.segments().await.len(), objects, "{minutes}");
+    }
+    assert_eq!(storage.table().await["files"], 3);
 }
 
 #[tokio::test]
