@@ -330,7 +330,11 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
         StoreKind::RocksDb => Location::Directory(config.data.clone()),
         StoreKind::Memory => Location::Memory,
     };
-    let settings = StoreSettings { disk: config.disk_marks(), ..StoreSettings::default() };
+    let settings = StoreSettings {
+        disk: config.disk_marks(),
+        segments: config.segment_bucket(),
+        ..StoreSettings::default()
+    };
     match &location {
         Location::Directory(directory) => {
             tracing::info!(directory = %directory.display(), "opening the store");

@@ -123,6 +123,15 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The bucket of sealed events cannot be used now. Events that are on this machine can
+    /// be read.
+    #[error("the bucket of stored events `{place}` cannot be used: {detail}")]
+    Bucket {
+        /// The bucket and the prefix.
+        place: String,
+        /// Why.
+        detail: String,
+    },
     /// Free disk space is below the low threshold. Reads and deletions continue.
     #[error("too little free disk space")]
     DiskLow,
@@ -134,7 +143,14 @@ pub enum Error {
 impl Error {
     /// Whether the same call may succeed later without a change by the caller.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
+        matches!(
+            self,
+            Self::Bucket { .. }
+                | Self::Conflict { .. }
+                | Self::Timeout { .. }
+                | Self::DiskLow
+                | Self::Stopped
+        )
     }
 }
 

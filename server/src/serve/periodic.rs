@@ -129,7 +129,7 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
-    let mut damage = 0;
+    let (mut damage, mut failures) = (0, 0);
     loop {
         tick.tick().await;
         store.check_disk();
@@ -138,6 +138,11 @@ async fn watch(app: App, store: Store) {
         damage = found;
         let filters = i64::try_from(store.segment_filter_bytes()).unwrap_or(i64::MAX);
         app.metrics.segment_filter_bytes.set(filters);
+        let cached = i64::try_from(store.segment_cache_bytes()).unwrap_or(i64::MAX);
+        app.metrics.segment_cache_bytes.set(cached);
+        let found = store.segment_bucket_failures();
+        app.metrics.segment_bucket_failures.inc_by(found.saturating_sub(failures));
+        failures = found;
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);

@@ -83,6 +83,11 @@ async fn all_events_are_sealed_on_request_and_read_as_before() {
         let known = format!("Stored already: {}\nAppended again: 0", 100 * (round + 1));
         assert!(replayed.out.contains(&known), "{}", replayed.out);
     }
+    let mut command = weir(data);
+    command.args(["seal", "--persons"]);
+    let sealed = run(command, "").await;
+    let said = "persons written: 9, of projects: 1";
+    assert!(sealed.ok && sealed.out.contains(said), "{}{}", sealed.out, sealed.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,9 +14,10 @@ use weir_model::{ProjectId, Timestamp};
 use weir_segments::{Segment, Written, segment};
 
 use super::catalog::{self, SealedSegment, Segments};
+use super::objects::Objects;
 use super::runs::remove;
 use super::seal::options;
-use super::{change, lock, read, table};
+use super::{change, lock, objects, read, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::Span;
@@ -83,7 +84,8 @@ pub(in crate::events) async fn compact_within(
     now: Timestamp,
     bounds: Bounds,
 ) -> Result<Option<Compacted>> {
-    if store.segments.files.is_none() {
+    let is_usable = |objects: &Objects| objects.is_usable();
+    if store.segments.files.is_none() || !store.segments.objects.as_ref().is_none_or(is_usable) {
         return Ok(None);
     }
     change(store, move |store| async move {
@@ -205,6 +207,7 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         let detail = format!("{} has another number of events", path.display());
         return Err(segments.damaged(path, detail));
     }
+    objects::upload(store, file.name(), &file.path(), bytes).await?;
     let merged = SealedSegment {
         project,
         partition,

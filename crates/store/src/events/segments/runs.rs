@@ -270,9 +270,13 @@ pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
     store.segments.close(&names);
     let removed = store.segments.blocking(files.path(""), move || {
         files.remove(&names);
-        Ok(())
+        Ok(names)
     });
-    removed.await?.map_err(|error| store.segments.error(error))
+    let names = removed.await?.map_err(|error| store.segments.error(error))?;
+    if let Some(objects) = &store.segments.objects {
+        objects.remove(&names).await;
+    }
+    Ok(())
 }
 
 /// A new run, which is complete and durable. The catalog does not name it.

@@ -2,7 +2,8 @@
 //!
 //! The order makes every moment safe for a crash and for readers:
 //!
-//! 1. The segment and the run are written and synced. Nothing names them yet.
+//! 1. The segment and the run are written and synced, and the segment is uploaded if there
+//!    is a bucket (`objects`). Nothing names them yet.
 //! 2. One transaction adds both to the catalog and removes the records of the blocks.
 //! 3. The run is held open, so that the uuids are found in it.
 //! 4. The log of the table gets the segment (`table`).
@@ -24,7 +25,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::{Files, Unlisted};
 use super::runs::{self, HeldRun, NewRun};
-use super::{Segments, change, compact, lock, repair, table};
+use super::{Segments, change, compact, lock, objects, repair, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
@@ -132,7 +133,29 @@ async fn seal_into(
         report.note(error);
     }
     change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    let is_complete = match objects::catch_up(store).await {
+        Ok(is_complete) => is_complete,
+        Err(error) => {
+            tracing::warn!(%error, "nothing is sealed until the bucket can be used");
+            report.note(error);
+            return Ok(report);
+        }
+    };
     compare_tables(store, now).await?;
+    change(store, |store| async move { objects::tidy(&store).await }).await?;
+    seal_lanes(store, now, most, bounds, &mut report).await?;
+    report.is_limited |= !is_complete;
+    Ok(report)
+}
+
+/// Seals the closed blocks of all partitions.
+async fn seal_lanes(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: SealBounds,
+    report: &mut SealReport,
+) -> Result<()> {
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
@@ -142,7 +165,8 @@ async fn seal_into(
                     %project, partition, %error,
                     "events of a partition are not sealed yet"
                 );
-                let is_final = matches!(error, Error::DiskLow | Error::Stopped);
+                let is_final =
+                    matches!(error, Error::Bucket { .. } | Error::DiskLow | Error::Stopped);
                 report.note(error);
                 if is_final {
                     return Ok(());
@@ -215,15 +239,15 @@ async fn compare_tables(store: &Store, now: Timestamp) -> Result<()> {
 
 /// The blocks of a project in a partition.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
-    project: ProjectId,
+pub(super) struct Lane {
+    pub(super) project: ProjectId,
     partition: u16,
     /// First arrival number of the newest block, which stays open.
     newest: u64,
 }
 
 /// Iterates over the heads of all projects.
-struct Heads {
+pub(super) struct Heads {
     rest: Option<Arc<IdRange>>,
 }
 
@@ -234,12 +258,12 @@ struct HeadRow {
 }
 
 impl Heads {
-    async fn all(store: &Store) -> Result<Self> {
+    pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_head");
         Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
     }
 
-    async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
         let Some(range) = self.rest.take() else { return Ok(None) };
         let work = move |tx: Transaction| {
             let range = Arc::clone(&range);
@@ -417,6 +441,8 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
         inputs = read;
         match new {
             Ok(new) => {
+                let (file, written, _) = &new.segment;
+                objects::upload(store, file.name(), &file.path(), written.bytes).await?;
                 let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
                 return commit(store, lane, last, new, firsts, columns, now).await;
             }

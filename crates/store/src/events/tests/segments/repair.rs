@@ -98,7 +98,7 @@ async fn a_run_that_could_not_be_opened_is_repaired_when_the_disk_has_space_agai
     flip(&run, 3);
     let disk = DiskMarks { high: u64::MAX, low: u64::MAX };
     let full = Settings { disk, ..Settings::default() };
-    let store = open_with(directory.path(), full).await.unwrap();
+    let store = open_with(directory.path(), &full).await.unwrap();
     let bounds = SealBounds { events: 200, age: i64::MAX, ..SealBounds::default() };
     for _ in 0..2 {
         let report = seal_all(&store, now(), usize::MAX, bounds).await.unwrap();
