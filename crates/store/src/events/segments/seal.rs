@@ -138,14 +138,14 @@ async fn seal_into(
         Err(error) => {
             tracing::warn!(%error, "nothing is sealed until the bucket can be used");
             report.note(error);
-            return Ok(report);
+            return Ok(());
         }
     };
     compare_tables(store, now).await?;
     change(store, |store| async move { objects::tidy(&store).await }).await?;
-    seal_lanes(store, now, most, bounds, &mut report).await?;
+    seal_lanes(store, now, most, bounds, report).await?;
     report.is_limited |= !is_complete;
-    Ok(report)
+    Ok(())
 }
 
 /// Seals the closed blocks of all partitions.
