@@ -13,11 +13,11 @@ use super::damage::flip;
 use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
-use super::support::{NOW, Opened, add_blocks, compact, now, open_again, seal};
+use super::support::{NOW, Opened, add_blocks, compact, drop_old, now, open_again, seal};
 use crate::events::segments::{CompactBounds, compact_within};
 use crate::events::{
-    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, drop_older, position, purge,
-    seal_all, write_persons,
+    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
+    write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
@@ -148,7 +148,7 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [50, 1, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
     let before = Timestamp::from_micros(50 * DAY);
-    assert_eq!(drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().segments, 2);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 2);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 6, "files": 2, "events": [20, 31, 50] }));
     assert_eq!(storage.segments().await.len(), 2);
@@ -273,7 +273,7 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     let before = Timestamp::from_micros(2 * DAY);
     storage.proxy.switch(true);
     // No pass has found that the storage is back.
-    assert_eq!(drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().segments, 1);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 1);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
     seal(&opened.store, 10).await;

@@ -11,13 +11,13 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use super::super::support::{PROJECT, batch, event, records};
 use super::removing::add_at;
-use super::support::{Opened, compact, now, seal};
+use super::support::{Opened, compact, drop_old, now, seal};
 use crate::bind::bind;
 use crate::counts::{self, PersonCounts, Progress};
 use crate::db::Statement;
 use crate::events::{
-    Head, LIVE_PARTITIONS, Selection, StoredEvent, apply, count, drop_older, head,
-    historical_partition, live_partition, position, purge,
+    Head, LIVE_PARTITIONS, Selection, StoredEvent, apply, count, head, historical_partition,
+    live_partition, position, purge,
 };
 use crate::persons::{Merged, PersonState, PersonWrite, first_id};
 use crate::transaction::Transaction;
@@ -317,7 +317,7 @@ async fn events_from_before_an_upgrade_are_counted_while_others_are_stored() {
             assert_eq!(counts::of_persons(&opened.store, PROJECT, &[]).await.unwrap(), None);
             assert_eq!(counts::members(&opened.store, PROJECT, 0, KEYS[0]).await.unwrap(), None);
             let before = Timestamp::from_micros(i64::MAX);
-            let kept = drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
+            let kept = drop_old(&opened.store, PROJECT, before, &[]).await.unwrap();
             assert_eq!(kept.segments, 0, "what is not counted cannot be subtracted");
         }
         if steps % 30 == 0 && steps < 200 {
@@ -366,7 +366,7 @@ async fn removed_events_are_subtracted_once() {
     let mut seen = vec![50];
     for polls in 0.. {
         let before = Timestamp::from_micros(9 * DAY);
-        let removing = drop_older(&opened.store, PROJECT, before, now(), &[]);
+        let removing = drop_old(&opened.store, PROJECT, before, &[]);
         let is_done = after_polls(removing, polls).await.is_some();
         opened = opened.reopen().await;
         let all = Selection { up_to: 1_000, ..Selection::default() };
