@@ -580,15 +580,15 @@ mod tests {
         let text = "public_url = 'https://weir.example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\n\
                     disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'\n\
                     egress_allow = '127.0.0.1, 10.1.0.0/16'\nlocal_exports = '/srv/exports'\n\
-                    smtp_url = 'smtps://u:secret@mail.example'\n\
-                    segments = 's3://events/weir/'\nsegments_secret_key = 'secret'\n\
+                    smtp_url = 'smtps://u:hushed@mail.example'\n\
+                    segments = 's3://events/weir/'\nsegments_secret_key = 'hushed'\n\
                     segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
         assert_eq!(written, again);
         assert!(written.contains("disk_low = \"3MiB\""), "{written}");
-        assert!(!written.contains("secret") && written.contains("smtps://u:***@"), "{written}");
+        assert!(!written.contains("hushed") && written.contains("smtps://u:***@"), "{written}");
         assert!(written.contains("segments_secret_key = \"***\""), "{written}");
         assert!(written.contains("segments = \"s3://events/weir\""), "{written}");
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
