@@ -34,7 +34,7 @@ filters! {
     PersonFilters {
         "after": Uuid, "Where the page before ended; from `next`.";
         "distinct_id": Text, "Only the person that this id leads to.";
-        "order": OneOf(&PersonOrder::NAMES), "The order by event counts, without other filters; `-` is for the largest or latest first. Persons without events are left out, and at most the first 10,000 are listed. The order is up to some seconds old.";
+        "order": OneOf(&PersonOrder::NAMES), "The order by event counts, without other filters; `-` is for the largest or latest first. Persons without events are omitted, and at most the first 10,000 are listed. The order is up to some seconds old.";
         "search": Text, "Only persons with this in a distinct id, the name or the address, or with a property of this value, as `plan=pro`.";
     }
 }
@@ -48,7 +48,7 @@ pub struct PersonList {
     pub previous: Option<String>,
     /// When the order was made; null in a list without `order`.
     pub ordered_at: Option<Timestamp>,
-    /// Whether further persons are left out of the order; null in a list without `order`.
+    /// Whether further persons are not listed in the order; null in a list without `order`.
     pub is_cut: Option<bool>,
     /// The persons of this page.
     pub results: Vec<CountedPersonAnswer>,

@@ -36,7 +36,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-store",
-        uses: &["weir-model", "weir-segments"],
+        uses: &["weir-json", "weir-model", "weir-segments"],
         why: "the store keeps data and knows no rules",
     },
     Layer {
