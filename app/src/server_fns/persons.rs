@@ -67,7 +67,7 @@ pub(crate) struct PersonList {
     pub(crate) search_cursor: Option<String>,
     /// When the order was made. `None`: the usual order.
     pub(crate) ordered_at: Option<String>,
-    /// Whether further persons are left out of the order.
+    /// Whether further persons are not listed in the order.
     pub(crate) is_cut: bool,
 }
 

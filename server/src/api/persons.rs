@@ -18,7 +18,7 @@ use weir_service::{Error as ServiceError, ProjectCtx, error, persons};
 
 use super::scanned_list::{BatchRequest, ScanPage, ScannedList};
 use super::stored_object;
-use super::streamed::{PagedReader, Streamed};
+use super::streamed::{Links, PagedReader, Streamed};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -34,7 +34,7 @@ filters! {
     PersonFilters {
         "after": Uuid, "Where the page before ended; from `next`.";
         "distinct_id": Text, "Only the person that this id leads to.";
-        "order": OneOf(&PersonOrder::NAMES), "The order by event counts, without other filters; `-` is for the largest or latest first. Persons without events are left out, and at most the first 10,000 are listed. The order is up to some seconds old.";
+        "order": OneOf(&PersonOrder::NAMES), "The order by event counts, without other filters; `-` is for the largest or latest first. Persons without events are omitted, and at most the first 10,000 are listed. The order is up to some seconds old.";
         "search": Text, "Only persons with this in a distinct id, the name or the address, or with a property of this value, as `plan=pro`.";
     }
 }
@@ -46,13 +46,9 @@ pub struct PersonList {
     pub next: Option<String>,
     /// Always `null`: pages lead forward only.
     pub previous: Option<String>,
-    /// When the order was made; only in a list with `order`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    /// When the order was made; null in a list without `order`.
     pub ordered_at: Option<Timestamp>,
-    /// Whether further persons are left out of the order; only in a list with `order`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    /// Whether further persons are not listed in the order; null in a list without `order`.
     pub is_cut: Option<bool>,
     /// The persons of this page.
     pub results: Vec<CountedPersonAnswer>,
@@ -132,7 +128,7 @@ pub async fn list_persons(
     }
     let list = PersonScan { persons, project: auth.ctx, query };
     let page = ScanPage::begin(list, listing, after, app.limits.scan_time);
-    Streamed::of(&app, user, page).await
+    Streamed::of(&app, user, UsualPage(page)).await
 }
 
 /// Reads the persons of a list step by step.
@@ -160,6 +156,26 @@ impl ScannedList for PersonScan {
     }
 }
 
+/// Reads a page of persons in their usual order.
+struct UsualPage(ScanPage<PersonScan>);
+
+impl PagedReader for UsualPage {
+    type Item = CountedPersonAnswer;
+    type Links = PersonLinks;
+
+    async fn next_batch(&mut self) -> ApiResult<Vec<CountedPersonAnswer>> {
+        self.0.next_batch().await
+    }
+
+    fn links(&self) -> PersonLinks {
+        PersonLinks { links: self.0.links(), ordered_at: None, is_cut: None }
+    }
+
+    fn may_end_early(&self) -> bool {
+        self.0.may_end_early()
+    }
+}
+
 /// Reads a page of persons in an order, some at a time.
 struct OrderedPage {
     persons: Persons,
@@ -168,16 +184,16 @@ struct OrderedPage {
     order: PersonOrder,
     /// What is still to be read.
     rest: Page,
-    links: OrderedLinks,
+    links: PersonLinks,
 }
 
-/// The members of an ordered list in addition to its results.
-#[derive(Debug, Clone, Default, Serialize)]
-struct OrderedLinks {
-    next: Option<String>,
-    previous: Option<String>,
+/// The members of the list in addition to its results.
+#[derive(Debug, Clone, Serialize)]
+struct PersonLinks {
+    #[serde(flatten)]
+    links: Links,
     ordered_at: Option<Timestamp>,
-    is_cut: bool,
+    is_cut: Option<bool>,
 }
 
 impl OrderedPage {
@@ -187,14 +203,15 @@ impl OrderedPage {
         listing: Listing<PersonFilters>,
         order: PersonOrder,
     ) -> Self {
-        let (rest, links) = (listing.page(), OrderedLinks::default());
+        let rest = listing.page();
+        let links = PersonLinks { links: Links::to(None), ordered_at: None, is_cut: None };
         Self { persons, project, listing, order, rest, links }
     }
 }
 
 impl PagedReader for OrderedPage {
     type Item = CountedPersonAnswer;
-    type Links = OrderedLinks;
+    type Links = PersonLinks;
 
     async fn next_batch(&mut self) -> ApiResult<Vec<CountedPersonAnswer>> {
         while self.rest.limit > 0 {
@@ -203,11 +220,11 @@ impl PagedReader for OrderedPage {
             self.rest.offset = some.offset.saturating_add(some.limit);
             self.rest.limit -= some.limit;
             let next = self.rest.offset.to_string();
-            self.links = OrderedLinks {
-                next: ordered.has_next.then(|| self.listing.link(&[("offset", Some(next))])),
-                previous: None,
+            let next = ordered.has_next.then(|| self.listing.link(&[("offset", Some(next))]));
+            self.links = PersonLinks {
+                links: Links::to(next),
                 ordered_at: Some(ordered.ranking.at),
-                is_cut: ordered.is_cut,
+                is_cut: Some(ordered.is_cut),
             };
             if !ordered.has_next {
                 self.rest.limit = 0;
@@ -219,7 +236,7 @@ impl PagedReader for OrderedPage {
         Ok(Vec::new())
     }
 
-    fn links(&self) -> OrderedLinks {
+    fn links(&self) -> PersonLinks {
         self.links.clone()
     }
 

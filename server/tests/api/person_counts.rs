@@ -135,6 +135,8 @@ async fn persons_are_listed_in_every_order() {
             assert_eq!(of_list(&found), of_list(&all), "{order}");
         }
     }
+    let page = get(&app, &caller, "persons/").await;
+    assert!(page["ordered_at"].is_null() && page["is_cut"].is_null(), "{page}");
     let page = get(&app, &caller, "persons/?order=-last_seen").await;
     assert!(page["ordered_at"].is_string() && page["is_cut"] == false, "{page}");
     let project = app.project();

@@ -36,8 +36,8 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-store",
-        // For the bucket of sealed events.
-        uses: &["weir-model", "weir-objects", "weir-segments"],
+        // `weir-objects` is for the bucket of sealed events.
+        uses: &["weir-json", "weir-model", "weir-objects", "weir-segments"],
         why: "the store keeps data and knows no rules",
     },
     Layer {

@@ -81,7 +81,7 @@ impl Rankings {
 }
 
 /// The persons of a project in an order, as they are now or were some seconds ago. Persons
-/// without events are left out. `None`: events from before there were counts are still
+/// without events are omitted. `None`: events from before there were counts are still
 /// being counted.
 ///
 /// # Errors
