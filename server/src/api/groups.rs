@@ -123,7 +123,7 @@ pub async fn list_group_types(
 }
 
 /// The members of a group: the persons with events of it, those with most events first.
-pub async fn list_members(
+pub async fn list_group_members(
     auth: Authorized<PersonsRead, InProject>,
     State(app): State<App>,
     listing: Listing<MemberFilters>,

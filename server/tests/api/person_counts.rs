@@ -119,7 +119,7 @@ async fn persons_are_listed_in_every_order() {
     let all = walk(&app, &caller, "persons/").await;
     for name in ["event_count", "first_seen", "last_seen"] {
         let value = |person: &Value| match &person[name] {
-            Value::Number(number) => format!("{number:0>9}"),
+            Value::Number(number) => format!("{:0>9}", number.as_u64().unwrap()),
             other => other.as_str().unwrap().to_owned(),
         };
         for (order, is_descending) in [(format!("-{name}"), true), (name.to_owned(), false)] {
