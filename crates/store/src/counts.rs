@@ -32,11 +32,13 @@ use crate::events::StoredEvent;
 use crate::groups::TYPES;
 use crate::persons;
 
-pub use self::earlier::{Progress, count_earlier};
+use self::earlier::is_complete;
+
+pub use self::earlier::{Counting, Progress};
 pub use self::ranking::{RANKED, Ranking, ranking};
 pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons};
 
-pub(crate) use self::earlier::{is_complete, purge};
+pub(crate) use self::earlier::{Uncounted, purge};
 pub(crate) use self::entries::{CountWrites, Slot};
 pub(crate) use self::ranking::Rankings;
 #[cfg(test)]
