@@ -38,10 +38,11 @@ pub(crate) fn Persons() -> impl IntoView {
         |(project, [search, after, order], list_page), (project_view, found)| {
             let is_first_page = list_page.offset == 0 && after.is_empty();
             let file = (!found.persons.is_empty()).then(|| view! { <DownloadCsv /> });
-            let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
-                nothing(project)
-            } else {
-                list(project, found, [&search, &order], list_page, !after.is_empty())
+            let is_nothing = found.persons.is_empty() && search.is_empty() && is_first_page;
+            let content = match (is_nothing, found.ordered_at.is_some()) {
+                (true, false) => nothing(project),
+                (true, true) => without_events(),
+                (false, _) => list(project, found, [&search, &order], list_page, !after.is_empty()),
             };
             view! {
             <PageHead title=TITLE within=project_view.name>{file}</PageHead>
@@ -68,6 +69,17 @@ fn nothing(project: i64) -> AnyView {
                     "Send the first event"
                 </a>
             </p>
+        </Empty>
+    }
+    .into_any()
+}
+
+/// An order has no person: there are none, or their events were removed.
+fn without_events() -> AnyView {
+    view! {
+        <Empty title="No person with events">
+            <p>"Only persons with stored events are sorted. A project that keeps events for a limited time removes old events, but no persons."</p>
+            <p><a class="button" href=with_query(&[("order", None)])>"Usual order"</a></p>
         </Empty>
     }
     .into_any()

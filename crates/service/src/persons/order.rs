@@ -16,7 +16,8 @@ use crate::error::Error;
 /// A page of persons in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered {
-    /// The persons of the page.
+    /// The persons of the page. One that was merged since the order was made is omitted:
+    /// the person that it was merged into has a place of its own.
     pub persons: Vec<PersonRef>,
     /// Whether there is a further page.
     pub has_next: bool,
@@ -47,8 +48,8 @@ impl Persons {
         })?;
         let ids = page.slice(ranking.persons.clone());
         let mut found = rows::resolve(store, id, ids.iter().copied()).await?;
-        let persons = ids.iter().filter_map(|id| found.remove(id)).map(Arc::unwrap_or_clone);
-        let persons: Vec<PersonRef> = persons.collect();
+        let persons = ids.iter().filter_map(|id| found.remove(id).filter(|found| found.id == *id));
+        let persons: Vec<PersonRef> = persons.map(Arc::unwrap_or_clone).collect();
         let end = usize::try_from(page.offset.saturating_add(page.limit)).unwrap_or(usize::MAX);
         let has_next = end < ranking.persons.len();
         let is_cut = ranking.all > RANKED || !ranking.is_complete;
