@@ -20,6 +20,7 @@ mod earlier;
 mod entries;
 mod ranking;
 mod read;
+mod results;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +41,7 @@ pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons
 
 pub(crate) use self::earlier::{Uncounted, purge};
 pub(crate) use self::entries::{CountWrites, Slot};
-pub(crate) use self::ranking::Rankings;
+pub(crate) use self::ranking::{Rankings, no_rankings};
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
 

@@ -169,9 +169,10 @@ async fn a_person_that_was_merged_after_the_order_was_made_is_not_listed() {
         "event": "$merge_dangerously", "distinct_id": into, "properties": {"alias": from},
     });
     send(&app, json!([merge])).await;
-    let merged = get(&app, &caller, &format!("persons/?distinct_id={}", from.as_str().unwrap()));
+    let path = format!("persons/?distinct_id={}", from.as_str().unwrap());
+    let merged = get(&app, &caller, &path).await;
     let into = &before[0]["id"];
-    assert_eq!(&merged.await["results"][0]["id"], into);
+    assert_eq!(&merged["results"][0]["id"], into);
     let after = walk(&app, &caller, "persons/?order=-event_count").await;
     assert_eq!(after.len(), before.len() - 1);
     assert_eq!(after.iter().filter(|person| person["id"] == *into).count(), 1);
