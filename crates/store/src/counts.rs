@@ -41,9 +41,10 @@ pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons
 
 pub(crate) use self::earlier::{Uncounted, purge};
 pub(crate) use self::entries::{CountWrites, Slot};
-pub(crate) use self::ranking::{Rankings, no_rankings};
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
+pub(crate) use self::ranking::{Rankings, no_rankings};
+pub(crate) use self::read::{MembersRead, no_members};
 
 /// Namespace of the scopes of groups. It must never change, because keys depend on it.
 const NAMESPACE: Uuid = uuid!("0d3f1c52-7a64-4b0e-9f0d-2c8a6f3be971");

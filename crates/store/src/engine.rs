@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 use weir_objects::{Access, Place};
 
-use crate::counts::{self, Rankings};
+use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
@@ -114,6 +114,7 @@ pub struct Store {
     pub(crate) blocks: Arc<SharedBlocks>,
     pub(crate) segments: Arc<Segments>,
     pub(crate) rankings: Rankings,
+    pub(crate) members: MembersRead,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -184,6 +185,7 @@ impl Store {
             blocks: Arc::default(),
             segments: Arc::new(segments),
             rankings: counts::no_rankings(),
+            members: counts::no_members(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };

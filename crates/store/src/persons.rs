@@ -38,7 +38,7 @@ pub const LISTED_BYTES: usize = 512 << 10;
 const LONGEST_ID: usize = 1_024;
 /// The largest number of pointers that are followed, as a guard against damaged data.
 /// Every merge adds at most one.
-const HOPS: usize = 10_000;
+pub(crate) const HOPS: usize = 10_000;
 
 const BY_ID: Operation = Operation::read("persons by id");
 const WHITHER: Statement =

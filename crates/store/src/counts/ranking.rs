@@ -44,11 +44,12 @@ pub struct Ranking {
 /// The rankings that were made last, by order.
 pub(crate) type Rankings = Results<PersonOrder, Ranking>;
 
-const BOUNDS: ResultBounds = ResultBounds {
+const BOUNDS: ResultBounds<Ranking> = ResultBounds {
     // Making one takes memory.
     at_a_time: 1,
     kept: 16,
     kept_for: Duration::from_secs(10),
+    is_kept: |_| true,
     wait: Duration::from_secs(5),
 };
 

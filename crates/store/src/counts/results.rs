@@ -23,7 +23,7 @@ const KEPT_TIMES: u32 = 10;
 pub(crate) struct Results<K, T>(Arc<Shared<K, T>>);
 
 struct Shared<K, T> {
-    bounds: ResultBounds,
+    bounds: ResultBounds<T>,
     state: Mutex<State<K, T>>,
     /// A result was made, or failed.
     made: Notify,
@@ -31,14 +31,15 @@ struct Shared<K, T> {
 }
 
 /// The bounds of the results of one kind.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ResultBounds {
+pub(super) struct ResultBounds<T> {
     /// Results that are made at a time.
     pub(super) at_a_time: usize,
     /// Results that are kept.
     pub(super) kept: usize,
     /// How long a result is kept at least.
     pub(super) kept_for: Duration,
+    /// Whether a result is kept. Callers that wait for another one make it again.
+    pub(super) is_kept: fn(&T) -> bool,
     /// How long a caller waits.
     pub(super) wait: Duration,
 }
@@ -83,7 +84,7 @@ impl<K, T> Clone for Results<K, T> {
 }
 
 impl<K: Eq, T> Results<K, T> {
-    pub(super) fn new(bounds: ResultBounds) -> Self {
+    pub(super) fn new(bounds: ResultBounds<T>) -> Self {
         let state = State { kept: Vec::new(), making: HashSet::new() };
         let (state, permits) = (Mutex::new(state), Semaphore::new(bounds.at_a_time));
         Self(Arc::new(Shared { bounds, state, made: Notify::new(), permits }))
@@ -108,7 +109,10 @@ impl<K: Eq, T> Results<K, T> {
     }
 
     fn keep(&self, project: ProjectId, key: K, result: Arc<T>, took: Duration) {
-        let bounds = self.0.bounds;
+        let bounds = &self.0.bounds;
+        if !(bounds.is_kept)(&result) {
+            return;
+        }
         let until = Instant::now() + bounds.kept_for.max(took.saturating_mul(KEPT_TIMES));
         let mut state = self.state();
         if state.kept.len() >= bounds.kept {
@@ -183,7 +187,13 @@ mod tests {
 
     /// Callers wait so long for one result at a time.
     fn results(wait: Duration) -> Results<u8, u8> {
-        Results::new(ResultBounds { at_a_time: 1, kept: 2, kept_for: LONG, wait })
+        Results::new(ResultBounds {
+            at_a_time: 1,
+            kept: 2,
+            kept_for: LONG,
+            is_kept: |made| *made < 100,
+            wait,
+        })
     }
 
     async fn get(results: &Results<u8, u8>, project: i64, key: u8, made: u8) -> Option<u8> {
@@ -257,5 +267,8 @@ mod tests {
         assert_eq!(get(&results, 1, 3, 9).await, Some(3), "kept");
         assert_eq!(get(&results, 1, 1, 9).await, Some(9), "the oldest is not kept");
         assert_eq!(get(&results, 2, 3, 8).await, Some(8), "of another project");
+        for made in [100, 101] {
+            assert_eq!(get(&results, 3, 3, made).await, Some(made), "not kept");
+        }
     }
 }

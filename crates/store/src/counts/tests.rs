@@ -111,7 +111,7 @@ async fn bounds_are_said() {
     counts.mark_person(first_id(2));
     write(&store, &counts, &merges).await;
     let read = async |most| {
-        let found = members_within(&store, PROJECT, 0, "acme", most).await.unwrap().unwrap();
+        let found = members_within(&store, PROJECT, 0, "acme", most).await.unwrap();
         (found.members.len(), found.members[0].counts.events, found.is_complete)
     };
     assert_eq!(read(9).await, (8, 2, true));
@@ -120,6 +120,23 @@ async fn bounds_are_said() {
     let ranking = made(&store, PROJECT, order, Timestamp::EPOCH, 3).await.unwrap();
     assert_eq!((ranking.persons.len(), ranking.all), (3, 8));
     assert_eq!(ranking.persons[0], first_id(2));
+}
+
+#[tokio::test]
+async fn members_of_a_large_group_are_kept_for_some_seconds() {
+    let store = store().await;
+    let read = async |key| {
+        let found = members(&store, PROJECT, 0, key).await.unwrap().unwrap();
+        (found.members.len(), found.members.iter().map(|one| one.counts.events).sum::<u64>())
+    };
+    for (ids, first, second) in
+        [(1..=9, (9, 9), (9, 18)), (1..=1_200, (1_200, 1_218), (1_200, 1_218))]
+    {
+        write(&store, &one_each(ids.clone()), &[]).await;
+        assert_eq!(read("acme").await, first);
+        write(&store, &one_each(ids), &[]).await;
+        assert_eq!(read("acme").await, second);
+    }
 }
 
 #[tokio::test]
