@@ -19,8 +19,6 @@ use crate::ui::time::Time;
 
 /// Members on one page.
 const PAGE_SIZE: u32 = 50;
-/// The sentence in place of members that are not known.
-const UNCOUNTED: &str = "Not shown yet: the events from before the update are being counted.";
 
 #[component]
 pub(crate) fn Group() -> impl IntoView {
@@ -81,12 +79,15 @@ fn properties(group: &GroupView) -> AnyView {
     .into_any()
 }
 
-fn members(project: i64, members: Option<MemberList>, list_page: ListPage) -> AnyView {
-    let Some(MemberList { count, is_exact, members }) = members else {
-        return view! {
-            <Section id="members" title="Members"><p>{UNCOUNTED}</p></Section>
+fn members(project: i64, members: Result<MemberList, String>, list_page: ListPage) -> AnyView {
+    let MemberList { count, is_exact, members } = match members {
+        Ok(members) => members,
+        Err(why) => {
+            return view! {
+                <Section id="members" title="Members"><p>{why}</p></Section>
+            }
+            .into_any();
         }
-        .into_any();
     };
     if count == 0 {
         return view! {

@@ -38,10 +38,12 @@ pub(crate) fn Persons() -> impl IntoView {
         |(project, [search, after, order], list_page), (project_view, found)| {
             let is_first_page = list_page.offset == 0 && after.is_empty();
             let file = (!found.persons.is_empty()).then(|| view! { <DownloadCsv /> });
-            let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
-                nothing(project)
-            } else {
-                list(project, found, [&search, &order], list_page, !after.is_empty())
+            let is_nothing = found.persons.is_empty() && search.is_empty() && is_first_page;
+            let content = match (is_nothing, found.ordered_at.is_some()) {
+                _ if found.is_being_sorted => being_sorted(),
+                (true, false) => nothing(project),
+                (true, true) => without_events(),
+                (false, _) => list(project, found, [&search, &order], list_page, !after.is_empty()),
             };
             view! {
             <PageHead title=TITLE within=project_view.name>{file}</PageHead>
@@ -73,6 +75,31 @@ fn nothing(project: i64) -> AnyView {
     .into_any()
 }
 
+/// An order has no person: there are none, or their events were removed.
+fn without_events() -> AnyView {
+    view! {
+        <Empty title="No person with events">
+            <p>"Only persons with stored events are sorted. A project that keeps events for a limited time removes old events, but no persons."</p>
+            <p><a class="button" href=with_query(&[("order", None)])>"Usual order"</a></p>
+        </Empty>
+    }
+    .into_any()
+}
+
+/// The order takes long. It is kept when it is made, so a later try shows it.
+fn being_sorted() -> AnyView {
+    view! {
+        <Empty title="The persons are being sorted">
+            <p>"This can take some seconds, and longer while other projects wait too."</p>
+            <p>
+                <a class="button button-primary" href="">"Try again"</a>" "
+                <a class="button" href=with_query(&[("order", None)])>"Usual order"</a>
+            </p>
+        </Empty>
+    }
+    .into_any()
+}
+
 fn list(
     project: i64,
     found: PersonList,
@@ -80,7 +107,7 @@ fn list(
     list_page: ListPage,
     is_continued: bool,
 ) -> AnyView {
-    let PersonList { persons, has_next_page, search_cursor, ordered_at, is_cut } = found;
+    let PersonList { persons, has_next_page, search_cursor, ordered_at, is_cut, .. } = found;
     let shown = persons.len();
     let continue_search =
         search_cursor.map(|cursor| view! { <ContinueSearch what="persons" cursor=cursor /> });

@@ -8,6 +8,13 @@ use super::persons::{CountsView, TimelineEvent};
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
+/// The sentences in place of members that are not known.
+#[cfg(feature = "ssr")]
+const UNCOUNTED: &str = "Not shown yet: the events from before the update are being counted.";
+#[cfg(feature = "ssr")]
+const BEING_READ: &str =
+    "Not shown yet: the members are being read. Load the page again in a moment.";
+
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupRow {
@@ -43,9 +50,8 @@ pub(crate) struct GroupView {
     pub(crate) properties: Vec<(String, String)>,
     /// Time of its creation. `None`: events name the group, but no event created it.
     pub(crate) first_seen: Option<String>,
-    /// Persons with events of the group. `None`: events from before an update are still
-    /// being counted.
-    pub(crate) members: Option<MemberList>,
+    /// Persons with events of the group, or why they are not shown.
+    pub(crate) members: Result<MemberList, String>,
     /// Recent events.
     pub(crate) events: Vec<TimelineEvent>,
     /// Whether the group has further events. `None`: the project has more events than are
@@ -157,16 +163,20 @@ pub(crate) async fn get_group(
     }
     let properties = read(&group.properties);
     let page = Page { limit: u64::from(limit.clamp(1, 1000)), offset: u64::from(offset) };
-    let members = services.groups.members(&project, group.index, &group.key, page).await;
-    let members = members.map_err(ui_error)?.map(|found| MemberList {
-        count: found.count as u64,
-        is_exact: found.is_complete,
-        members: found
-            .members
-            .into_iter()
-            .map(|one| (one.id.to_string(), one.name, CountsView::from(one.counts)))
-            .collect(),
-    });
+    let members = match services.groups.members(&project, group.index, &group.key, page).await {
+        Ok(Some(found)) => Ok(MemberList {
+            count: found.count as u64,
+            is_exact: found.is_complete,
+            members: found
+                .members
+                .into_iter()
+                .map(|one| (one.id.to_string(), one.name, CountsView::from(one.counts)))
+                .collect(),
+        }),
+        Ok(None) => Err(UNCOUNTED.to_owned()),
+        Err(Error::Unavailable(_)) => Err(BEING_READ.to_owned()),
+        Err(error) => return Err(ui_error(error)),
+    };
     Ok(GroupView {
         name: name(&properties).unwrap_or(key),
         properties,

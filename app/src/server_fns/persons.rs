@@ -58,7 +58,7 @@ pub(crate) struct PersonRow {
 }
 
 /// A page of the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonList {
     pub(crate) persons: Vec<PersonRow>,
     /// Whether more persons can exist.
@@ -69,6 +69,8 @@ pub(crate) struct PersonList {
     pub(crate) ordered_at: Option<String>,
     /// Whether further persons are not listed in the order.
     pub(crate) is_cut: bool,
+    /// Whether the order is still being made, so that no persons are listed.
+    pub(crate) is_being_sorted: bool,
 }
 
 /// A person in full.
@@ -178,12 +180,20 @@ pub(crate) async fn list_persons(
     let is_search = query.search.is_some() || query.after.is_some();
     if let Some(order) = PersonOrder::named(&order).filter(|_| !is_search) {
         let page = Page { limit: limit.min(ORDERED), offset: query.offset };
-        let ordered = services.persons.ordered(&project, order, page).await.map_err(ui_error)?;
+        let ranking = match services.persons.ranking(&project, order).await {
+            Ok(ranking) => ranking,
+            Err(weir_service::Error::Unavailable(_)) => {
+                return Ok(PersonList { is_being_sorted: true, ..PersonList::default() });
+            }
+            Err(error) => return Err(ui_error(error)),
+        };
+        let ordered = services.persons.ordered(&project, &ranking, page).await.map_err(ui_error)?;
         return Ok(PersonList {
             has_next_page: ordered.has_next,
             search_cursor: None,
-            ordered_at: Some(ordered.ranking.at.to_string()),
+            ordered_at: Some(ranking.at.to_string()),
             is_cut: ordered.is_cut,
+            is_being_sorted: false,
             persons: rows(&services, &project, ordered.persons).await?,
         });
     }
@@ -198,6 +208,7 @@ pub(crate) async fn list_persons(
         search_cursor: next.filter(|_| !is_full || query.after.is_some()),
         ordered_at: None,
         is_cut: false,
+        is_being_sorted: false,
         persons: rows(&services, &project, step.found).await?,
     })
 }

@@ -20,7 +20,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
-pub use self::order::Ordered;
+pub use self::order::{Ordered, Ranking};
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
 pub use weir_store::counts::PersonCounts;
 

@@ -20,6 +20,7 @@ mod earlier;
 mod entries;
 mod ranking;
 mod read;
+mod results;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,15 +33,18 @@ use crate::events::StoredEvent;
 use crate::groups::TYPES;
 use crate::persons;
 
-pub use self::earlier::{Progress, count_earlier};
+use self::earlier::is_complete;
+
+pub use self::earlier::{Counting, Progress};
 pub use self::ranking::{RANKED, Ranking, ranking};
 pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons};
 
-pub(crate) use self::earlier::{is_complete, purge};
+pub(crate) use self::earlier::{Uncounted, purge};
 pub(crate) use self::entries::{CountWrites, Slot};
-pub(crate) use self::ranking::Rankings;
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
+pub(crate) use self::ranking::{Rankings, no_rankings};
+pub(crate) use self::read::{MembersRead, no_members};
 
 /// Namespace of the scopes of groups. It must never change, because keys depend on it.
 const NAMESPACE: Uuid = uuid!("0d3f1c52-7a64-4b0e-9f0d-2c8a6f3be971");

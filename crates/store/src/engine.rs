@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 use weir_objects::{Access, Place};
 
-use crate::counts::Rankings;
+use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
@@ -113,7 +113,8 @@ pub struct Store {
     pub(crate) kept_blocks: Arc<Semaphore>,
     pub(crate) blocks: Arc<SharedBlocks>,
     pub(crate) segments: Arc<Segments>,
-    pub(crate) rankings: Arc<Rankings>,
+    pub(crate) rankings: Rankings,
+    pub(crate) members: MembersRead,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -183,7 +184,8 @@ impl Store {
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             blocks: Arc::default(),
             segments: Arc::new(segments),
-            rankings: Arc::default(),
+            rankings: counts::no_rankings(),
+            members: counts::no_members(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };

@@ -88,6 +88,12 @@ pub enum Error {
         /// The time limit, seconds.
         seconds: u64,
     },
+    /// The result takes long to make. It is being made, and the same call can have it later.
+    #[error("`{statement}`: the result is being made")]
+    Making {
+        /// Name of the read.
+        statement: &'static str,
+    },
     /// The result has an unexpected shape: the data comes from elsewhere, or this is a
     /// defect.
     #[error("`{statement}`: unexpected answer: {detail}")]
@@ -148,6 +154,7 @@ impl Error {
             Self::Bucket { .. }
                 | Self::Conflict { .. }
                 | Self::Timeout { .. }
+                | Self::Making { .. }
                 | Self::DiskLow
                 | Self::Stopped
         )

@@ -38,7 +38,7 @@ pub const LISTED_BYTES: usize = 512 << 10;
 const LONGEST_ID: usize = 1_024;
 /// The largest number of pointers that are followed, as a guard against damaged data.
 /// Every merge adds at most one.
-const HOPS: usize = 10_000;
+pub(crate) const HOPS: usize = 10_000;
 
 const BY_ID: Operation = Operation::read("persons by id");
 const WHITHER: Statement =
@@ -326,7 +326,8 @@ pub(crate) fn may_list_less(distinct_ids: &[String]) -> bool {
 }
 
 /// The merges among the records from `from` on: which id was merged into which person.
-/// Returns the id to continue at; `None` at the end.
+/// Returns the id to continue at; `None` at the end. A damaged record is passed over: it
+/// must not keep the others from being counted.
 pub(crate) async fn merges(
     store: &Store,
     project: ProjectId,
@@ -336,9 +337,11 @@ pub(crate) async fn merges(
     let mut merges = Vec::new();
     let next = spread(project)
         .walk(store, from, limits, size, |row| {
-            let step = Step::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
-            let id = id_of(&step.id, PAGE)?;
-            merges.extend(step.merged_into.map(|into| (id, PersonId(into))));
+            let step = Step::from_value(row).map_err(|e| wrong(PAGE, e.message()));
+            match step.and_then(|step| Ok((id_of(&step.id, PAGE)?, step.merged_into))) {
+                Ok((id, into)) => merges.extend(into.map(|into| (id, PersonId(into)))),
+                Err(error) => tracing::error!(%project, %error, "a merge is not counted"),
+            }
             Ok(ControlFlow::Continue(()))
         })
         .await?;

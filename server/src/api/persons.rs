@@ -1,5 +1,6 @@
 //! `/api/projects/{id}/persons/`: the persons that events are about (API-47).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -12,7 +13,7 @@ use weir_model::errors::FieldError;
 use weir_model::ids::PersonId;
 use weir_model::pagination::Page;
 use weir_model::persons::{PersonOrder, PersonQuery, PersonRef};
-use weir_service::persons::{PersonCounts, Persons};
+use weir_service::persons::{PersonCounts, Persons, Ranking};
 use weir_service::scan::ScanStep;
 use weir_service::{Error as ServiceError, ProjectCtx, error, persons};
 
@@ -123,7 +124,8 @@ pub async fn list_persons(
     let (persons, after) = (app.services.persons.clone(), query.after);
     let user = auth.ctx.org.ctx.user();
     if let Some(order) = order(&listing, &query)? {
-        let page = OrderedPage::begin(persons, auth.ctx, listing, order);
+        let ranking = persons.ranking(&auth.ctx, order).await?;
+        let page = OrderedPage::begin(persons, auth.ctx, listing, ranking);
         return Streamed::of(&app, user, page).await;
     }
     let list = PersonScan { persons, project: auth.ctx, query };
@@ -181,7 +183,7 @@ struct OrderedPage {
     persons: Persons,
     project: ProjectCtx,
     listing: Listing<PersonFilters>,
-    order: PersonOrder,
+    ranking: Arc<Ranking>,
     /// What is still to be read.
     rest: Page,
     links: PersonLinks,
@@ -201,11 +203,11 @@ impl OrderedPage {
         persons: Persons,
         project: ProjectCtx,
         listing: Listing<PersonFilters>,
-        order: PersonOrder,
+        ranking: Arc<Ranking>,
     ) -> Self {
         let rest = listing.page();
         let links = PersonLinks { links: Links::to(None), ordered_at: None, is_cut: None };
-        Self { persons, project, listing, order, rest, links }
+        Self { persons, project, listing, ranking, rest, links }
     }
 }
 
@@ -216,14 +218,14 @@ impl PagedReader for OrderedPage {
     async fn next_batch(&mut self) -> ApiResult<Vec<CountedPersonAnswer>> {
         while self.rest.limit > 0 {
             let some = Page { limit: self.rest.limit.min(BATCH), ..self.rest };
-            let ordered = self.persons.ordered(&self.project, self.order, some).await?;
+            let ordered = self.persons.ordered(&self.project, &self.ranking, some).await?;
             self.rest.offset = some.offset.saturating_add(some.limit);
             self.rest.limit -= some.limit;
             let next = self.rest.offset.to_string();
             let next = ordered.has_next.then(|| self.listing.link(&[("offset", Some(next))]));
             self.links = PersonLinks {
                 links: Links::to(next),
-                ordered_at: Some(ordered.ranking.at),
+                ordered_at: Some(self.ranking.at),
                 is_cut: Some(ordered.is_cut),
             };
             if !ordered.has_next {

@@ -13,7 +13,7 @@ use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
 use weir_plugins::Plugins;
 use weir_store::Store;
-use weir_store::counts::{self, Progress};
+use weir_store::counts::{Counting, Progress};
 use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
 use super::retention::Retention;
@@ -93,13 +93,13 @@ async fn seal_events(app: App, store: Store, plugins: Plugins) {
 
 /// Counts the events from before there were event counts, once after an update.
 async fn count_earlier(store: Store) {
-    let mut counted = 0;
+    let (mut counting, mut counted) = (Counting::default(), 0);
     loop {
-        match counts::count_earlier(&store).await {
+        match counting.step(&store).await {
             Ok(Progress::Counted(events)) => counted += events,
             Ok(Progress::Done) => break,
             Err(error) => {
-                tracing::warn!(%error, "earlier events are not counted yet; trying again");
+                tracing::warn!(%error, "not all earlier events are counted yet; trying again");
                 tokio::time::sleep(COUNT_AGAIN).await;
             }
         }

@@ -157,18 +157,41 @@ async fn persons_are_listed_in_every_order() {
     assert_eq!(other.get(&format!("{members}?group_type_index=0&group_key=a")).await.status, 403);
 }
 
+/// An order is kept for some seconds. Persons can be merged meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_that_was_merged_after_the_order_was_made_is_not_listed() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["person:read"]).await;
+    fill(&app).await;
+    let before = walk(&app, &caller, "persons/?order=-event_count").await;
+    let [into, from] = [&before[0], &before[1]].map(|person| person["distinct_ids"][0].clone());
+    let merge = json!({
+        "event": "$merge_dangerously", "distinct_id": into, "properties": {"alias": from},
+    });
+    send(&app, json!([merge])).await;
+    let path = format!("persons/?distinct_id={}", from.as_str().unwrap());
+    let merged = get(&app, &caller, &path).await;
+    let into = &before[0]["id"];
+    assert_eq!(&merged["results"][0]["id"], into);
+    let after = walk(&app, &caller, "persons/?order=-event_count").await;
+    assert_eq!(after.len(), before.len() - 1);
+    assert_eq!(after.iter().filter(|person| person["id"] == *into).count(), 1);
+}
+
 /// The links work without scripts, and say the present order.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_headings_of_the_list_change_its_order() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    fill(&app).await;
     let shown = async |query: &str| {
         let answer =
             page(&app, &format!("/projects/{}/persons{query}", app.project()), &cookie).await;
         assert_eq!(answer.status, 200);
         answer.text()
     };
+    assert!(shown("").await.contains("No person yet"));
+    assert!(shown("?order=last_seen").await.contains("No person with events"));
+    fill(&app).await;
     let html = shown("").await;
     assert!(html.contains("order=-event_count") && !html.contains("aria-sort"), "{html}");
     let html = shown("?order=-event_count").await;

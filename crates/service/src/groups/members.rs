@@ -37,6 +37,9 @@ pub struct GroupMember {
 impl Groups {
     /// A page of the members of a group. `None`: events from before an update are still
     /// being counted.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::Error::Unavailable) while a large group is read.
     pub async fn members(
         &self,
         project: &ProjectCtx,
@@ -47,12 +50,16 @@ impl Groups {
         let (store, id) = (&self.core.store, project.project);
         let Some(all) = counts::members(store, id, index, key).await? else { return Ok(None) };
         let (count, is_complete) = (all.members.len(), all.is_complete);
-        let shown = page.slice(all.members);
+        let shown = page.slice(all.members.iter().collect());
         let needed = |person: PersonRef| Some((person.id, display_name(&person)));
         let ids = shown.iter().map(|member| member.person);
         let found = persons::resolve_as(store, id, ids, needed).await?;
-        let member = |one: counts::Member| {
+        let member = |one: &counts::Member| {
             let (id, name) = found.get(&one.person).map(|found| (**found).clone())?;
+            if id != one.person {
+                // It was merged since they were read, into a member with a place of its own.
+                return None;
+            }
             Some(GroupMember { id, name, counts: one.counts })
         };
         let members = shown.into_iter().filter_map(member).collect();

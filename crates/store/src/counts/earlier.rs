@@ -5,9 +5,11 @@
 //! merges of a project. Each step counts some blocks, and moves the cursor in the same
 //! transaction. The last step removes the cursor, so a project without cursors is counted.
 //!
-//! Other tasks do not remove or move blocks during a step. Nothing is removed for its age
-//! before all events of the project are counted.
+//! Other tasks do not remove or move blocks during a step. Events that are removed before
+//! they are counted are not subtracted ([`Uncounted`]), so a removal does not wait for the
+//! counting.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use surrealdb::types::{Array, RecordId, RecordIdKey, SurrealValue, Value};
@@ -49,7 +51,18 @@ struct Cursor {
     person: Option<Uuid>,
 }
 
-/// What a call of [`count_earlier`] did.
+/// Counting the events of all projects, step by step.
+#[derive(Debug, Default)]
+pub struct Counting {
+    /// The next step is for the first project from here on: those before failed.
+    from: i64,
+    /// The first failure since the beginning was tried.
+    failure: Option<Error>,
+    /// The projects whose failure was logged.
+    logged: BTreeSet<ProjectId>,
+}
+
+/// What a step of [`Counting`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Everything is counted.
@@ -58,34 +71,58 @@ pub enum Progress {
     Counted(u64),
 }
 
-/// Counts the next events from before there were counts.
-///
-/// # Errors
-/// Errors of the store. The next call continues.
-pub async fn count_earlier(store: &Store) -> Result<Progress> {
-    let _changing = store.segments.changing().await;
+impl Counting {
+    /// Counts the next events from before there were counts. A project that fails is logged
+    /// once, and the others are counted.
+    ///
+    /// # Errors
+    /// The first failure, when all other projects are counted. The next call begins with
+    /// the first project.
+    pub async fn step(&mut self, store: &Store) -> Result<Progress> {
+        let _changing = store.segments.changing().await;
+        let Some(cursor) = first_cursor(store, self.from).await? else {
+            self.from = 0;
+            return self.failure.take().map_or(Ok(Progress::Done), Err);
+        };
+        let project = ProjectId(crate::events::part(&cursor.id, 0, CURSORS.name)?);
+        let counted = match cursor.partition() {
+            Ok(MERGES) => merges(store, project, cursor).await.map(|()| 0),
+            Ok(partition) => events(store, project, partition, cursor).await,
+            Err(error) => Err(error),
+        };
+        match counted {
+            Ok(events) => {
+                self.logged.remove(&project);
+                Ok(Progress::Counted(events))
+            }
+            Err(error) => {
+                if self.logged.insert(project) {
+                    tracing::warn!(%project, %error, "earlier events are not counted yet");
+                }
+                self.from = project.0.saturating_add(1);
+                self.failure.get_or_insert(error);
+                Ok(Progress::Counted(0))
+            }
+        }
+    }
+}
+
+/// The first cursor of a project from a number on.
+async fn first_cursor(store: &Store, from: i64) -> Result<Option<Cursor>> {
     let keyspace = store.db.keyspace().await?;
-    let (from, to) = (id(ProjectId(0), &[]), id(ProjectId(i64::MAX), &[]));
+    let (from, to) = (id(ProjectId(from), &[]), id(ProjectId(i64::MAX), &[]));
     let range = Arc::new(keyspace.range(from, to)?);
     let work = move |tx: Transaction| {
         let range = Arc::clone(&range);
         async move { tx.first::<Cursor>(&range, 1).await }
     };
     let (cursors, _) = store.db.transact(CURSORS, (), work).await?;
-    let Some(cursor) = cursors.into_iter().next() else { return Ok(Progress::Done) };
-    let project = ProjectId(crate::events::part(&cursor.id, 0, CURSORS.name)?);
-    let partition = crate::events::part(&cursor.id, 1, CURSORS.name)?;
-    let partition = u16::try_from(partition).map_err(|_| unexpected())?;
-    match partition {
-        MERGES => merges(store, project, cursor).await.map(|()| Progress::Counted(0)),
-        _ => events(store, project, partition, cursor).await.map(Progress::Counted),
-    }
+    Ok(cursors.into_iter().next())
 }
 
 /// Counts the next events of a partition.
 async fn events(store: &Store, project: ProjectId, partition: u16, cursor: Cursor) -> Result<u64> {
-    let next = u64::try_from(cursor.next).unwrap_or(0);
-    let last = u64::try_from(cursor.last).unwrap_or(0);
+    let (next, last) = cursor.rest();
     let end = next.saturating_add(WINDOW).min(last.saturating_add(1));
     let firsts = blocks_between(store, project, partition, next, end).await?;
     let (mut counts, mut counted) = (EventCounts::default(), 0);
@@ -164,6 +201,16 @@ async fn advance(
 }
 
 impl Cursor {
+    fn partition(&self) -> Result<u16> {
+        let partition = crate::events::part(&self.id, 1, CURSORS.name)?;
+        u16::try_from(partition).map_err(|_| unexpected())
+    }
+
+    /// The first block that is not counted, and the last event that this cursor is for.
+    fn rest(&self) -> (u64, u64) {
+        (u64::try_from(self.next).unwrap_or(0), u64::try_from(self.last).unwrap_or(0))
+    }
+
     /// The record without its id.
     fn content(self) -> Value {
         match self.into_value() {
@@ -176,8 +223,35 @@ impl Cursor {
     }
 }
 
+/// The events of a project from before there were counts that are not counted yet.
+#[derive(Debug)]
+pub(crate) struct Uncounted {
+    /// By partition, see [`Cursor::rest`].
+    rest: HashMap<u16, (u64, u64)>,
+}
+
+impl Uncounted {
+    /// The caller keeps others from counting.
+    pub(crate) async fn of(store: &Store, project: ProjectId) -> Result<Self> {
+        let range = Arc::new(store.db.keyspace().await?.beginning_with(id(project, &[]))?);
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<Cursor>(&range, u32::from(MERGES) + 1).await }
+        };
+        let (cursors, _) = store.db.transact(CURSORS, (), work).await?;
+        let rest = cursors.iter().map(|cursor| Ok((cursor.partition()?, cursor.rest())));
+        Ok(Self { rest: rest.collect::<Result<_>>()? })
+    }
+
+    /// Whether an event of the block at this place is one of them.
+    pub(crate) fn contains(&self, (partition, first): (u16, u64), arrival: u64) -> bool {
+        let rest = self.rest.get(&partition);
+        rest.is_some_and(|(next, last)| first >= *next && arrival <= *last)
+    }
+}
+
 /// Whether all events of a project are counted.
-pub(crate) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
+pub(super) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
     let range = Arc::new(store.db.keyspace().await?.beginning_with(id(project, &[]))?);
     let work = move |tx: Transaction| {
         let range = Arc::clone(&range);

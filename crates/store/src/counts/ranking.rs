@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use super::entries::{self, CountKeys, MERGES, Merges, PERSONS};
 use super::read::scan;
+use super::results::{ResultBounds, Results};
 use super::{Counts, is_complete};
 use crate::{Result, Store};
 
@@ -26,12 +27,6 @@ const MERGED: usize = 1_000_000;
 const ENTRIES: usize = 20_000_000;
 /// How long a scan reads.
 const TIME: Duration = Duration::from_secs(20);
-/// How long a ranking is kept at least.
-const KEPT: Duration = Duration::from_secs(10);
-/// How many times as long as it took to make a ranking, it is kept.
-const KEPT_TIMES: u32 = 10;
-/// Rankings that are kept.
-const RANKINGS: usize = 16;
 
 /// The first persons of a project in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,38 +41,21 @@ pub struct Ranking {
     pub at: Timestamp,
 }
 
-/// The rankings that were made last.
-#[derive(Debug, Default)]
-pub(crate) struct Rankings {
-    kept: Mutex<Vec<Kept>>,
-    /// Held while a ranking is made: only one at a time, because it takes memory.
-    making: tokio::sync::Mutex<()>,
-}
+/// The rankings that were made last, by order.
+pub(crate) type Rankings = Results<PersonOrder, Ranking>;
 
-#[derive(Debug)]
-struct Kept {
-    project: ProjectId,
-    order: PersonOrder,
-    ranking: Arc<Ranking>,
-    until: Instant,
-}
+const BOUNDS: ResultBounds<Ranking> = ResultBounds {
+    // Making one takes memory.
+    at_a_time: 1,
+    kept: 16,
+    kept_for: Duration::from_secs(10),
+    is_kept: |_| true,
+    wait: Duration::from_secs(5),
+};
 
-impl Rankings {
-    fn get(&self, project: ProjectId, order: PersonOrder) -> Option<Arc<Ranking>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        kept.retain(|kept| kept.until > now);
-        let found = kept.iter().find(|kept| kept.project == project && kept.order == order);
-        found.map(|kept| Arc::clone(&kept.ranking))
-    }
-
-    fn put(&self, new: Kept) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= RANKINGS {
-            kept.remove(0);
-        }
-        kept.push(new);
-    }
+/// No rankings.
+pub(crate) fn no_rankings() -> Rankings {
+    Results::new(BOUNDS)
 }
 
 /// The persons of a project in an order, as they are now or were some seconds ago. Persons
@@ -85,7 +63,7 @@ impl Rankings {
 /// being counted.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// When the store cannot be read; [`Error::Making`](crate::Error::Making) while it is made.
 pub async fn ranking(
     store: &Store,
     project: ProjectId,
@@ -95,18 +73,9 @@ pub async fn ranking(
     if !is_complete(store, project).await? {
         return Ok(None);
     }
-    if let Some(ranking) = store.rankings.get(project, order) {
-        return Ok(Some(ranking));
-    }
-    let _making = store.rankings.making.lock().await;
-    if let Some(ranking) = store.rankings.get(project, order) {
-        return Ok(Some(ranking));
-    }
-    let began = Instant::now();
-    let ranking = Arc::new(make(store, project, order, now, RANKED).await?);
-    let until = Instant::now() + KEPT.max(began.elapsed() * KEPT_TIMES);
-    store.rankings.put(Kept { project, order, ranking: Arc::clone(&ranking), until });
-    Ok(Some(ranking))
+    let reader = store.clone();
+    let made = async move { make(&reader, project, order, now, RANKED).await };
+    store.rankings.get(project, order, made).await.map(Some)
 }
 
 pub(crate) async fn make(

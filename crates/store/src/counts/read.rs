@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 
 use super::entries::{self, CountKeys, MERGES, Merges, NAME, PERSONS};
+use super::results::{ResultBounds, Results};
 use super::{Counts, Slot, group_scope, is_complete};
 use crate::db::Operation;
 use crate::events::{LIVE_PARTITIONS, PARTITIONS, heads, historical_partition, live_partition};
@@ -19,6 +21,9 @@ const IDS: usize = 20_000;
 /// Distinct ids of a group that are read. A group with more has more members than are
 /// counted.
 pub const MEMBERS: usize = 100_000;
+/// A group with so many members is kept for some time, because the next page of the list
+/// asks for it again. Others are read every time, so their counts are always the latest.
+const KEPT: usize = 1_000;
 /// Entries that one transaction looks up.
 const LOOKED_UP: usize = 14_000;
 /// Entries of a scan that are read at a time.
@@ -124,18 +129,43 @@ pub struct Members {
     pub is_complete: bool,
 }
 
+/// The members of large groups that were read last, by group type and key.
+pub(crate) type MembersRead = Results<(u8, String), Members>;
+
+const BOUNDS: ResultBounds<Members> = ResultBounds {
+    at_a_time: 2,
+    // Each may have some megabytes.
+    kept: 4,
+    kept_for: Duration::from_secs(10),
+    is_kept: |found| found.members.len() >= KEPT,
+    wait: Duration::from_secs(5),
+};
+
+/// No members.
+pub(crate) fn no_members() -> MembersRead {
+    Results::new(BOUNDS)
+}
+
 /// The persons with events of a group. Two distinct ids of one person are one member.
-/// `None`: events from before there were counts are still being counted.
+/// Those of a large group may be as they were some seconds ago. `None`: events from before
+/// there were counts are still being counted.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// When the store cannot be read; [`Error::Making`](crate::Error::Making) while a large
+/// group is read.
 pub async fn members(
     store: &Store,
     project: ProjectId,
     index: u8,
     key: &str,
-) -> Result<Option<Members>> {
-    members_within(store, project, index, key, MEMBERS).await
+) -> Result<Option<Arc<Members>>> {
+    if !is_complete(store, project).await? {
+        return Ok(None);
+    }
+    let group = (index, key.to_owned());
+    let (reader, key) = (store.clone(), key.to_owned());
+    let made = async move { members_within(&reader, project, index, &key, MEMBERS).await };
+    store.members.get(project, group, made).await.map(Some)
 }
 
 pub(super) async fn members_within(
@@ -144,10 +174,7 @@ pub(super) async fn members_within(
     index: u8,
     key: &str,
     most: usize,
-) -> Result<Option<Members>> {
-    if !is_complete(store, project).await? {
-        return Ok(None);
-    }
+) -> Result<Members> {
     let keys = CountKeys::of(store.db.keyspace().await?, project)?;
     let mut rest = Some(keys.scope(group_scope(usize::from(index), key)));
     let mut found: Vec<(Uuid, Counts)> = Vec::new();
@@ -178,7 +205,7 @@ pub(super) async fn members_within(
         |(id, sum)| Member { person: PersonId(id), counts: PersonCounts::of(sum, is_complete) };
     let mut members: Vec<Member> = members.map(member).collect();
     members.sort_unstable_by_key(|one| (std::cmp::Reverse(one.counts.events), one.person.0));
-    Ok(Some(Members { members, is_complete }))
+    Ok(Members { members, is_complete })
 }
 
 /// Those of the ids that are not the id of a person. None of them was merged.
@@ -231,7 +258,7 @@ pub(super) async fn scan(store: &Store, range: IdRange) -> Result<(Vec<Entry>, O
     store.db.transact(READ, (), work).await
 }
 
-/// The merges that these ids lead through.
+/// The merges that these ids lead through. A longer chain would be damaged data.
 async fn merges_of(
     store: &Store,
     keys: &CountKeys,
@@ -240,7 +267,10 @@ async fn merges_of(
     let mut merges = Merges::default();
     let mut open: Vec<Uuid> = ids.collect();
     let mut asked: HashSet<Uuid> = open.iter().copied().collect();
-    while !open.is_empty() {
+    for _ in 0..persons::HOPS {
+        if open.is_empty() {
+            break;
+        }
         let mut further = Vec::new();
         for ids in open.chunks(LOOKED_UP) {
             let wanted = ids.iter().map(|id| keys.key(MERGES, *id, 0)).collect();

@@ -7,9 +7,10 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 use super::entries::{CountKeys, Merges, PERSONS};
 use super::read::members_within;
 use super::*;
-use crate::db::Operation;
+use crate::bind::bind;
+use crate::db::{Operation, Statement};
 use crate::tests::store;
-use crate::transaction::Transaction;
+use crate::transaction::{Entry, Transaction};
 use crate::{Error, Store};
 
 const PROJECT: ProjectId = ProjectId(7);
@@ -110,7 +111,7 @@ async fn bounds_are_said() {
     counts.mark_person(first_id(2));
     write(&store, &counts, &merges).await;
     let read = async |most| {
-        let found = members_within(&store, PROJECT, 0, "acme", most).await.unwrap().unwrap();
+        let found = members_within(&store, PROJECT, 0, "acme", most).await.unwrap();
         (found.members.len(), found.members[0].counts.events, found.is_complete)
     };
     assert_eq!(read(9).await, (8, 2, true));
@@ -119,6 +120,65 @@ async fn bounds_are_said() {
     let ranking = made(&store, PROJECT, order, Timestamp::EPOCH, 3).await.unwrap();
     assert_eq!((ranking.persons.len(), ranking.all), (3, 8));
     assert_eq!(ranking.persons[0], first_id(2));
+}
+
+#[tokio::test]
+async fn members_of_a_large_group_are_kept_for_some_seconds() {
+    let store = store().await;
+    let read = async |key| {
+        let found = members(&store, PROJECT, 0, key).await.unwrap().unwrap();
+        (found.members.len(), found.members.iter().map(|one| one.counts.events).sum::<u64>())
+    };
+    for (ids, first, second) in
+        [(1..=9, (9, 9), (9, 18)), (1..=1_200, (1_200, 1_218), (1_200, 1_218))]
+    {
+        write(&store, &one_each(ids.clone()), &[]).await;
+        assert_eq!(read("acme").await, first);
+        write(&store, &one_each(ids), &[]).await;
+        assert_eq!(read("acme").await, second);
+    }
+}
+
+#[tokio::test]
+async fn damage_of_one_project_does_not_keep_others_from_being_counted() {
+    const BEFORE: Statement = Statement::write(
+        "test",
+        "FOR $project IN [7, 8] {
+            CREATE type::record('event_count_cursor', [$project, 6]) SET next = 0, last = 0;
+            CREATE type::record('person', [$project, $from]) SET merged_into = $into;
+            CREATE type::record('person', [$project, $into]) SET merged_into = 'damaged';
+        };",
+    );
+    let store = store().await;
+    let [from, into] = [first_id(1).0, first_id(2).0];
+    store.db.run(BEFORE, bind! { from: from, into: into }).await.unwrap();
+    let keys = CountKeys::of(store.db.keyspace().await.unwrap(), PROJECT).unwrap();
+    let key = keys.key(PERSONS, into, Slot::Earlier.byte());
+    let damaged = Entry { key: key.clone(), value: vec![9] };
+    let work = move |tx: Transaction| {
+        let damaged = damaged.clone();
+        async move { tx.put(&damaged).await }
+    };
+    store.db.transact(Operation::write("test"), (), work).await.unwrap();
+    let mut counting = Counting::default();
+    for _ in 0..2 {
+        let error = loop {
+            match counting.step(&store).await {
+                Ok(progress) => assert_ne!(progress, Progress::Done),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::Shape { .. }), "{error}");
+        assert!(!is_complete(&store, PROJECT).await.unwrap());
+        assert!(is_complete(&store, ProjectId(8)).await.unwrap());
+    }
+    let work = move |tx: Transaction| {
+        let key = key.clone();
+        async move { tx.delete(&[key]).await }
+    };
+    store.db.transact(Operation::write("test"), (), work).await.unwrap();
+    while counting.step(&store).await.unwrap() != Progress::Done {}
+    assert!(is_complete(&store, PROJECT).await.unwrap());
 }
 
 #[tokio::test]

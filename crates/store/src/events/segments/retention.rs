@@ -16,8 +16,9 @@ use weir_model::{ProjectId, Timestamp};
 
 use super::catalog::{self, SealedSegment, Segments};
 use super::{read, runs, table};
-use crate::counts::{self, CountWrites, EventCounts, Slot};
+use crate::counts::{CountWrites, EventCounts, Slot, Uncounted};
 use crate::db::Operation;
+use crate::events::StoredEvent;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
 use crate::events::next::Wanted;
@@ -80,13 +81,10 @@ pub async fn drop_older(
         return Ok(dropped);
     }
     let _changing = store.segments.changing().await;
-    // Removed events are subtracted, so they must be counted.
-    if !counts::is_complete(store, project).await? {
-        return Ok(dropped);
-    }
     let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;
+    let uncounted = Uncounted::of(store, project).await?;
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         let old = some.into_iter().filter(|segment| segment.times.to < before.micros());
@@ -102,7 +100,7 @@ pub async fn drop_older(
         let columns = catalog::columns(store, project).await?;
         let log = table::begin(store, project);
         for segment in &old {
-            remove(store, segment, true).await?;
+            remove(store, segment, Some(&uncounted)).await?;
             dropped.segments += 1;
             dropped.events += segment.rows;
         }
@@ -128,7 +126,7 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         for segment in &some {
-            remove(store, segment, false).await?;
+            remove(store, segment, None).await?;
         }
         remove_files(store, &some).await?;
     }
@@ -144,9 +142,14 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     removed.await?.map_err(|error| store.segments.error(error))
 }
 
-/// Removes a segment from the catalog, and what leads to its blocks before. `subtracts` says
-/// whether its events are subtracted from the counts of their persons.
-async fn remove(store: &Store, segment: &SealedSegment, subtracts: bool) -> Result<()> {
+/// Removes a segment from the catalog, and what leads to its blocks before. Its events are
+/// subtracted from the counts of their persons, except those that are not counted yet.
+/// Without `uncounted` none of them is subtracted.
+async fn remove(
+    store: &Store,
+    segment: &SealedSegment,
+    uncounted: Option<&Uncounted>,
+) -> Result<()> {
     let SealedSegment { project, partition, first, last, .. } = *segment;
     let end = last.saturating_add(1);
     let mut firsts = firsts_between(store, project, partition, first, end).await?;
@@ -169,9 +172,9 @@ async fn remove(store: &Store, segment: &SealedSegment, subtracts: bool) -> Resu
                 leading.push(keyspace.key(pointer)?.into_bytes());
             }
             let summary = keyspace.key(id)?;
-            if subtracts {
+            if let Some(uncounted) = uncounted {
                 catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
-                subtract(store, project, (partition, *first), summary).await?;
+                subtract(store, project, (partition, *first), summary, uncounted).await?;
                 continue;
             }
             leading.push(summary.into_bytes());
@@ -209,11 +212,15 @@ async fn subtract(
     project: ProjectId,
     block_ref: BlockRef,
     summary: RowKey,
+    uncounted: &Uncounted,
 ) -> Result<()> {
     let mut counts = EventCounts::default();
     match read::block(store, project, block_ref).await {
         Ok(events) => {
-            events.unwrap_or_default().iter().for_each(|event| counts.add_stored(project, event));
+            let events = events.unwrap_or_default();
+            let is_counted = |event: &&StoredEvent| !uncounted.contains(block_ref, event.arrival);
+            let counted = events.iter().filter(is_counted);
+            counted.for_each(|event| counts.add_stored(project, event));
         }
         Err(error @ (Error::Damaged { .. } | Error::Shape { .. })) => {
             tracing::warn!(%project, ?block_ref, %error, "removed events stay counted");
