@@ -30,6 +30,10 @@ const DIRECTORY: &str = "segments";
 const RUNS: &str = "uuids";
 /// The directory of the table of persons in that of a project.
 pub(super) const PERSONS: &str = "persons";
+/// The directory of the log of a table.
+pub(super) const LOG: &str = "_delta_log";
+/// The file of a log that names its newest checkpoint.
+pub(super) const LAST_CHECKPOINT: &str = "_last_checkpoint";
 const SEGMENT: &str = "parquet";
 const RUN: &str = "run";
 /// What a file is called in addition while it is written.
@@ -250,6 +254,25 @@ pub(super) fn is_segment_path(name: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether an object of a bucket is one of ours: a segment, or a file of a table.
+pub(super) fn is_object(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    match parts.as_slice() {
+        [project, LOG, file] | [project, PERSONS, LOG, file] => is_number(project) && is_log(file),
+        [project, PERSONS, file] => {
+            let file = file.strip_suffix(SEGMENT).and_then(|name| name.strip_suffix('.'));
+            is_number(project) && file.is_some_and(is_random)
+        }
+        _ => is_segment_path(name) && !name.ends_with(UNFINISHED),
+    }
+}
+
+/// Whether a name is one of the log of a table.
+fn is_log(name: &str) -> bool {
+    let version = name.strip_suffix(".json").or_else(|| name.strip_suffix(".checkpoint.parquet"));
+    name == LAST_CHECKPOINT || version.is_some_and(|name| name.len() == 20 && is_number(name))
 }
 
 /// Whether a name is one of a run, with its directory.
