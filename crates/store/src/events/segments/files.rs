@@ -295,6 +295,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_objects_with_the_exact_names_of_ours_are_ours() {
+        let (random, version) = (random(), format!("{:020}", 7));
+        for name in [
+            format!("7/0/1-20-{random}.parquet"),
+            format!("7/_delta_log/{version}.json"),
+            format!("7/_delta_log/{version}.checkpoint.parquet"),
+            "7/_delta_log/_last_checkpoint".to_owned(),
+            format!("7/persons/{random}.parquet"),
+            format!("7/persons/_delta_log/{version}.json"),
+        ] {
+            assert!(is_object(&name), "{name}");
+            assert!(!is_object(&format!("a/{name}")) && !is_object(&format!("{name}.tmp")));
+        }
+        for other in [
+            "weir-owner".to_owned(),
+            "2025/report.csv".to_owned(),
+            "2025/1/1-2.parquet".to_owned(),
+            "7/_delta_log/1.json".to_owned(),
+            format!("7/{version}.json"),
+            "7/persons/persons.parquet".to_owned(),
+            format!("uuids/{random}.run"),
+        ] {
+            assert!(!is_object(&other), "{other}");
+        }
+    }
+
+    #[test]
     fn only_files_with_our_names_are_listed() {
         let data = tempfile::tempdir().unwrap();
         let files = Files::of(data.path());

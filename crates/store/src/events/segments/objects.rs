@@ -448,7 +448,9 @@ pub(super) async fn tidy(store: &Store) -> Result<()> {
     }
     let (mut is_tidy, mut removed, mut begin) = (true, 0, String::new());
     'projects: while let Some((project, names)) = objects.next_project(&mut begin) {
-        let Ok(number) = project.parse().map(ProjectId) else { continue };
+        let number = project.parse().ok().map(ProjectId);
+        // One with zeros before it is not ours.
+        let Some(number) = number.filter(|number| number.to_string() == project) else { continue };
         let (mut named, mut has_segments) = (HashSet::new(), false);
         let mut all = Catalog::of(store, number).await?;
         while let Some(some) = all.next(store).await? {
