@@ -181,12 +181,12 @@ impl Objects {
             return Err(self.error(error));
         }
         self.has_local(name, bytes, true);
-        self.is_present(name);
+        self.has_object(name);
         Ok(())
     }
 
     /// Notes an object.
-    fn is_present(&self, name: &str) {
+    fn has_object(&self, name: &str) {
         if let Some(present) = &mut lock(&self.known).present {
             present.insert(name.to_owned());
         }
@@ -305,7 +305,7 @@ impl Objects {
         };
         for name in names.difference(&there) {
             self.bucket.upload(name, &files.path(name)).await.map_err(|e| self.error(e))?;
-            self.is_present(name);
+            self.has_object(name);
         }
         publish_table(self, files, table, version).await?;
         let log = format!("{table}/{LOG}/");
@@ -505,7 +505,7 @@ impl Drop for Uploaded<'_> {
     fn drop(&mut self) {
         if let Some(objects) = self.objects {
             // Also if it is unknown whether the upload was completed.
-            objects.is_present(&self.name);
+            objects.has_object(&self.name);
             lock(&objects.known).is_tidy = false;
             lock(&objects.local).remove(&self.name);
         }

@@ -81,14 +81,14 @@ pub(super) async fn publish_table(
                 return Err(objects.refused(format!("{object} was written by another program")));
             }
         }
-        objects.is_present(&object);
+        objects.has_object(&object);
     }
     let last = directory.join(LAST_CHECKPOINT);
     if !missing.is_empty() && last.exists() {
         let object = format!("{prefix}{LAST_CHECKPOINT}");
         let put = objects.bucket.put(&object, read_log(&last)?).await;
         put.map_err(|error| objects.error(error))?;
-        objects.is_present(&object);
+        objects.has_object(&object);
     }
     for name in there.iter().filter(|name| !here.contains(*name) && *name != LAST_CHECKPOINT) {
         objects.remove_object(files, &format!("{prefix}{name}")).await?;
