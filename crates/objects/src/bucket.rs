@@ -1,5 +1,6 @@
 //! A bucket: files go up in parts with checksums, and come back in parts.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -48,6 +49,9 @@ pub enum Error {
     /// There is no such object.
     #[error("the object storage has no object {0}")]
     Missing(String),
+    /// The storage does not support a kind of request.
+    #[error("the object storage does not support {0}, which Weir needs")]
+    Unsupported(&'static str),
     /// There are more objects, or an object is larger, than expected.
     #[error("{0} has more in the object storage than expected")]
     TooLarge(String),
@@ -76,15 +80,6 @@ pub enum Error {
 
 fn status(class: Option<FaultClass>) -> String {
     class.map_or_else(String::new, |class| format!(" ({class})"))
-}
-
-/// An object in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name, without the prefix of the place.
-    pub name: String,
-    /// Its size, bytes.
-    pub bytes: u64,
 }
 
 /// A bucket. All names are below the prefix of its place.
@@ -190,6 +185,9 @@ impl Bucket {
             Ok(_) => Ok(true),
             Err(error) => match Answered::of(&error).map(|answered| answered.fault.class) {
                 Some(FaultClass::Status(409 | 412)) => Ok(false),
+                Some(FaultClass::Status(501)) => {
+                    Err(Error::Unsupported("writes with the condition If-None-Match"))
+                }
                 _ => Err(failed(&error, name)),
             },
         }
@@ -262,27 +260,38 @@ impl Bucket {
         }
     }
 
-    /// All objects, in pages of a thousand.
+    /// The names of all objects that are wanted. Objects whose names no request can have are
+    /// passed over.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when there are more than `most`, and errors of the requests.
-    pub async fn list(&self, most: usize) -> Result<Vec<Listed>> {
+    /// [`Error::TooLarge`] when there are more than `most` objects, or the wanted names have
+    /// more than `bytes` bytes, and errors of the requests.
+    pub async fn list(
+        &self,
+        most: usize,
+        bytes: usize,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<BTreeSet<String>> {
         let prefix = match self.place.prefix.as_str() {
             "" => None,
             _ => Some(self.path("")?),
         };
         let mut found = self.store.list(prefix.as_ref());
         let skipped = prefix.as_ref().map_or(0, |prefix| prefix.as_ref().len() + 1);
-        let mut all = Vec::new();
+        let (mut wanted, mut objects, mut taken) = (BTreeSet::new(), 0, 0);
         while let Some(next) = found.next().await {
             let next = next.map_err(|e| failed(&e, ""))?;
-            if all.len() == most {
+            let name = next.location.as_ref().get(skipped..).unwrap_or_default();
+            objects += 1;
+            if is_wanted(name) {
+                taken += name.len();
+                wanted.insert(name.to_owned());
+            }
+            if objects > most || taken > bytes {
                 return Err(Error::TooLarge(self.place.to_string()));
             }
-            let name = next.location.as_ref().get(skipped..).unwrap_or_default().to_owned();
-            all.push(Listed { name, bytes: next.size });
         }
-        Ok(all)
+        Ok(wanted)
     }
 
     fn path(&self, name: &str) -> Result<Path> {

@@ -76,6 +76,7 @@ impl HttpConnector for Connector {
 impl HttpService for Connector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
+        let is_list = parts.uri.query().is_some_and(|query| query.contains("list-type=2"));
         let request = self
             .egress
             .request(parts.method, &parts.uri.to_string())
@@ -92,6 +93,7 @@ impl HttpService for Connector {
             let fault = Fault::from(FaultClass::Status(status.as_u16()));
             return Err(error(fault, code.as_deref().and_then(known)));
         }
+        let body = if is_list { without_unusable(&body).into() } else { body };
         let mut answer = HttpResponse::new(body.into());
         *answer.status_mut() = status;
         *answer.headers_mut() = headers;
@@ -109,6 +111,36 @@ fn error(fault: Fault, code: Option<&'static str>) -> HttpError {
         _ => HttpErrorKind::Unknown,
     };
     HttpError::new(kind, Answered { fault, code })
+}
+
+/// Leaves out the objects of a list whose names `object_store` refuses: it would refuse the
+/// whole list because of one of them.
+fn without_unusable(list: &[u8]) -> Vec<u8> {
+    const BEGIN: &str = "<Contents>";
+    const END: &str = "</Contents>";
+    let Ok(mut rest) = std::str::from_utf8(list) else { return list.to_vec() };
+    let mut usable = String::with_capacity(rest.len());
+    while let Some((before, behind)) = rest.split_once(BEGIN) {
+        let Some((object, after)) = behind.split_once(END) else { break };
+        usable.push_str(before);
+        let key = object.split_once("<Key>").and_then(|(_, behind)| behind.split_once("</Key>"));
+        if key.is_none_or(|(key, _)| is_usable(key)) {
+            usable.extend([BEGIN, object, END]);
+        }
+        rest = after;
+    }
+    usable.push_str(rest);
+    usable.into_bytes()
+}
+
+/// Whether a name, as it is in XML, has neither an empty part nor a control character.
+fn is_usable(key: &str) -> bool {
+    let key = key.strip_prefix('/').unwrap_or(key);
+    let key = key.strip_suffix('/').unwrap_or(key);
+    key.is_empty()
+        || !key.contains("&#")
+            && !key.chars().any(|c| c.is_ascii_control())
+            && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// `<Code>NoSuchBucket</Code>`
@@ -162,5 +194,18 @@ mod tests {
         assert_eq!(code(&error("root:x:0:0")), None);
         assert_eq!(code("<Code>NoSuchBucket"), None);
         assert_eq!(code(""), None);
+    }
+
+    #[test]
+    fn a_list_has_no_names_that_no_request_can_have() {
+        let list = |keys: &[&str]| {
+            let object =
+                |key: &&str| format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
+            let objects: String = keys.iter().map(object).collect();
+            format!("<List><Max>9</Max>{objects}<Prefix>a</Prefix></List>").into_bytes()
+        };
+        let all = list(&["a", "a//b", "/c/", "..", "d/./e", "f&#10;", "a//", "g&amp;h/i", ""]);
+        assert_eq!(without_unusable(&all), list(&["a", "/c/", "g&amp;h/i", ""]));
+        assert_eq!(without_unusable(b"<Contents><Key>.."), b"<Contents><Key>..");
     }
 }

@@ -14,6 +14,6 @@ mod bucket;
 mod connector;
 mod place;
 
-pub use bucket::{Bucket, Error, Listed, Result};
+pub use bucket::{Bucket, Error, Result};
 pub use connector::{Answered, Connector};
 pub use place::{Access, Place, Secret};

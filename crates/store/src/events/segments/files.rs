@@ -30,6 +30,10 @@ const DIRECTORY: &str = "segments";
 const RUNS: &str = "uuids";
 /// The directory of the table of persons in that of a project.
 pub(super) const PERSONS: &str = "persons";
+/// The directory of the log of a table.
+pub(super) const LOG: &str = "_delta_log";
+/// The file of a log that names its newest checkpoint.
+pub(super) const LAST_CHECKPOINT: &str = "_last_checkpoint";
 const SEGMENT: &str = "parquet";
 const RUN: &str = "run";
 /// What a file is called in addition while it is written.
@@ -252,6 +256,25 @@ pub(super) fn is_segment_path(name: &str) -> bool {
     }
 }
 
+/// Whether an object of a bucket is one of ours: a segment, or a file of a table.
+pub(super) fn is_object(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    match parts.as_slice() {
+        [project, LOG, file] | [project, PERSONS, LOG, file] => is_number(project) && is_log(file),
+        [project, PERSONS, file] => {
+            let file = file.strip_suffix(SEGMENT).and_then(|name| name.strip_suffix('.'));
+            is_number(project) && file.is_some_and(is_random)
+        }
+        _ => is_segment_path(name) && !name.ends_with(UNFINISHED),
+    }
+}
+
+/// Whether a name is one of the log of a table.
+fn is_log(name: &str) -> bool {
+    let version = name.strip_suffix(".json").or_else(|| name.strip_suffix(".checkpoint.parquet"));
+    name == LAST_CHECKPOINT || version.is_some_and(|name| name.len() == 20 && is_number(name))
+}
+
 /// Whether a name is one of a run, with its directory.
 pub(super) fn is_run_path(name: &str) -> bool {
     name.split_once('/').is_some_and(|(directory, name)| directory == RUNS && is_run(name))
@@ -270,6 +293,33 @@ fn is_segment(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_objects_with_the_exact_names_of_ours_are_ours() {
+        let (random, version) = (random(), format!("{:020}", 7));
+        for name in [
+            format!("7/0/1-20-{random}.parquet"),
+            format!("7/_delta_log/{version}.json"),
+            format!("7/_delta_log/{version}.checkpoint.parquet"),
+            "7/_delta_log/_last_checkpoint".to_owned(),
+            format!("7/persons/{random}.parquet"),
+            format!("7/persons/_delta_log/{version}.json"),
+        ] {
+            assert!(is_object(&name), "{name}");
+            assert!(!is_object(&format!("a/{name}")) && !is_object(&format!("{name}.tmp")));
+        }
+        for other in [
+            "weir-owner".to_owned(),
+            "2025/report.csv".to_owned(),
+            "2025/1/1-2.parquet".to_owned(),
+            "7/_delta_log/1.json".to_owned(),
+            format!("7/{version}.json"),
+            "7/persons/persons.parquet".to_owned(),
+            format!("uuids/{random}.run"),
+        ] {
+            assert!(!is_object(&other), "{other}");
+        }
+    }
 
     #[test]
     fn only_files_with_our_names_are_listed() {

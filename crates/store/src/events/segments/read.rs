@@ -53,25 +53,27 @@ pub(in crate::events) async fn event(
 /// A block that was found in a segment.
 struct InSegment {
     segment: Segment,
-    file: String,
+    sealed: SealedSegment,
     path: PathBuf,
     rows: BlockRows,
 }
 
 impl InSegment {
+    /// Reads a part of the segment. If the local copy is damaged, another one is read.
     async fn read<T: Send + 'static>(
         self,
         store: &Store,
-        work: impl FnOnce(&Segment) -> Result<T, FileError> + Send + 'static,
+        work: impl Fn(&Segment) -> Result<T, FileError> + Clone + Send + 'static,
     ) -> Result<T> {
-        let Self { segment, file, path, .. } = self;
-        let done = store.segments.blocking(path.clone(), move || work(&segment)).await?;
-        done.map_err(|error| {
-            if let (Some(objects), FileError::Damaged { .. }) = (&store.segments.objects, &error) {
-                objects.discard(&store.segments, &file, &path);
-            }
-            store.segments.error(error)
-        })
+        let (segments, Self { segment, sealed, path, .. }) = (&store.segments, self);
+        let again = work.clone();
+        let mut done = segments.blocking(path.clone(), move || work(&segment)).await?;
+        if matches!(done, Err(FileError::Damaged { .. }))
+            && let Some(segment) = objects::fetch_again(store, &sealed).await?
+        {
+            done = segments.blocking(path, move || again(&segment)).await?;
+        }
+        done.map_err(|error| segments.error(error))
     }
 }
 
@@ -92,8 +94,7 @@ async fn find(
             let at = blocks.binary_search_by_key(&first, |block| block.first).ok();
             let rows = at.and_then(|at| blocks.get(at)).copied();
             let path = files.path(&sealed.file);
-            let file = sealed.file;
-            return Ok(rows.map(|rows| InSegment { segment, file, path, rows }));
+            return Ok(rows.map(|rows| InSegment { segment, sealed, path, rows }));
         }
         // The name of a file is never used again: if the catalog still names it, it was not
         // merged.
@@ -127,12 +128,13 @@ pub(super) async fn open(store: &Store, sealed: &SealedSegment) -> Result<Option
                 None => return Ok(None),
             }
         }
-        Err(error) => {
-            if let (Some(objects), FileError::Damaged { .. }) = (&segments.objects, &error) {
-                objects.discard(segments, &sealed.file, &path);
+        Err(error @ FileError::Damaged { .. }) => {
+            match objects::fetch_again(store, sealed).await? {
+                Some(segment) => segment,
+                None => return Err(segments.error(error)),
             }
-            return Err(segments.error(error));
         }
+        Err(error) => return Err(segments.error(error)),
     };
     lock(&segments.open).insert(sealed.file.clone(), segment.clone());
     Ok(Some(segment))

@@ -21,7 +21,7 @@ use weir_segments::{Error as FileError, Segment};
 use super::catalog::{self, SealedRun, Segments};
 use super::files::Files;
 use super::runs::{self, HeldRun, NewRun};
-use super::{lock, read};
+use super::{lock, objects, read};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::{Error, Result, Store};
@@ -315,11 +315,17 @@ async fn restore(
                 Err(error) => return Err(error),
             };
             let (project, partition) = (sealed.project.0, sealed.partition);
-            let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
-            let missing = store
-                .segments
-                .blocking(path, move || missing(&segment, project, partition, &known));
-            let (entries, damage) = missing.await?.map_err(|error| store.segments.error(error))?;
+            let of_segment = |segment: Segment| {
+                let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
+                store.segments.blocking(path, move || missing(&segment, project, partition, &known))
+            };
+            let mut missing = of_segment(segment).await?;
+            if matches!(missing, Ok((_, Some(_))))
+                && let Some(segment) = objects::fetch_again(store, &sealed).await?
+            {
+                missing = of_segment(segment).await?;
+            }
+            let (entries, damage) = missing.map_err(|error| store.segments.error(error))?;
             waiting.extend(entries);
             if let Some(error) = damage {
                 let _ = store.segments.error(error);

@@ -268,13 +268,14 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
 pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
     let Some(files) = store.segments.files.clone() else { return Ok(()) };
     store.segments.close(&names);
+    let of = files.clone();
     let removed = store.segments.blocking(files.path(""), move || {
-        files.remove(&names);
+        of.remove(&names);
         Ok(names)
     });
     let names = removed.await?.map_err(|error| store.segments.error(error))?;
     if let Some(objects) = &store.segments.objects {
-        objects.remove(&names).await;
+        objects.remove(&files, &names).await;
     }
     Ok(())
 }

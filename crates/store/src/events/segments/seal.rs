@@ -442,9 +442,14 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
         match new {
             Ok(new) => {
                 let (file, written, _) = &new.segment;
-                objects::upload(store, file.name(), &file.path(), written.bytes).await?;
+                let path = file.path();
+                let uploaded = objects::upload(store, file.name(), &path, written.bytes).await?;
                 let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
-                return commit(store, lane, last, new, firsts, columns, now).await;
+                let added = add(store, lane, last, new, firsts, columns, now).await?;
+                uploaded.named();
+                let (held, entries, step) = added;
+                runs::clear(store, &held, &entries).await?;
+                return Ok(step);
             }
             Err(NotWritten::File(error)) => return Err(segments.error(error)),
             Err(NotWritten::Damaged { at }) => {
@@ -542,21 +547,6 @@ fn sealed(event: &StoredEvent) -> SegmentEvent<'_> {
         historical: event.historical,
         warnings: &event.warnings,
     }
-}
-
-/// Adds new files to the catalog, and removes what they replace.
-async fn commit(
-    store: &Store,
-    lane: &Lane,
-    last: u64,
-    new: NewFiles,
-    firsts: Vec<u64>,
-    columns: Vec<TypedColumn>,
-    now: Timestamp,
-) -> Result<Step> {
-    let (held, entries, step) = add(store, lane, last, new, firsts, columns, now).await?;
-    runs::clear(store, &held, &entries).await?;
-    Ok(step)
 }
 
 /// Adds new files to the catalog, and removes the records of the blocks in one transaction.

@@ -17,7 +17,7 @@ use super::catalog::{self, Segments};
 use super::files::{Files, is_run_path, unusable};
 use super::{lock, objects, repair};
 use crate::disk::DiskLevel;
-use crate::{Result, Store};
+use crate::{Error, Result, Store};
 
 /// Opens all runs, and removes the files that belong to nothing.
 ///
@@ -34,7 +34,7 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
             if let Some(objects) = &segments.objects
                 && files.path(&segment.file).exists()
             {
-                objects.has_local(&segment.file, segment.bytes);
+                objects.has_local(&segment.file, segment.bytes, false);
             }
             known.insert(segment.file);
         }
@@ -53,16 +53,22 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
             damaged.push(sealed);
         }
     }
-    if !damaged.is_empty() && store.db.disk().check() == DiskLevel::Low {
-        tracing::error!(
-            runs = damaged.len(),
-            "damaged runs are not repaired yet, because the disk is low; until then, events of \
-             them that are sent again are stored twice"
-        );
-        lock(&segments.checks).leave(damaged);
-        return Ok(());
+    let repaired = match damaged.is_empty() || store.db.disk().check() != DiskLevel::Low {
+        true => repair::repair(store, &files, damaged.clone()).await,
+        false => Err(Error::DiskLow),
+    };
+    match repaired {
+        Err(error @ (Error::DiskLow | Error::Bucket { .. })) => {
+            tracing::error!(
+                runs = damaged.len(), %error,
+                "damaged runs are not repaired yet; until then, events of them that are sent \
+                 again are stored twice"
+            );
+            lock(&segments.checks).leave(damaged);
+            Ok(())
+        }
+        repaired => repaired,
     }
-    repair::repair(store, &files, damaged).await
 }
 
 /// Reports missing files. If there are none, removes files that the catalog does not know.

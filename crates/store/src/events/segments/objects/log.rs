@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 
 use weir_model::ProjectId;
 
-use super::super::files::Files;
+use super::super::files::{Files, LAST_CHECKPOINT, LOG};
 use super::super::lock;
-use super::{LOG, Objects};
+use super::Objects;
 use crate::{Error, Result, Store};
 
-const LAST_CHECKPOINT: &str = "_last_checkpoint";
 /// Upper bound of a file of a log, bytes.
 const BYTES: u64 = 256 << 20;
 
@@ -63,7 +62,7 @@ pub(super) async fn publish_table(
     if !is_known && !is_same_log(objects, &directory, &prefix, &here, &there()).await? {
         // The newest first: what is left is a table of an older version.
         for name in there().iter().rev() {
-            remove_log(objects, &format!("{prefix}{name}")).await?;
+            objects.remove_object(files, &format!("{prefix}{name}")).await?;
         }
     }
     let there = there();
@@ -75,36 +74,27 @@ pub(super) async fn publish_table(
             true => objects.bucket.create(&object, content.clone()).await,
             false => objects.bucket.put(&object, content.clone()).await.map(|()| true),
         };
-        if !is_new.map_err(|error| objects.error(&error))? {
+        if !is_new.map_err(|error| objects.error(error))? {
             let found = objects.bucket.get(&object, BYTES).await;
-            if found.map_err(|error| objects.error(&error))?.as_ref() != Some(&content) {
+            if found.map_err(|error| objects.error(error))?.as_ref() != Some(&content) {
                 objects.list_again();
                 return Err(objects.refused(format!("{object} was written by another program")));
             }
         }
-        if let Some(present) = &mut lock(&objects.known).present {
-            present.insert(object);
-        }
+        objects.has_object(&object);
     }
     let last = directory.join(LAST_CHECKPOINT);
     if !missing.is_empty() && last.exists() {
         let object = format!("{prefix}{LAST_CHECKPOINT}");
         let put = objects.bucket.put(&object, read_log(&last)?).await;
-        put.map_err(|error| objects.error(&error))?;
-        if let Some(present) = &mut lock(&objects.known).present {
-            present.insert(object);
-        }
+        put.map_err(|error| objects.error(error))?;
+        objects.has_object(&object);
     }
     for name in there.iter().filter(|name| !here.contains(*name) && *name != LAST_CHECKPOINT) {
-        remove_log(objects, &format!("{prefix}{name}")).await?;
+        objects.remove_object(files, &format!("{prefix}{name}")).await?;
     }
     lock(&objects.known).published.insert(table.to_owned(), version);
     Ok(())
-}
-
-async fn remove_log(objects: &Objects, name: &str) -> Result<()> {
-    let removed = objects.remove_object(name).await;
-    removed.map_err(|()| objects.refused(format!("{name} cannot be removed")))
 }
 
 /// Whether the bucket has an older version of the same log: their newest common commit has
@@ -124,7 +114,7 @@ async fn is_same_log(
         Some(common) if common == newest_there => {
             let object = format!("{prefix}{common}");
             let found = objects.bucket.get(&object, BYTES).await;
-            let found = found.map_err(|error| objects.error(&error))?;
+            let found = found.map_err(|error| objects.error(error))?;
             Ok(found.is_some_and(|found| read_log(&directory.join(&common)).ok() == Some(found)))
         }
         _ => Ok(false),

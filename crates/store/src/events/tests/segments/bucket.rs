@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
@@ -13,7 +14,9 @@ use super::damage::flip;
 use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
-use super::support::{NOW, Opened, add_blocks, compact, drop_old, now, open_again, seal};
+use super::support::{
+    NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
+};
 use crate::events::segments::{CompactBounds, compact_within};
 use crate::events::{
     Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
@@ -86,8 +89,7 @@ impl Storage {
 
     /// The names of all objects.
     async fn names(&self) -> BTreeSet<String> {
-        let listed = self.bucket().list(10_000).await.unwrap();
-        listed.into_iter().map(|listed| listed.name).collect()
+        self.bucket().list(10_000, 1 << 20, |_| true).await.unwrap()
     }
 
     /// The names of segments.
@@ -307,21 +309,30 @@ async fn wrong_credentials_delay_sealing() {
 async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     let Some(storage) = Storage::start().await else { return };
     let mut opened = Opened::with(storage.settings(LARGE)).await;
-    let sent = add_blocks(&opened.store, PROJECT, 8, 20).await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 20).await;
     seal(&opened.store, 20).await;
-    // A copy that is damaged is fetched again after it was found.
+    // A copy that is damaged is fetched again by the read that finds it.
     let copy = opened.segment_files().remove(0);
     let middle = usize::try_from(std::fs::metadata(&copy).unwrap().len() / 3).unwrap();
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
-    seal(&opened.store, 20).await;
-    assert!(matches!(all(&opened.store).await, Err(Error::Damaged { .. })));
     assert_eq!(all(&opened.store).await.unwrap(), sent);
-    assert_eq!(opened.store.segment_damage(), 1);
+    assert_eq!(opened.store.segment_damage(), 0);
+    // A merge does the same.
+    opened = opened.reopen_after(|_| flip(&copy, middle)).await;
+    seal(&opened.store, 20).await;
+    let bounds = CompactBounds { fan_in: 2, events: 40 };
+    for _ in 0..4 {
+        compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    }
+    assert_eq!(opened.store.segment_damage(), 0);
+    opened = opened.reopen_after(|_| {}).await;
+    seal(&opened.store, 20).await;
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
     // Objects that are damaged, cut or missing.
     let (bucket, name) = (storage.bucket(), storage.segments().await.remove(0));
     let content = bucket.get(&name, LARGE).await.unwrap().unwrap();
     let mut flipped = content.clone();
-    flipped[middle] ^= 1;
+    flipped[content.len() / 3] ^= 1;
     for wrong in [Some(flipped), Some(content[..content.len() - 1].to_vec()), None] {
         match wrong {
             Some(wrong) => bucket.put(&name, wrong).await.unwrap(),
@@ -333,6 +344,7 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
         assert!(error.to_string().contains(&name), "{error}");
         assert!(opened.store.segment_damage() > 0);
         bucket.put(&name, content.clone()).await.unwrap();
+        opened = opened.reopen_after(|_| {}).await;
         assert_eq!(all(&opened.store).await.unwrap(), sent);
     }
 }
@@ -344,15 +356,18 @@ async fn segments_from_before_the_setting_are_uploaded() {
     let sent = add_blocks(&opened.store, PROJECT, 24, 20).await;
     seal(&opened.store, 20).await;
     opened = opened.reopen_with(storage.settings(1)).await;
-    // An object that nothing names, and one that is not ours.
+    // An object that nothing names, and some that are not ours.
     let orphan = format!("{PROJECT}/0/1-20-{}.parquet", "0".repeat(32));
-    for name in [&orphan, "notes.txt"] {
+    let of_others = ["notes.txt", "2025/report.csv", "7/0/1-20.parquet", "9/_delta_log/1.json"];
+    for name in of_others.into_iter().chain([orphan.as_str()]) {
         storage.bucket().put(name, b"x".to_vec()).await.unwrap();
     }
     seal(&opened.store, 20).await;
-    assert_eq!(storage.segments().await.len(), 20);
-    assert!(!storage.names().await.contains(&orphan));
-    assert!(storage.names().await.contains("notes.txt"));
+    let names = storage.names().await;
+    let segments = names.iter().filter(|name| name.ends_with(".parquet"));
+    assert_eq!(segments.count(), 20 + 1);
+    assert!(!names.contains(&orphan));
+    assert!(of_others.iter().all(|name| names.contains(*name)), "{names:?}");
     assert_eq!(opened.segment_files().len(), 1);
     let found = storage.table().await;
     assert_eq!(found["events"][0], 400);
@@ -386,4 +401,92 @@ async fn two_data_directories_never_share_a_place() {
     let failure = report.failure.unwrap().to_string();
     assert!(failure.contains("no objects of this data directory"), "{failure}");
     assert!(storage.names().await.is_empty());
+    // And what it does not have is not damaged.
+    let opened = opened.reopen_after(remove_segments).await;
+    let error = all(&opened.store).await.unwrap_err();
+    assert!(matches!(error, Error::Bucket { .. }), "{error}");
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// As a restored backup beside the running instance.
+#[tokio::test]
+async fn a_copy_of_a_data_directory_never_shares_its_place() {
+    let Some(storage) = Storage::start().await else { return };
+    for is_copy_first in [false, true] {
+        let settings = storage.settings(LARGE);
+        let opened = Opened::with(settings.clone()).await;
+        for name in storage.names().await {
+            storage.bucket().remove(&name).await.unwrap();
+        }
+        add_blocks(&opened.store, PROJECT, 8, 20).await;
+        seal(&opened.store, 20).await;
+        let directory = opened.close().await;
+        let other = tempfile::tempdir().unwrap();
+        let from = directory.path().join(".");
+        let copied = Command::new("cp").arg("-r").arg(from).arg(other.path()).status();
+        assert!(copied.unwrap().success());
+        let (first, second) = match is_copy_first {
+            true => (other.path(), directory.path()),
+            false => (directory.path(), other.path()),
+        };
+        let first = open_with(first, &settings).await.unwrap();
+        add_blocks(&first, PROJECT, 8, 20).await;
+        assert_eq!(pass(&first, 20, now()).await.segments, 8);
+        let names = storage.segments().await;
+        let second = open_with(second, &settings).await.unwrap();
+        add_blocks(&second, PROJECT, 8, 20).await;
+        for _ in 0..2 {
+            let report = pass(&second, 20, now()).await;
+            assert_eq!(report.segments, 0);
+            let failure = report.failure.unwrap().to_string();
+            assert!(failure.contains("another process"), "{failure}");
+        }
+        purge(&second, PROJECT).await.unwrap();
+        assert_eq!(storage.segments().await, names);
+        assert!(pass(&first, 20, now()).await.failure.is_none());
+        assert_eq!(storage.segments().await, names);
+    }
+}
+
+#[tokio::test]
+async fn segments_that_cannot_be_read_here_are_not_uploaded() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::new().await;
+    add_blocks(&opened.store, PROJECT, 24, 20).await;
+    seal(&opened.store, 20).await;
+    let [damaged, unreadable] = [0, 1].map(|at| opened.segment_files().remove(at));
+    let directory = opened.close().await;
+    flip(&damaged, usize::try_from(std::fs::metadata(&damaged).unwrap().len() / 3).unwrap());
+    std::fs::remove_file(&unreadable).unwrap();
+    std::fs::create_dir(&unreadable).unwrap();
+    let store = open_with(directory.path(), &storage.settings(1)).await.unwrap();
+    for _ in 0..2 {
+        let report = pass(&store, 20, now()).await;
+        assert!(report.failure.is_none(), "{:?}", report.failure);
+        assert!(!report.is_limited);
+    }
+    assert_eq!(storage.segments().await.len(), 18);
+    // What is here alone is never evicted.
+    assert!(damaged.exists() && unreadable.exists());
+    assert!(store.segment_damage() > 0);
+}
+
+/// A run is damaged and the segments that have its uuids are in a bucket that is down.
+#[tokio::test]
+async fn a_start_does_not_wait_for_the_bucket() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(1)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 8, 20).await;
+    seal(&opened.store, 20).await;
+    let before = Seen::of(&opened.store, &known(&sent)).await;
+    let run = opened.run_files().remove(0);
+    storage.proxy.switch(false);
+    opened = opened.reopen_after(|_| std::fs::write(&run, b"damaged").unwrap()).await;
+    let report = pass(&opened.store, 20, now()).await;
+    assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
+    storage.proxy.switch(true);
+    seal(&opened.store, 20).await;
+    before.assert_same(&Seen::of(&opened.store, &known(&sent)).await);
+    // What was read for the repair does not stay, although nothing was listed then.
+    assert_eq!(opened.segment_files().len(), 1);
 }
