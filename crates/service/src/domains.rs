@@ -21,7 +21,7 @@ use weir_model::domains::{
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
-use weir_model::{DomainId, Patch};
+use weir_model::{DomainId, Patch, validate};
 use weir_store::domains::{self as rows, Created, DomainRow};
 use weir_store::ids;
 use weir_store::update::{Updated, lock};
@@ -304,6 +304,9 @@ impl Domains {
             return Ok(());
         }
         if !self.core.can_enforce(&after, sso).await? {
+            if !SsoEnforcement::KNOWN.contains(&sso) {
+                return Err(validate::invalid_choice("sso_enforcement", &sso.text()).into());
+            }
             let detail = format!(
                 "Signing in through {} is not set up, so no member could sign in.",
                 sso.text()
