@@ -147,8 +147,11 @@ pub struct Examined {
 #[async_trait]
 pub trait UsedAssertions: Send + Sync {
     /// Records the use of an assertion until it is not valid any more. `false`: it was
-    /// used before, or that cannot be found out.
-    async fn use_once(&self, assertion: &str, until: Timestamp) -> bool;
+    /// used before.
+    ///
+    /// # Errors
+    /// Failures of the store: the assertion must not be accepted.
+    async fn use_once(&self, assertion: &str, until: Timestamp) -> Result<bool>;
 }
 
 /// What speaks the protocols. It decides nothing about users.

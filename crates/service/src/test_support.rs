@@ -162,7 +162,7 @@ impl Protocols for Scripted {
         if let Ok(verified) = &mut outcome {
             verified.issuer.clone_from(&peer.entity_id);
             let until = Timestamp::from_micros(i64::MAX / 2);
-            if !used.use_once(answer, until).await {
+            if !used.use_once(answer, until).await.unwrap() {
                 outcome = Err(Refusal("The assertion was used before.".to_owned()));
             }
         }

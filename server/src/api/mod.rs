@@ -21,6 +21,7 @@ pub mod projects;
 pub mod roles;
 mod scanned_list;
 pub mod schema;
+pub mod saml;
 pub mod sessions;
 pub mod signup;
 pub mod streamed;

@@ -343,7 +343,7 @@ impl Identity {
         from: Origin<'_>,
     ) -> Result<SignedOn> {
         let next = waiting.row.next.clone();
-        let refused = |code| Ok(SignedOn::Refused(code, next.clone()));
+        let refused = |code| Ok(SignedOn::NotLinked(code, next.clone()));
         let (Some(user), Some(session)) = (waiting.row.user, &waiting.row.session) else {
             return refused(None);
         };

@@ -63,6 +63,8 @@ pub enum SignedOn {
     Linked(String),
     /// The connection was tested, and nothing else happened.
     Tried(String),
+    /// The provider was not linked. The code says why, where the user can do something.
+    NotLinked(Option<&'static str>, String),
     /// No user signed in. The code is what the visitor learns.
     Refused(Option<&'static str>, String),
 }
@@ -165,6 +167,13 @@ impl Identity {
             return Err(FieldError::body("invalid_input", detail).into());
         }
         self.to_saml(Some(&org.ctx), Purpose::Trial, &row, next, from).await
+    }
+
+    /// What a link that leaves for a provider must contain if it changes something of the
+    /// user who follows it: only pages of this session can have it. Otherwise another site
+    /// could make a browser link an account that is not the user's.
+    pub fn departure_proof(token: &str) -> String {
+        secrets::sha256_hex(&format!("weir departure {token}"))
     }
 
     /// The result of the last test of a domain's connection.
@@ -378,14 +387,11 @@ struct Used<'a> {
 
 #[async_trait]
 impl UsedAssertions for Used<'_> {
-    async fn use_once(&self, assertion: &str, until: Timestamp) -> bool {
+    async fn use_once(&self, assertion: &str, until: Timestamp) -> Result<bool> {
         let store = &self.identity.core.store;
-        let (hash, attempt) = (secrets::sha256_hex(assertion), ids::time_ordered(self.identity.core.clock.now()));
-        let used = pending_rows::use_assertion(store, self.domain, &hash, until, attempt).await;
-        used.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the use of an assertion was not stored");
-            false
-        })
+        let hash = secrets::sha256_hex(assertion);
+        let attempt = ids::time_ordered(self.identity.core.clock.now());
+        Ok(pending_rows::use_assertion(store, self.domain, &hash, until, attempt).await?)
     }
 }
 
