@@ -20,9 +20,9 @@ use weir_store::domains::{self as rows, DomainRow};
 use weir_store::sessions::{self, SessionRow};
 
 use super::{Identity, Peer, emails};
-use crate::Result;
 use crate::domains::{acts, has_saml};
 use crate::error::Error;
+use crate::{Core, Result};
 
 pub use flow::{Departure, Origin, SignedOn};
 pub use links::LinkedAccount;
@@ -127,17 +127,28 @@ impl Identity {
     }
 
     async fn enforcement(&self, email_key: &str) -> Result<Option<SsoEnforcement>> {
-        match self.acting_domain(email_key).await? {
-            Some(row) => self.core.in_force(&row).await,
+        self.core.enforcement(email_key).await
+    }
+
+    async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
+        self.core.acting_domain(email_key).await
+    }
+}
+
+impl Core {
+    /// What the domain of an address requires.
+    pub(crate) async fn enforcement(&self, email: &str) -> Result<Option<SsoEnforcement>> {
+        match self.acting_domain(email).await? {
+            Some(row) => self.in_force(&row).await,
             None => Ok(None),
         }
     }
 
     /// The domain of an address, if its rules are in force: exactly this one, not a
     /// parent domain.
-    async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
-        let Some(domain) = domain_of(email_key) else { return Ok(None) };
-        Ok(rows::by_name(&self.core.store, &domain).await?.filter(acts))
+    async fn acting_domain(&self, email: &str) -> Result<Option<DomainRow>> {
+        let Some(domain) = domain_of(email) else { return Ok(None) };
+        Ok(rows::by_name(&self.store, &domain).await?.filter(acts))
     }
 }
 
