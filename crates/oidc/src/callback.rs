@@ -163,8 +163,18 @@ mod tests {
     #[test]
     fn faults_are_refused_and_not_repaired() {
         for query in [
-            "state=%", "state=%4", "state=%zz", "state=%ff", "state=", "state", "code=a%00b",
-            "code=a%0d%0ab", "code=a+b", "code=%C3%A4", "%ff=a", "st%te=a",
+            "state=%",
+            "state=%4",
+            "state=%zz",
+            "state=%ff",
+            "state=",
+            "state",
+            "code=a%00b",
+            "code=a%0d%0ab",
+            "code=a+b",
+            "code=%C3%A4",
+            "%ff=a",
+            "st%te=a",
         ] {
             assert_eq!(Callback::read(query).err(), Some(CallbackFault::Malformed), "{query}");
         }

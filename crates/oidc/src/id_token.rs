@@ -56,8 +56,12 @@ struct Additional {
 
 impl AdditionalClaims for Additional {}
 
-type Token =
-    IdToken<Additional, CoreGenderClaim, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm>;
+type Token = IdToken<
+    Additional,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJwsSigningAlgorithm,
+>;
 
 /// Checks a token: its claims.
 pub(crate) fn verify(
@@ -118,7 +122,8 @@ fn check_form(text: &str, expected: &Expected<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Signature);
     }
     // An access token that is a JWT is no ID token.
-    let is_jwt = header.text("typ").is_ok_and(|it| it.is_none_or(|it| it.eq_ignore_ascii_case("jwt")));
+    let is_jwt =
+        header.text("typ").is_ok_and(|it| it.is_none_or(|it| it.eq_ignore_ascii_case("jwt")));
     if !is_jwt || header.has("crit") || header.has("cty") || header.has("b64") {
         return Err(Refusal::TokenHeader);
     }

@@ -175,8 +175,17 @@ mod tests {
         }
         assert!(is_address("first.last+tag@sub.b.example"));
         for text in [
-            "", "a", "@b.example", "a@", "a@b@c.example", "a b@c.example", "a@b.example\n",
-            "a@b.example,c@d.example", "<a@b.example>", "ä@b.example", "\"a\"@b.example",
+            "",
+            "a",
+            "@b.example",
+            "a@",
+            "a@b@c.example",
+            "a b@c.example",
+            "a@b.example\n",
+            "a@b.example,c@d.example",
+            "<a@b.example>",
+            "ä@b.example",
+            "\"a\"@b.example",
         ] {
             assert!(!is_address(text), "{text}");
         }

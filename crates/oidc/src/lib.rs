@@ -25,6 +25,7 @@ mod provider;
 mod refusal;
 mod secret;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,13 +66,18 @@ pub struct Now {
     pub uptime: Duration,
 }
 
-/// A login that was begun.
-#[derive(Debug)]
+/// A login that was begun. `Debug` does not show the address, which has the state.
 pub struct Begun {
     /// The address of the provider to send the browser to.
     pub url: Url,
     /// What the caller stores and binds to this browser.
     pub pending: PendingLogin,
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Begun").field("pending", &self.pending).finish_non_exhaustive()
+    }
 }
 
 /// Signs users in through providers. It keeps what issuers publish; nothing of a login.

@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_time_is_a_number_of_this_calendar() {
-        let seconds = |text: &str| Object::parse(&format!("{{\"t\": {text}}}")).unwrap().seconds("t");
+        let seconds =
+            |text: &str| Object::parse(&format!("{{\"t\": {text}}}")).unwrap().seconds("t");
         assert_eq!(seconds("1700000000"), Ok(Some(1_700_000_000)));
         assert_eq!(seconds("1.7e9"), Ok(Some(1_700_000_000)));
         for text in ["-1", "1e300", "99999999999999999999", "\"1700000000\"", "true", "[]"] {

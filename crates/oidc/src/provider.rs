@@ -70,7 +70,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSetting {
     /// The id.
-    #[error("The id of a provider has 1 to 28 lower-case letters, digits and hyphens; those of Google, GitLab and GitHub are google-oauth2, gitlab and github.")]
+    #[error(
+        "The id of a provider has 1 to 28 lower-case letters, digits and hyphens; those of Google, GitLab and GitHub are google-oauth2, gitlab and github."
+    )]
     Id,
     /// The name to show.
     #[error("The name of a provider has 1 to 512 characters.")]
@@ -79,7 +81,9 @@ pub enum InvalidSetting {
     #[error("The issuer is an https URL without user, query and fragment.")]
     Issuer,
     /// The address of the API.
-    #[error("The address of the API is an https URL without user, query and fragment, and only GitHub has one.")]
+    #[error(
+        "The address of the API is an https URL without user, query and fragment, and only GitHub has one."
+    )]
     Api,
     /// The client id.
     #[error("The client id has 1 to 512 characters of visible ASCII.")]
@@ -88,7 +92,9 @@ pub enum InvalidSetting {
     #[error("The client secret has 1 to 512 characters of visible ASCII.")]
     ClientSecret,
     /// A scope.
-    #[error("There are at most 16 scopes, each of visible ASCII without quotation marks and backslashes.")]
+    #[error(
+        "There are at most 16 scopes, each of visible ASCII without quotation marks and backslashes."
+    )]
     Scopes,
 }
 
@@ -313,7 +319,10 @@ mod tests {
             (|it| it.display_name = " ".to_owned(), InvalidSetting::DisplayName),
             (|it| it.display_name = "a\nb".to_owned(), InvalidSetting::DisplayName),
             (|it| it.client_id = String::new(), InvalidSetting::ClientId),
-            (|it| it.client_secret = Secret::new("a\r\nb".to_owned()), InvalidSetting::ClientSecret),
+            (
+                |it| it.client_secret = Secret::new("a\r\nb".to_owned()),
+                InvalidSetting::ClientSecret,
+            ),
             (|it| it.scopes = vec!["a b".to_owned()], InvalidSetting::Scopes),
             (|it| it.scopes = vec!["a".to_owned(); 17], InvalidSetting::Scopes),
             (|it| it.api = "https://api.example".to_owned(), InvalidSetting::Api),

@@ -186,7 +186,9 @@ pub enum Refusal {
         member: &'static str,
     },
     /// The discovery document names another issuer.
-    #[error("The discovery document names another issuer than the settings do. Both must be the same, character by character.")]
+    #[error(
+        "The discovery document names another issuer than the settings do. Both must be the same, character by character."
+    )]
     DiscoveryIssuer,
     /// An endpoint is not an https URL.
     #[error("The {} is not an https URL without user and fragment.", .0.text())]
@@ -198,7 +200,9 @@ pub enum Refusal {
     #[error("The key set has more than {} keys.", crate::keys::MAX_KEYS)]
     TooManyKeys,
     /// The key set has no key that can be used.
-    #[error("The key set has no key for RS256 (2048 to 4096 bits), ES256 (P-256) or EdDSA (Ed25519).")]
+    #[error(
+        "The key set has no key for RS256 (2048 to 4096 bits), ES256 (P-256) or EdDSA (Ed25519)."
+    )]
     NoUsableKey,
 
     /// The provider did not accept the code.
@@ -211,7 +215,9 @@ pub enum Refusal {
     #[error("The ID token is not a signed JSON Web Token.")]
     TokenForm,
     /// A header of the token asks for what is not supported.
-    #[error("The header of the ID token has a type, content type or critical extension that is not supported.")]
+    #[error(
+        "The header of the ID token has a type, content type or critical extension that is not supported."
+    )]
     TokenHeader,
     /// The algorithm is not one of the three.
     #[error("The ID token is signed with another algorithm than RS256, ES256 or EdDSA.")]
@@ -235,7 +241,9 @@ pub enum Refusal {
     #[error("The ID token is for another client (aud).")]
     Audience,
     /// The token was issued to another client.
-    #[error("The ID token was issued to another client, or has several audiences and does not say to which client (azp).")]
+    #[error(
+        "The ID token was issued to another client, or has several audiences and does not say to which client (azp)."
+    )]
     AuthorizedParty,
     /// The token has expired.
     #[error("The ID token has expired (exp). Compare the clocks.")]
