@@ -106,7 +106,7 @@ fn address_step(inputs: Inputs, sign_in: SignInView) -> AnyView {
                 autofocus=true />
             <Submit result=result label="Continue" busy="Continuing..." />
         </form>
-        {are_some.then(|| view! { <ul class="plain stack" aria-label="Providers">{providers}</ul> })}
+        {are_some.then(|| view! { <ul class="plain" aria-label="Providers">{providers}</ul> })}
     }
     .into_any()
 }

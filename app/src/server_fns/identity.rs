@@ -52,6 +52,7 @@ pub(crate) enum SignInWay {
 }
 
 /// Where the browser leaves for a provider.
+#[cfg(feature = "ssr")]
 pub(crate) fn provider_href(name: &str, next: &str) -> String {
     format!("/login/{name}/?next={}", encode(next))
 }

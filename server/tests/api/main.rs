@@ -53,6 +53,7 @@ mod scopes;
 mod sessions;
 mod settings;
 mod shutdown_releases;
+mod sign_on;
 mod silent_cases;
 mod small_machine;
 mod snapshot;

@@ -234,7 +234,7 @@ pub(super) fn Saml(
                         hint="The provider's sign-in address. Okta: Sign on URL. Entra: Login URL. Google: SSO URL. Keycloak: the realm's address and /protocol/saml." />
                     <TextArea result=result name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
                         hint="In PEM format, or only its base64 text." />
-                    <details open=has_next>
+                    <details class="help" open=has_next>
                         <summary>"Second certificate"</summary>
                         <TextArea result=result name="saml_x509_cert_next" label="Second certificate" value=next rows=6 max=65_536 code=true
                             hint="While the provider changes its certificate, both are accepted. Later move this one up and empty this field." />
@@ -329,7 +329,7 @@ fn guide(site: SiteView) -> AnyView {
             <dt>"Metadata"</dt>
             <dd><a href=site.metadata.clone() rel="external">{site.metadata.clone()}</a></dd>
         </dl>
-        <details>
+        <details class="help">
             <summary>"What Okta, Entra, Google and Keycloak call these"</summary>
             <Table caption="Names of the fields" columns=columns rows=rows.into_iter().collect() />
         </details>

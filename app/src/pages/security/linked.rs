@@ -54,7 +54,7 @@ pub(super) fn LinkedSection(
                 true => view! { <p>"None."</p> }.into_any(),
                 false => view! { <Table caption="Linked accounts" columns=columns rows=rows /> }.into_any(),
             }}
-            <ul class="plain stack">{links}</ul>
+            <ul class="plain">{links}</ul>
         </Section>
     }
     .into_any()
