@@ -303,7 +303,8 @@ impl Domains {
         if sso == SsoEnforcement::Off || sso == row.sso_enforcement {
             return Ok(());
         }
-        if !self.core.can_enforce(&after, sso).await? {
+        let is_readable = sso != SsoEnforcement::Saml || has_certificate(&after);
+        if !is_readable || !self.core.can_enforce(&after, sso).await? {
             if !SsoEnforcement::KNOWN.contains(&sso) {
                 return Err(validate::invalid_choice("sso_enforcement", &sso.text()).into());
             }
@@ -496,6 +497,12 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
             &print(&before.saml_x509_cert_next),
             &print(&after.saml_x509_cert_next),
         )
+}
+
+/// Whether one of the certificates can be read.
+fn has_certificate(row: &DomainRow) -> bool {
+    let texts = [&row.saml_x509_cert, &row.saml_x509_cert_next];
+    texts.into_iter().flatten().any(|text| matches!(certificate::read(text), Ok(Some(_))))
 }
 
 /// Whether all three SAML fields are filled in.

@@ -309,10 +309,10 @@ impl Providers {
     }
 
     /// Whether users of the instance may sign in through a provider: one is set up, or a
-    /// domain may have one.
+    /// domain has one.
     pub async fn is_used(&self) -> Result<bool> {
         Ok(!self.core.provider_facts().await?.is_empty()
-            || weir_store::domains::any_is_verified(&self.core.store).await?)
+            || weir_store::domains::any_has_provider(&self.core.store).await?)
     }
 
     /// The metadata of this instance as a SAML service provider.

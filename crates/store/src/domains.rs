@@ -10,6 +10,7 @@
 //! | `domain_name` | name | the domain that is verified under it, at most one in the instance |
 //! | `org_domain` | `[organization, name, domain]` | nothing: the list, in order of names |
 //! | `domain_due` | `[time, domain]` | nothing: when a verified domain is checked next |
+//! | `sso_domain` | domain | nothing: a verified domain with a provider of its own, or that requires one |
 
 use std::collections::BTreeSet;
 
@@ -75,6 +76,13 @@ macro_rules! keep_lists {
              IF $row.due_at != NONE {
                  UPSERT type::record('domain_due', [$row.due_at, $row.uuid])
                      CONTENT {} RETURN NONE;
+             };
+             IF $row.verified_at != NONE AND ($row.sso_enforcement != ''
+                 OR ($row.saml_entity_id != NONE AND $row.saml_acs_url != NONE
+                     AND $row.saml_x509_cert != NONE)) {
+                 UPSERT type::record('sso_domain', $row.uuid) CONTENT {} RETURN NONE;
+             } ELSE {
+                 DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
              };"
         )
     };
@@ -200,15 +208,17 @@ pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
     store.db.transact(BY_NAME, (), work).await
 }
 
-const ANY_VERIFIED: Statement =
-    Statement::read("domains any verified", "SELECT VALUE domain FROM domain_name LIMIT 1;");
+const ANY_WITH_PROVIDER: Statement = Statement::read(
+    "domains any with provider",
+    "SELECT VALUE record::id(id) FROM sso_domain LIMIT 1;",
+);
 
-/// Whether an organization of the instance has verified a domain.
+/// Whether a verified domain of the instance has a provider, or requires one.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn any_is_verified(store: &Store) -> Result<bool> {
-    Ok(store.db.run(ANY_VERIFIED, bind! {}).await?.row::<Uuid>(0)?.is_some())
+pub async fn any_has_provider(store: &Store) -> Result<bool> {
+    Ok(store.db.run(ANY_WITH_PROVIDER, bind! {}).await?.row::<Uuid>(0)?.is_some())
 }
 
 /// Those of these names that an organization has verified.
@@ -328,6 +338,7 @@ macro_rules! remove_domain {
     () => {
         "DELETE type::record('domain', $row.uuid) RETURN NONE;
          DELETE type::record('saml_trial', $row.uuid) RETURN NONE;
+         DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
          IF $row.verified_at != NONE {
              DELETE type::record('domain_name', $row.domain) RETURN NONE;
          };

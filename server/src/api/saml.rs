@@ -1,5 +1,5 @@
 //! `/api/saml/metadata/`: this instance as a SAML service provider, for identity providers
-//! that read it (SSO-32). It is XML, and no part of the API document.
+//! that read it. It is XML, and no part of the API document.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};

@@ -33,6 +33,9 @@ const NEXT_MAX: usize = 2048;
 /// Longest report of a test, in bytes. Longer ones lose what the provider sent.
 const REPORT_MAX: usize = 64 << 10;
 
+/// The outcome of a test while the rules of the domain are not in force.
+const NOT_VERIFIED: &str = "Every check passed. Verify the domain, so that users can sign in.";
+
 /// Where a sign-in comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
@@ -340,15 +343,15 @@ impl Identity {
 
     /// Stores the report of a test.
     async fn report(&self, row: &DomainRow, examined: Examined, next: String) -> Result<SignedOn> {
-        let verified = examined.outcome.as_ref().ok();
-        let (outcome, works) = match (&examined.outcome, verified) {
-            (Err(Refusal(why)), _) => (why.clone(), false),
-            (Ok(_), None) => (String::new(), false),
-            (Ok(_), Some(verified)) => {
+        let (outcome, works) = match &examined.outcome {
+            Err(Refusal(why)) => (why.clone(), false),
+            // Who has an address of a domain is not shown to those who only claim it.
+            Ok(_) if !acts(row) => (NOT_VERIFIED.to_owned(), false),
+            Ok(verified) => {
                 let connection = Connection::Saml(row.id);
                 let asked = Asked { connection, provider: None, saml: Some(row) };
                 let found = self.gather(&asked, verified).await?;
-                sentence(&decide(&found.facts), acts(row))
+                sentence(&decide(&found.facts))
             }
         };
         let mut trial = SamlTrial {
@@ -417,12 +420,9 @@ fn peer_of(row: &DomainRow) -> SamlPeer {
 }
 
 /// What would happen at a sign-in, and whether a user would sign in.
-fn sentence(decision: &Decision, acts: bool) -> (String, bool) {
+fn sentence(decision: &Decision) -> (String, bool) {
     let text = match decision {
         Decision::Refuse(reason) => return (reason.text().to_owned(), false),
-        _ if !acts => {
-            "Every check passed. Verify the domain, so that users can sign in.".to_owned()
-        }
         Decision::Enter { joins: None, .. } => "This user would sign in.".to_owned(),
         Decision::Enter { joins: Some(_), .. } => {
             "This user would sign in and become a member.".to_owned()
@@ -434,5 +434,5 @@ fn sentence(decision: &Decision, acts: bool) -> (String, bool) {
             "A new user would become a member and sign in.".to_owned()
         }
     };
-    (text, acts)
+    (text, true)
 }

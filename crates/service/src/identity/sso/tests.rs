@@ -22,6 +22,16 @@ use crate::test_support::{self, PASSWORD, ada, join, organization, outsider, set
 use crate::{Result, Services};
 
 const SITE: &str = "https://weir.example";
+/// A certificate, valid until 18 November 2036.
+const CERTIFICATE: &str = "MIIBiDCCAS+gAwIBAgIUEIl2ydDdTgjBJZbQHlW7LH7/A4owCgYIKoZIzj0EAwIw\
+GjEYMBYGA1UEAwwPaWRwLmV4YW1wbGUuY29tMB4XDTI2MTEyMTIzNTk0MVoXDTM2\
+MTExODIzNTk0MVowGjEYMBYGA1UEAwwPaWRwLmV4YW1wbGUuY29tMFkwEwYHKoZI\
+zj0CAQYIKoZIzj0DAQcDQgAE4b8zF5k9SevDzmVMcBskjpxdN9oudJFhZK73VmBW\
+2vAxTf5x2mMlrA9Cf8tOBK4O+gw52RWXIRI0rtqo8IUfYKNTMFEwHQYDVR0OBBYE\
+FFfZGdDlgCwDj0dV+wzJVcA9bNzkMB8GA1UdIwQYMBaAFFfZGdDlgCwDj0dV+wzJ\
+VcA9bNzkMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgXbNJEPS5\
+F5mM8iw4tsWfmheGWdUzwqir9JoLM1ajcVkCIHUL3Wbzb8vChnlQwmpcKCNUzcIs\
+bIcD9jsWxQwmy0sw";
 
 fn candidate() -> Candidate {
     Candidate {
@@ -272,7 +282,7 @@ async fn domain(
             jit_provisioning_enabled: jit,
             saml_entity_id: Some("https://idp.example".to_owned()),
             saml_acs_url: Some("https://idp.example/sso".to_owned()),
-            saml_x509_cert: Some("certificate".to_owned()),
+            saml_x509_cert: Some(CERTIFICATE.to_owned()),
             ..row.clone()
         };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))
