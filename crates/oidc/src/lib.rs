@@ -289,3 +289,6 @@ pub(crate) fn access_token(answer: &Object) -> Result<Secret, Refusal> {
     });
     token.map(|token| Secret::new(token.to_owned())).ok_or(member("access_token"))
 }
+
+#[cfg(test)]
+mod corpus;

@@ -34,7 +34,7 @@ impl Secret {
     pub(crate) fn random() -> Result<Self, Refusal> {
         let mut bytes = Zeroizing::new([0_u8; 32]);
         getrandom::fill(&mut *bytes).map_err(|_| Refusal::NoRandomness)?;
-        Ok(Self::new(URL_SAFE_NO_PAD.encode(&*bytes)))
+        Ok(Self::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
     }
 }
 

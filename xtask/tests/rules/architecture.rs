@@ -45,6 +45,11 @@ const LAYERS: &[Layer] = &[
         why: "what guards outbound connections serves every caller alike",
     },
     Layer {
+        of: "weir-oidc",
+        uses: &["weir-egress"],
+        why: "a protocol of others knows no user, no record and no cookie of ours",
+    },
+    Layer {
         of: "weir-service",
         // `weir-catalogue` defines the settings of its plugins.
         uses: &[
@@ -243,6 +248,11 @@ const RESERVED: &[Reserved] = &[
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
+    },
+    Reserved {
+        names: &["oauth2", "openidconnect"],
+        to: &["weir-oidc"],
+        why: "one crate checks the tokens of providers",
     },
     Reserved {
         names: &["oxc*"],

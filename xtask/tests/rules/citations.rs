@@ -11,7 +11,7 @@ use crate::support::{self, File, files};
 use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
-const AREAS: [(&str, &str); 7] = [
+const AREAS: [(&str, &str); 8] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
     ("API", "management-api.md"),
@@ -19,6 +19,7 @@ const AREAS: [(&str, &str); 7] = [
     ("PLG", "plugins.md"),
     ("SEC", "security.md"),
     ("APP", "app.md"),
+    ("SSO", "sign-on.md"),
 ];
 
 /// Directories and files with our texts.
