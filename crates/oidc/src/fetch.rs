@@ -90,8 +90,7 @@ impl Fetch {
         form: &[(&str, &str)],
     ) -> Result<Object, Refusal> {
         let answer = Answer::Token;
-        let mut body = form_urlencoded::Serializer::new(String::new());
-        body.extend_pairs(form);
+        let mut fields = form.to_vec();
         let mut request = self.request(answer, Method::POST, url)?;
         match proof {
             // RFC 6749 encodes both as values of a form before they become a header.
@@ -103,10 +102,11 @@ impl Fetch {
                 request = request.basic_auth(encode(id), Some(secret.expose()));
             }
             ClientProof::Form { id, secret } => {
-                body.append_pair("client_id", id).append_pair("client_secret", secret.expose());
+                fields.extend([("client_id", id), ("client_secret", secret.expose())]);
             }
         }
-        let request = request.header(header::CONTENT_TYPE, FORM).body(Body::from(body.finish()));
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = request.header(header::CONTENT_TYPE, FORM).body(Body::from(body));
         let response = request.send().await.map_err(|error| unreachable(answer, error))?;
         let status = response.status();
         // Providers explain a refusal in JSON with one of these two, GitHub with a success.

@@ -126,7 +126,7 @@ pub(super) fn SignInWay(
                 <p>{you}</p>
                 {proofs}
                 <p>
-                    "When you save, their sessions that were opened in another way end. Their API keys continue to work. If nobody can sign in any more, the operator makes a link on the host with "
+                    "When you save, their sessions that were opened in another way end. Their API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
                 </p>
             </Alert>

@@ -68,7 +68,7 @@ fn enters(links: bool, joins: Option<Joins>) -> Decision {
 #[test]
 fn who_is_not_linked_yet() {
     let held = |holder: Candidate| Facts { holder: Some(holder), ..facts() };
-    let stranger = Candidate { is_member: false, ..candidate() };
+    let outsider = Candidate { is_member: false, ..candidate() };
     let elsewhere = Candidate { is_member: false, is_elsewhere: true, ..candidate() };
     let jit = Some(Rules { lets_in: true, ..rules() });
     let invited = Some(Rules { has_invite: true, ..rules() });
@@ -105,15 +105,15 @@ fn who_is_not_linked_yet() {
             held(Candidate { is_active: false, ..candidate() }),
             refuse(Reason::Inactive),
         ),
-        ("no member", held(stranger), refuse(Reason::NotMember)),
+        ("no member", held(outsider), refuse(Reason::NotMember)),
         (
             "no member, let in",
-            Facts { rules: jit, ..held(stranger) },
+            Facts { rules: jit, ..held(outsider) },
             enters(true, Some(Joins::Domain)),
         ),
         (
             "no member, invited",
-            Facts { rules: invited, ..held(stranger) },
+            Facts { rules: invited, ..held(outsider) },
             enters(true, Some(Joins::Invite)),
         ),
         (
