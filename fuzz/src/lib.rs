@@ -38,6 +38,17 @@ use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
 mod archives;
 
+mod saml {
+    // The included file refers to these names.
+    use weir_saml::{
+        Certificate, Check, CheckOutcome, Connection, Outcome, PendingLogin, Received,
+        Remembered, ReplayCache, ReplayUnavailable, ServiceProvider,
+    };
+
+    #[path = "../../../crates/saml/src/tests/outcomes.rs"]
+    pub(super) mod outcomes;
+}
+
 /// Checks a file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
 pub fn check_request(file: &[u8]) {
@@ -75,4 +86,9 @@ pub fn check_archive(bytes: &[u8]) {
 /// Checks a file of `corpus/callbacks`: the query of a callback.
 pub fn check_callback(text: &str) {
     callbacks::check_callback(text.strip_suffix('\n').unwrap_or(text));
+}
+
+/// Checks a file of `corpus/saml_response`: the XML of a response.
+pub fn check_response(document: &[u8]) {
+    saml::outcomes::check_response(document);
 }

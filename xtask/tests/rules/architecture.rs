@@ -96,6 +96,11 @@ const LAYERS: &[Layer] = &[
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
+        of: "weir-saml",
+        uses: &[],
+        why: "whether a response is accepted follows from the response and the connection alone",
+    },
+    Layer {
         of: "weir-sandbox",
         uses: &["weir-json", "weir-transpile"],
         why: "a process that runs or compiles foreign code has no access to data",

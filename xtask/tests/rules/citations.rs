@@ -17,6 +17,7 @@ const AREAS: [(&str, &str); 8] = [
     ("API", "management-api.md"),
     ("EXP", "batch-exports.md"),
     ("PLG", "plugins.md"),
+    ("SAML", "saml.md"),
     ("SEC", "security.md"),
     ("APP", "app.md"),
     ("SSO", "sign-on.md"),
