@@ -560,9 +560,7 @@ impl fmt::Display for ByteSize {
 #[cfg(test)]
 mod tests {
 
-    use super::{
-        ByteSize, Config, NameServers, Networks, PublicUrl, Settings, SignInProviders,
-    };
+    use super::{ByteSize, Config, NameServers, Networks, PublicUrl, Settings, SignInProviders};
 
     fn file(text: &str) -> Result<Settings, String> {
         toml::from_str(text).map_err(|e| e.to_string())

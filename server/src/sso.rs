@@ -173,8 +173,7 @@ impl Protocols for AppProtocols {
         });
         let relay_state = peer.domain.to_string();
         let received = Received { response: answer, relay_state: Some(&relay_state) };
-        let outcome =
-            connection.accept(received, pending.as_ref(), self.time(), &Used(used)).await;
+        let outcome = connection.accept(received, pending.as_ref(), self.time(), &Used(used)).await;
         let sent = outcome.report.sent.as_ref();
         Examined {
             checks: outcome.report.entries.iter().map(check).collect(),
@@ -215,8 +214,7 @@ fn settings(provider: &Provider) -> Result<weir_oidc::Provider, InvalidSetting> 
 }
 
 fn service(site: &SamlSite) -> Result<ServiceProvider, Refusal> {
-    ServiceProvider::new(&site.entity_id, &site.acs_url)
-        .map_err(|fault| Refusal(fault.to_string()))
+    ServiceProvider::new(&site.entity_id, &site.acs_url).map_err(|fault| Refusal(fault.to_string()))
 }
 
 fn connection(peer: &SamlPeer, site: &SamlSite) -> Result<Connection, Refusal> {

@@ -8,9 +8,7 @@ use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path::encode;
-use crate::server_fns::identity::{
-    SignIn, SignInView, SignInWay, get_sign_in_view, saml_href,
-};
+use crate::server_fns::identity::{SignIn, SignInView, SignInWay, get_sign_in_view, saml_href};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
@@ -146,7 +144,8 @@ fn failure(code: &str) -> AnyView {
         "sso_not_available" => "This way of signing in cannot be used now.",
         _ => "Try again, or ask an administrator of your organization.",
     };
-    view! { <Alert kind="warning"><p><strong>"Sign-in failed. "</strong>{why}</p></Alert> }.into_any()
+    view! { <Alert kind="warning"><p><strong>"Sign-in failed. "</strong>{why}</p></Alert> }
+        .into_any()
 }
 
 /// What the visitor should know first.

@@ -109,7 +109,8 @@ pub(crate) async fn get_sign_in_view(
             }
         }
     };
-    let providers = offered.iter().map(|(name, label)| (label.clone(), href(name.text()))).collect();
+    let providers =
+        offered.iter().map(|(name, label)| (label.clone(), href(name.text()))).collect();
     Ok(SignInView { is_set_up, insecure: visit.insecure, providers, way })
 }
 
@@ -122,9 +123,7 @@ pub(crate) async fn get_again_view(next: String) -> Result<AgainView, UiError> {
     let email = services.users.me(&ctx).await.map_err(ui_error)?.email;
     let connection = services.identity.session_connection(&ctx).await.map_err(ui_error)?;
     let provider = connection.map(|connection| match connection {
-        Connection::Provider(name) => {
-            (name.label().to_owned(), provider_href(name.text(), &next))
-        }
+        Connection::Provider(name) => (name.label().to_owned(), provider_href(name.text(), &next)),
         Connection::Saml(_) => ("SAML".to_owned(), saml_href(&email, &next)),
     });
     Ok(AgainView { email, provider })

@@ -203,8 +203,20 @@ mod tests {
             assert_eq!(ProviderName::parse(good).unwrap().text(), good);
         }
         for bad in [
-            "", "Okta", "okta_eu", "-okta", "okta-", "ok--ta", "a/b", "saml", "2fa", "again", "link",
-            "ökta", "abcdefghijklmnopqrstuvwxyz012", "saml:x",
+            "",
+            "Okta",
+            "okta_eu",
+            "-okta",
+            "okta-",
+            "ok--ta",
+            "a/b",
+            "saml",
+            "2fa",
+            "again",
+            "link",
+            "ökta",
+            "abcdefghijklmnopqrstuvwxyz012",
+            "saml:x",
         ] {
             assert_eq!(ProviderName::parse(bad), None, "{bad}");
         }

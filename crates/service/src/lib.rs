@@ -140,11 +140,7 @@ impl Services {
         let Dependencies { hashing, lookup, plugin_code, protocols } = dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         Self {
-            identity: identity::Identity::new(
-                Arc::clone(&core),
-                hashing,
-                Arc::clone(&protocols),
-            ),
+            identity: identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols)),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),

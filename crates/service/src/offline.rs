@@ -32,14 +32,8 @@ impl Services {
     pub fn offline(store: Store, mailing: Mailing) -> Self {
         let sealer = Sealer::without_key(store.clone());
         let hosts = Arc::new(Offline);
-        let core = Core {
-            store,
-            clock: Clock::default(),
-            mailing,
-            sealer,
-            hosts,
-            providers: Vec::new(),
-        };
+        let core =
+            Core { store, clock: Clock::default(), mailing, sealer, hosts, providers: Vec::new() };
         let dependencies = Dependencies {
             hashing: HashParameters::default(),
             lookup: Arc::new(Offline),

@@ -308,12 +308,7 @@ fn counts(given: &RoleMemberRow, member: &MemberRow) -> bool {
     member.joined_at <= given.joined_at
 }
 
-fn shown(
-    role: RoleId,
-    given: &RoleMemberRow,
-    member: &MemberRow,
-    shown: Member,
-) -> RoleMembership {
+fn shown(role: RoleId, given: &RoleMemberRow, member: &MemberRow, shown: Member) -> RoleMembership {
     RoleMembership {
         id: given.id,
         role_id: role,

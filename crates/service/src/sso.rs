@@ -10,9 +10,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 use weir_model::domains::SsoEnforcement;
 use weir_model::errors::FieldError;
-use weir_model::sso::{
-    PROVIDER_TEXT_MAX, PROVIDERS_MAX, ProviderName, SamlCheck,
-};
+use weir_model::sso::{PROVIDER_TEXT_MAX, PROVIDERS_MAX, ProviderName, SamlCheck};
 use weir_model::{DomainId, OrganizationId, Timestamp, validate};
 use weir_store::domains::DomainRow;
 use weir_store::sealing::SealedField;
@@ -377,8 +375,9 @@ impl Providers {
             updated_at: ctx.now,
         };
         if !rows::put(&self.core.store, &row, PROVIDERS_MAX).await? {
-            let detail =
-                format!("An instance may have at most {PROVIDERS_MAX} providers. Remove one first.");
+            let detail = format!(
+                "An instance may have at most {PROVIDERS_MAX} providers. Remove one first."
+            );
             return Err(FieldError::body("invalid_input", detail).into());
         }
         tracing::info!(user.id = %ctx.user(), provider = name.text(), "a provider was saved");

@@ -167,11 +167,7 @@ async fn saml_answer(web: &Web, request: Request) -> ApiResult<Response> {
 }
 
 /// Leads on after a provider.
-async fn arrive(
-    web: &Web,
-    visit: &Visit,
-    outcome: Result<SignedOn, Error>,
-) -> ApiResult<Response> {
+async fn arrive(web: &Web, visit: &Visit, outcome: Result<SignedOn, Error>) -> ApiResult<Response> {
     let to = |path: &str| local_path::safe(path).unwrap_or("/").to_owned();
     Ok(match outcome? {
         SignedOn::Opened(session, next) => {
@@ -179,9 +175,7 @@ async fn arrive(
             come_in(web, visit, &session, &mut response).await?;
             response
         }
-        SignedOn::Linked(next) | SignedOn::Tried(next) => {
-            Redirect::to(&to(&next)).into_response()
-        }
+        SignedOn::Linked(next) | SignedOn::Tried(next) => Redirect::to(&to(&next)).into_response(),
         SignedOn::NotLinked(code, next) => {
             let next = to(&next);
             let sign = if next.contains('?') { '&' } else { '?' };
@@ -215,12 +209,7 @@ async fn come_in(
 }
 
 fn origin<'a>(visit: &'a Visit, browser: Option<&'a str>) -> Origin<'a> {
-    Origin {
-        site: &visit.origin,
-        browser,
-        peer: &visit.peer,
-        request_id: &visit.request_id,
-    }
+    Origin { site: &visit.origin, browser, peer: &visit.peer, request_id: &visit.request_id }
 }
 
 fn to_login(code: &str, next: &str) -> Response {

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use weir_model::sso::SamlTrial;
 
 use super::named;
-use crate::server_fns::domains::{
-    DomainView, EnforceSso, SaveSaml, SetProvisioning, SiteView,
-};
+use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioning, SiteView};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::copy::CopyValue;
@@ -84,9 +82,8 @@ pub(super) fn SignInWay(
 ) -> impl IntoView {
     let enforce = form_action::<EnforceSso>();
     let result = form_result(enforce);
-    let DomainView {
-        details, may_change, touched, touches_you, ways, proved, free_owners, ..
-    } = domain;
+    let DomainView { details, may_change, touched, touches_you, ways, proved, free_owners, .. } =
+        domain;
     let domain = details.domain;
     let proofs = proofs(&ways, &proved, &touched);
     let name_of_domain = domain.domain.clone();
@@ -115,9 +112,15 @@ pub(super) fn SignInWay(
         }
     };
     let you = match (touches_you, free_owners.is_empty()) {
-        (false, _) => "Your own address is of another domain, so you can still sign in with your password.",
-        (true, false) => "You are among them. Another owner has an address elsewhere and keeps every way of signing in.",
-        (true, true) => "You are among them, and no owner has an address elsewhere. Sign in this way yourself before you require it.",
+        (false, _) => {
+            "Your own address is of another domain, so you can still sign in with your password."
+        }
+        (true, false) => {
+            "You are among them. Another owner has an address elsewhere and keeps every way of signing in."
+        }
+        (true, true) => {
+            "You are among them, and no owner has an address elsewhere. Sign in this way yourself before you require it."
+        }
     };
     let content = if may_change {
         view! {
@@ -288,7 +291,9 @@ fn proofs(
             0 => "every affected member has signed in this way.".to_owned(),
             count if known.is_empty() => {
                 let members = counted_text(count);
-                format!("no affected member has signed in this way yet, so it is not proved for {members}.")
+                format!(
+                    "no affected member has signed in this way yet, so it is not proved for {members}."
+                )
             }
             count => format!("not proved for {}:", counted_text(count)),
         };
@@ -307,10 +312,25 @@ fn counted_text(count: usize) -> String {
 /// What to enter at the identity provider.
 fn guide(site: SiteView) -> AnyView {
     let names = [
-        ("Okta", "Single sign-on URL", "Audience URI (SP Entity ID)", "Name ID format: EmailAddress"),
-        ("Entra", "Reply URL (Assertion Consumer Service URL)", "Identifier (Entity ID)", "Unique User Identifier: user.mail"),
+        (
+            "Okta",
+            "Single sign-on URL",
+            "Audience URI (SP Entity ID)",
+            "Name ID format: EmailAddress",
+        ),
+        (
+            "Entra",
+            "Reply URL (Assertion Consumer Service URL)",
+            "Identifier (Entity ID)",
+            "Unique User Identifier: user.mail",
+        ),
         ("Google", "ACS URL", "Entity ID", "Name ID: Basic Information > Primary email"),
-        ("Keycloak", "Valid redirect URIs and Master SAML Processing URL", "Client ID", "Name ID format: email, and Sign assertions: On"),
+        (
+            "Keycloak",
+            "Valid redirect URIs and Master SAML Processing URL",
+            "Client ID",
+            "Name ID format: email, and Sign assertions: On",
+        ),
     ];
     let columns = vec![
         Column::text("Provider"),

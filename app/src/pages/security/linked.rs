@@ -39,7 +39,9 @@ pub(super) fn LinkedSection(
     let failure = match error_code.as_str() {
         "" => None,
         "already_linked" => Some("This account is linked to another user of this instance."),
-        "too_many_linked" => Some("You have linked as many accounts as possible. Remove one first."),
+        "too_many_linked" => {
+            Some("You have linked as many accounts as possible. Remove one first.")
+        }
         _ => Some("The account was not linked. Try again."),
     };
     view! {

@@ -144,8 +144,10 @@ pub async fn put_trial(store: &Store, domain: DomainId, report: &str) -> Result<
     store.db.run(PUT_TRIAL, bind! { domain: domain.0, report: report }).await.map(drop)
 }
 
-const TRIAL: Statement =
-    Statement::read("saml trials get", "SELECT VALUE report FROM type::record('saml_trial', $domain);");
+const TRIAL: Statement = Statement::read(
+    "saml trials get",
+    "SELECT VALUE report FROM type::record('saml_trial', $domain);",
+);
 
 /// The result of the last test of a domain's connection.
 ///

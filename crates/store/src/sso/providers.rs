@@ -39,8 +39,10 @@ pub async fn all(store: &Store) -> Result<Vec<ProviderRow>> {
     store.db.run(ALL, bind! {}).await?.rows(0)
 }
 
-const GET: Statement =
-    Statement::read("sign-in providers get", "SELECT * FROM type::record('sign_in_provider', $name);");
+const GET: Statement = Statement::read(
+    "sign-in providers get",
+    "SELECT * FROM type::record('sign_in_provider', $name);",
+);
 
 /// The provider with this name.
 ///

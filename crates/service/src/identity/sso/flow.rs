@@ -304,8 +304,7 @@ impl Identity {
         let Some(row) = row.filter(has_saml) else { return Ok(stray()) };
         let used = Used { identity: self, domain };
         let (peer, site) = (peer_of(&row), SamlSite::at(from.site));
-        let examined =
-            self.protocols.finish_saml(&peer, &site, &waiting.kept, answer, &used).await;
+        let examined = self.protocols.finish_saml(&peer, &site, &waiting.kept, answer, &used).await;
         if waiting.purpose == Purpose::Trial {
             return self.report(&row, examined, waiting.row.next).await;
         }

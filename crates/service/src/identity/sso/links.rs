@@ -4,9 +4,9 @@
 //! What belongs here: what the user may do with them. What does not: signing in with one
 //! (`flow`).
 
+use weir_model::Timestamp;
 use weir_model::mail::UserChange;
 use weir_model::sso::Connection;
-use weir_model::Timestamp;
 use weir_store::sso::identities::{self, IdentityRow, Linked};
 use weir_store::update::lock;
 use weir_store::users::{self as user_rows, UserRow};

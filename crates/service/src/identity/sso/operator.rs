@@ -12,11 +12,11 @@ use weir_store::user_links::{self as rows, Changed, NewLink, Use};
 use weir_store::users::{self as user_rows};
 
 use crate::Result;
+use crate::activity::Changes;
 use crate::identity::links::{Opened, void};
 use crate::identity::{Identity, NewSession, Peer, emails};
 use crate::secrets;
 use crate::users;
-use crate::activity::Changes;
 
 impl Identity {
     /// A link that signs this user in, as a path. `None`: there is no active user with
@@ -55,8 +55,7 @@ impl Identity {
         peer: &Peer,
         request_id: &str,
     ) -> Result<NewSession> {
-        let Opened { user, hash, .. } =
-            self.open_link(LinkKind::SignIn, user, token, peer).await?;
+        let Opened { user, hash, .. } = self.open_link(LinkKind::SignIn, user, token, peer).await?;
         let (mut row, session) = self.new_session(user.id, peer)?;
         row.opened_by = OpenedBy::Operator;
         let ctx = self.owner(&user, request_id);

@@ -94,10 +94,7 @@ fn who_is_not_linked_yet() {
         ),
         (
             "a domain that requires another way",
-            Facts {
-                rules: Some(Rules { needs_other_way: true, ..rules() }),
-                ..held(candidate())
-            },
+            Facts { rules: Some(Rules { needs_other_way: true, ..rules() }), ..held(candidate()) },
             refuse(Reason::OtherWay),
         ),
         (
@@ -241,7 +238,12 @@ async fn through(services: &Services, name: &str, answer: &str) -> SignedOn {
 }
 
 /// Signs in through the SAML provider of the domain of an address.
-async fn through_saml(services: &Services, domain: DomainId, email: &str, answer: &str) -> SignedOn {
+async fn through_saml(
+    services: &Services,
+    domain: DomainId,
+    email: &str,
+    answer: &str,
+) -> SignedOn {
     let (identity, peer) = (&services.identity, Peer::default());
     let left = identity.leave_by_address(None, email, "/next", origin(None, &peer)).await.unwrap();
     let relay = domain.to_string();
@@ -381,7 +383,10 @@ async fn a_provider_speaks_for_its_own_domain_only() {
     assert_eq!(level(&services, &evil, victim.user()).await, None);
     let why = reasons(&services, &evil).await;
     assert_eq!(why[0], Reason::Elsewhere.text());
-    assert_eq!(why[1..4], [Reason::NoAddress, Reason::OtherDomain, Reason::OtherDomain].map(|r| r.text().to_owned()));
+    assert_eq!(
+        why[1..4],
+        [Reason::NoAddress, Reason::OtherDomain, Reason::OtherDomain].map(|r| r.text().to_owned())
+    );
 }
 
 async fn rename(services: &Services, ctx: &Ctx, email: &str) {
@@ -613,13 +618,15 @@ async fn staff_manages_providers() {
         client_id: "weir".to_owned(),
         client_secret: secret.to_owned().into(),
     };
-    let save = async |ctx: &Ctx, name: &str, issuer: &str, secret: &str| {
-        match services.providers.save(ctx, input(name, issuer, secret)).await {
-            Ok(()) => "saved".to_owned(),
-            Err(Error::Invalid(fault)) => format!("{} {}", fault.attr.unwrap_or_default(), fault.code),
-            Err(Error::NotFound(_)) => "not found".to_owned(),
-            Err(other) => panic!("{other:?}"),
-        }
+    let save = async |ctx: &Ctx, name: &str, issuer: &str, secret: &str| match services
+        .providers
+        .save(ctx, input(name, issuer, secret))
+        .await
+    {
+        Ok(()) => "saved".to_owned(),
+        Err(Error::Invalid(fault)) => format!("{} {}", fault.attr.unwrap_or_default(), fault.code),
+        Err(Error::NotFound(_)) => "not found".to_owned(),
+        Err(other) => panic!("{other:?}"),
     };
     assert_eq!(save(&ctx, "ours", "https://a.example", "s1").await, "saved");
     assert_eq!(save(&ctx, "ours", "https://a.example", "").await, "saved");
