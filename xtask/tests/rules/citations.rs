@@ -11,7 +11,7 @@ use crate::support::{self, File, files};
 use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
-const AREAS: [(&str, &str); 8] = [
+const AREAS: [(&str, &str); 9] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
     ("API", "management-api.md"),
