@@ -171,7 +171,9 @@ const LAYERS: &[Layer] = &[
             "weir-ingest",
             "weir-mail",
             "weir-model",
+            "weir-oidc",
             "weir-plugins",
+            "weir-saml",
             // To run as the sandbox child process.
             "weir-sandbox",
             "weir-service",
