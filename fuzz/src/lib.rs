@@ -38,16 +38,7 @@ use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
 mod archives;
 
-mod saml {
-    // The included file refers to these names.
-    use weir_saml::{
-        Certificate, Check, CheckOutcome, Connection, Outcome, PendingLogin, Received,
-        Remembered, ReplayCache, ReplayUnavailable, ServiceProvider,
-    };
-
-    #[path = "../../../crates/saml/src/tests/outcomes.rs"]
-    pub(super) mod outcomes;
-}
+mod saml;
 
 /// Checks a file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.

@@ -72,9 +72,8 @@ fn is_address(text: &str) -> bool {
     let dotted = |text: &str, label: fn(u8) -> bool| {
         text.split('.').all(|part| !part.is_empty() && part.bytes().all(label))
     };
-    let of_local = |byte: u8| {
-        byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte)
-    };
+    let of_local =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
     let of_domain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     text.len() <= LENGTH
         && local.len() <= LOCAL

@@ -39,7 +39,9 @@ impl fmt::Display for Quoted {
 pub enum Reason {
     // The login.
     /// No login was begun in this browser.
-    #[error("Weir began no login that this response belongs to. Begin at the sign-in page of Weir, not at the identity provider.")]
+    #[error(
+        "Weir began no login that this response belongs to. Begin at the sign-in page of Weir, not at the identity provider."
+    )]
     Unsolicited,
     /// The login took too long.
     #[error("The login began more than 10 minutes ago. Begin again.")]
@@ -124,7 +126,9 @@ pub enum Reason {
     #[error("The response must have exactly one assertion, directly inside it.")]
     Assertions,
     /// The assertion is encrypted.
-    #[error("The assertion is encrypted. Turn encryption of assertions off at the identity provider: the connection itself is encrypted.")]
+    #[error(
+        "The assertion is encrypted. Turn encryption of assertions off at the identity provider: the connection itself is encrypted."
+    )]
     Encrypted,
     /// The status is not success.
     #[error("The identity provider answered with the status {0}: {1}.")]
@@ -132,7 +136,9 @@ pub enum Reason {
 
     // The signature.
     /// The assertion is not signed.
-    #[error("The assertion is not signed. Turn signing of assertions on at the identity provider; a signed response alone is not enough.")]
+    #[error(
+        "The assertion is not signed. Turn signing of assertions on at the identity provider; a signed response alone is not enough."
+    )]
     NotSigned,
     /// There is a signature in another place.
     #[error("There is a signature in a place where none is expected.")]
@@ -150,19 +156,25 @@ pub enum Reason {
     #[error("The algorithm {0} is not accepted. Choose RSA or ECDSA with SHA-256.")]
     Algorithm(Quoted),
     /// The canonical form or a transform is another one.
-    #[error("The signature uses the transform {0}. Only the enveloped signature, followed by exclusive canonical XML, is accepted.")]
+    #[error(
+        "The signature uses the transform {0}. Only the enveloped signature, followed by exclusive canonical XML, is accepted."
+    )]
     Transform(Quoted),
     /// The signature is not over the element that it is in.
     #[error("The signature refers to {0}, and not to the element that it is in.")]
     Reference(Quoted),
     /// The certificates are not valid at this time.
-    #[error("No certificate of the connection is valid today. Enter the current one of the identity provider.")]
+    #[error(
+        "No certificate of the connection is valid today. Enter the current one of the identity provider."
+    )]
     CertificateExpired,
     /// The certificates have another kind of key.
     #[error("No valid certificate of the connection has a key for the algorithm of the signature.")]
     KeyKind,
     /// Another key signed, or the signature was changed.
-    #[error("The signature is not by a certificate of the connection. Compare its fingerprint with that at the identity provider.")]
+    #[error(
+        "The signature is not by a certificate of the connection. Compare its fingerprint with that at the identity provider."
+    )]
     WrongSignature,
     /// The content was changed after it was signed.
     #[error("The content was changed after it was signed.")]
@@ -206,7 +218,9 @@ pub enum Reason {
     #[error("The name id is empty, too long, or has white space around it.")]
     NameId,
     /// The name id is another one at every login.
-    #[error("The name id is transient: it does not identify a person twice. Choose the format persistent or emailAddress.")]
+    #[error(
+        "The name id is transient: it does not identify a person twice. Choose the format persistent or emailAddress."
+    )]
     Transient,
     /// There are two addresses.
     #[error("The attribute {0} has more than one address.")]
@@ -215,7 +229,9 @@ pub enum Reason {
     #[error("{0} is not an e-mail address: {1}.")]
     Address(&'static str, Quoted),
     /// There is no address.
-    #[error("No e-mail address was sent. Send it as the name id with the format emailAddress, or as the attribute “email”.")]
+    #[error(
+        "No e-mail address was sent. Send it as the name id with the format emailAddress, or as the attribute “email”."
+    )]
     NoAddress,
 
     // The replay.

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use crate::response::Sent;
 use crate::Reason;
+use crate::response::Sent;
 
 /// A check of a response. The order is that of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,9 +10,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::connection::{
-    Connection, PendingLogin, ServiceProvider, SigningKey, is_relay_state,
-};
+use crate::connection::{Connection, PendingLogin, ServiceProvider, SigningKey, is_relay_state};
 
 const RSA_SHA256: &str = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256";
 

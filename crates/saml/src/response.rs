@@ -18,8 +18,7 @@ use crate::connection::{Connection, PendingLogin};
 use crate::replay::{Remembered, ReplayCache};
 use crate::report::{Check, Refusal, Report};
 use crate::shape::{
-    ASSERTION, Children, PROTOCOL, SIGNATURE, attribute, attributes, id, is_empty, text,
-    unexpected,
+    ASSERTION, Children, PROTOCOL, SIGNATURE, attribute, attributes, id, is_empty, text, unexpected,
 };
 use crate::signature::Signature;
 use crate::xml::{Document, Element};
@@ -72,7 +71,7 @@ pub struct Identity {
     pub issuer: String,
     /// What the identity provider sent.
     pub sent: Sent,
-    /// The address, chosen by the rules of SAML-8, as it was sent.
+    /// The address, as it was sent (SAML-8).
     pub address: String,
     /// The session at the identity provider.
     pub session_index: Option<String>,

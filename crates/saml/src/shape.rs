@@ -88,18 +88,14 @@ pub(crate) fn attributes(element: Element<'_>, allowed: &[&str]) -> Result<(), R
     let other = found.find(|it| !it.namespace.is_empty() || !allowed.contains(&it.local));
     match other {
         None => Ok(()),
-        Some(other) => Err(Reason::UnexpectedAttribute(
-            Quoted::new(other.local),
-            Quoted::new(element.local()),
-        )),
+        Some(other) => {
+            Err(Reason::UnexpectedAttribute(Quoted::new(other.local), Quoted::new(element.local())))
+        }
     }
 }
 
 /// The value of an attribute that must be there.
-pub(crate) fn attribute<'a>(
-    element: Element<'a>,
-    name: &'static str,
-) -> Result<&'a str, Reason> {
+pub(crate) fn attribute<'a>(element: Element<'a>, name: &'static str) -> Result<&'a str, Reason> {
     let missing = || Reason::MissingAttribute(name, Quoted::new(element.local()));
     element.attribute(name).ok_or_else(missing)
 }

@@ -159,9 +159,9 @@ fn transforms(element: Element<'_>) -> Result<Vec<&str>, Reason> {
     let inclusive = exclusive(parts.need(SIGNATURE, "Transform")?)?;
     match parts.next() {
         None => Ok(inclusive),
-        Some(other) => Err(Reason::Transform(Quoted::new(
-            other.attribute("Algorithm").unwrap_or_default(),
-        ))),
+        Some(other) => {
+            Err(Reason::Transform(Quoted::new(other.attribute("Algorithm").unwrap_or_default())))
+        }
     }
 }
 

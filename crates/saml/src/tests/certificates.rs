@@ -2,8 +2,8 @@
 
 use super::outcomes::{ACS, DOMAIN, IDP, OWN, SSO, certificate, idp, now, service};
 use crate::{
-    Certificate, CertificateFault, Connection, Field, Key, Reason, RequestFault,
-    ServiceProvider, SigningKey, SigningKeyFault,
+    Certificate, CertificateFault, Connection, Field, Key, Reason, RequestFault, ServiceProvider,
+    SigningKey, SigningKeyFault,
 };
 
 const PEM: &str = include_str!("keys/idp.crt");
@@ -49,7 +49,14 @@ fn a_connection_names_the_field_that_is_wrong() {
     assert_eq!(field("", SSO, vec![idp()]), Field::IdpEntityId);
     assert_eq!(field("a b", SSO, vec![idp()]), Field::IdpEntityId);
     assert_eq!(field(OWN, SSO, vec![idp()]), Field::IdpEntityId);
-    let urls = ["", "idp.example.com", "javascript:alert(1)", "https://a@b.example", "https://b/#x", "https://b/ x"];
+    let urls = [
+        "",
+        "idp.example.com",
+        "javascript:alert(1)",
+        "https://a@b.example",
+        "https://b/#x",
+        "https://b/ x",
+    ];
     for url in urls {
         assert_eq!(field(IDP, url, vec![idp()]), Field::IdpSsoUrl, "{url}");
     }

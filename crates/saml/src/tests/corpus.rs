@@ -8,8 +8,11 @@ use super::hostile::HOSTILE;
 use super::outcomes::{self, Memory, accept, certificate, connection, idp, now};
 use crate::{Certificate, Check, Outcome};
 
-/// The valid responses, with the certificates that are pinned.
-const VALID: [(&str, fn() -> Vec<Certificate>); 18] = [
+/// The certificates that are pinned.
+type Pinned = fn() -> Vec<Certificate>;
+
+/// The valid responses.
+const VALID: [(&str, Pinned); 18] = [
     ("valid-assertion", one),
     ("valid-both", one),
     ("valid-clock-differs", one),

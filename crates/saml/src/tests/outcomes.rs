@@ -114,9 +114,11 @@ pub(crate) fn check_report(outcome: &Outcome) {
         _ => panic!("the report and the result differ: {outcome:?}"),
     }
     // What was sent is shown once it is verified, and not before.
-    let verified = outcome.report.entries.iter().any(|entry| {
-        entry.check == Check::Subject && entry.outcome == CheckOutcome::Passed
-    });
+    let verified = outcome
+        .report
+        .entries
+        .iter()
+        .any(|entry| entry.check == Check::Subject && entry.outcome == CheckOutcome::Passed);
     assert_eq!(outcome.report.sent.is_some(), verified);
 }
 

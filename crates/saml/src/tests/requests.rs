@@ -72,7 +72,9 @@ fn the_signature_is_over_the_query_as_it_is_sent() {
     let (_, query) = begun.url.split_once("&SAMLRequest=").unwrap();
     let query = format!("SAMLRequest={query}");
     let (signed, signature) = query.rsplit_once("&Signature=").unwrap();
-    assert!(signed.contains("&SigAlg=http%3A%2F%2Fwww%2Ew3%2Eorg%2F2001%2F04%2Fxmldsig%2Dmore%23rsa%2Dsha256"));
+    assert!(signed.contains(
+        "&SigAlg=http%3A%2F%2Fwww%2Ew3%2Eorg%2F2001%2F04%2Fxmldsig%2Dmore%23rsa%2Dsha256"
+    ));
     let decoded = percent_encoding::percent_decode_str(signature).decode_utf8().unwrap();
     let signature = STANDARD.decode(decoded.as_bytes()).unwrap();
     let certificate = idp();

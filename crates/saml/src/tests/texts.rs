@@ -72,7 +72,10 @@ fn white_space_between_elements_is_allowed_up_to_the_limit() {
 #[test]
 fn large_and_deep_documents_are_refused() {
     assert_eq!(reason(&with(&"<a>".repeat(60_000))), Reason::TooComplex);
-    assert_eq!(reason(&with(&format!("{}{}", "<a>".repeat(31), "</a>".repeat(31)))), Reason::TooComplex);
+    assert_eq!(
+        reason(&with(&format!("{}{}", "<a>".repeat(32), "</a>".repeat(32)))),
+        Reason::TooComplex
+    );
     assert_eq!(reason(&with(&"<a/>".repeat(50_000))), Reason::TooComplex);
     let many: String = (0..20_000).map(|n| format!(" a{n}=''")).collect();
     assert_eq!(reason(&with(&format!("<a{many}/>"))), Reason::TooComplex);
@@ -98,10 +101,7 @@ fn a_canonical_text_has_a_limit() {
     let text = text.replace("<samlp:Response ", &format!("<samlp:Response{space} "));
     let value = "<saml:AttributeValue z:z=\"\">x</saml:AttributeValue>";
     let end = "</saml:AttributeStatement>";
-    let many = format!(
-        "<saml:Attribute Name=\"m\">{}</saml:Attribute>{end}",
-        value.repeat(2000)
-    );
+    let many = format!("<saml:Attribute Name=\"m\">{}</saml:Attribute>{end}", value.repeat(2000));
     assert_eq!(reason(text.replace(end, &many).as_bytes()), Reason::TooComplex);
 }
 
@@ -109,8 +109,7 @@ fn a_canonical_text_has_a_limit() {
 fn a_compressed_document_is_not_decompressed() {
     // The binding of responses has no compression.
     use std::io::Write as _;
-    let mut encoder =
-        flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
     for _ in 0..200 {
         encoder.write_all(&[b' '; 100_000]).unwrap();
     }
@@ -154,9 +153,8 @@ fn a_response_belongs_to_a_login_that_began_here() {
 #[test]
 fn an_expired_certificate_verifies_nothing() {
     let old = || certificate(include_str!("keys/old.crt"));
-    let accepted = |pinned, name| {
-        accept(&connection(pinned), &document(name), &Memory::default()).result
-    };
+    let accepted =
+        |pinned, name| accept(&connection(pinned), &document(name), &Memory::default()).result;
     let refusal = accepted(vec![old()], "expired-key").unwrap_err();
     assert_eq!(refusal.reason, Reason::CertificateExpired);
     // Beside a valid one it is no certificate either.
