@@ -8,6 +8,7 @@
 mod confirm;
 pub(crate) mod emails;
 mod flash;
+pub mod linking;
 pub(crate) mod links;
 mod password_change;
 mod passwords;
