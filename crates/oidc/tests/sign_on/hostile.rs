@@ -306,7 +306,7 @@ const CALLBACKS: &[Row] = &[
     ("an error with a code", Refusal::RefusedByProvider(ProviderError::ServerError), |plan| {
         plan.query += "&error=server_error";
     }),
-    ("an error that nobody knows", Refusal::RefusedByProvider(ProviderError::Other), |plan| {
+    ("an error that is in no standard", Refusal::RefusedByProvider(ProviderError::Other), |plan| {
         plan.query = format!("error=<script>alert(1)</script>&state={}", plan.state);
     }),
     ("an error for another login", Refusal::State, |plan| {

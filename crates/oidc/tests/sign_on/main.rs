@@ -2,7 +2,7 @@
 //!
 //! `hostile` and `valid` are tables: one row for each token, callback or answer.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod cache;
 mod github;

@@ -38,7 +38,7 @@ pub(crate) static EDWARDS: LazyLock<Signer> = LazyLock::new(|| {
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     Signer::Edwards(Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap())
 });
-/// Signs with the public key of [`RSA`] as secret, which everybody has.
+/// Signs with the public key of [`RSA`] as secret. The key is public.
 pub(crate) static PUBLIC_KEY_AS_SECRET: LazyLock<Signer> =
     LazyLock::new(|| Signer::Secret(RSA.jwk("a")["n"].as_str().unwrap().as_bytes().to_vec()));
 pub(crate) static CLIENT_SECRET: LazyLock<Signer> =
