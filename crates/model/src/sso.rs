@@ -1,4 +1,4 @@
-//! Single sign-on: names of providers, and how a session was opened (API-40, SEC-40).
+//! Single sign-on: names of providers, and how a session was opened (API-40, SSO-21).
 //!
 //! What belongs here: the words of the addresses, the store and the API. What does not:
 //! who may sign in (`weir-service`), and the protocols (`weir-oidc`, `weir-saml`).

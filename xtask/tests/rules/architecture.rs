@@ -251,7 +251,13 @@ const RESERVED: &[Reserved] = &[
         why: "one crate reads and writes filters, whose form is part of a file format",
     },
     Reserved {
-        names: &["aes", "cbc", "des", "ring"],
+        names: &["ring"],
+        to: &["weir-export", "weir-saml"],
+        why: "keys of other people's services sign where those are spoken to, and the signatures \
+              of identity providers are checked in one crate",
+    },
+    Reserved {
+        names: &["aes", "cbc", "des"],
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
