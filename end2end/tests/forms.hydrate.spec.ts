@@ -129,3 +129,20 @@ test.describe("without the code of an area", () => {
     expect(loads.length).toBeGreaterThan(2);
   });
 });
+
+test("a form that waits for a frame does not undo a later link", async ({ page, server }) => {
+  await enter(page, server, true);
+  await page.goto("/projects/1/settings");
+  await alive(page, true);
+  await page.evaluate(async () => {
+    const form = document.querySelector<HTMLFormElement>("#retention form")!;
+    const link = document.querySelector<HTMLAnchorElement>('a[href="/projects/1/persons"]')!;
+    // After a click the form waits until the browser has drawn its effect.
+    document.body.click();
+    form.requestSubmit();
+    link.click();
+    for (let frame = 0; frame < 4; frame++) await new Promise(requestAnimationFrame);
+  });
+  await expect(page.getByRole("heading", { level: 1, name: "Persons" })).toBeVisible();
+  await expect(page).toHaveURL(/\/projects\/1\/persons$/);
+});

@@ -75,6 +75,14 @@ test("while the palette is open, only it can be used", async ({ page, server }) 
   await palette.getByRole("link", { name: /^Project settings/ }).click();
   await page.waitForURL("**/settings");
   await expect(page.locator(".frame")).not.toHaveAttribute("inert");
+
+  // Nor when the result is the page that is open.
+  await page.keyboard.press("Control+k");
+  await expect(page.locator(".frame")).toHaveAttribute("inert");
+  await palette.getByRole("link", { name: /^Project settings/ }).click();
+  await expect(palette).toBeHidden();
+  await expect(page.locator(".frame")).not.toHaveAttribute("inert");
+  await expect(page).toHaveURL(/\/settings$/);
 });
 
 test("keyboard shortcuts open pages, unless they are switched off", async ({ page, server }) => {

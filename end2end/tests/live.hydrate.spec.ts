@@ -180,9 +180,13 @@ test("the page does not claim that a stopped server accepts events", async ({ pa
   await page.route("**/_fn/list_events", (route) => route.abort());
   await page.getByRole("button", { name: "Try now" }).click();
   await expect(lost).toContainText("The server does not answer, so it is unknown whether events arrive.");
+  // The button does not wait for the time of the next attempt.
+  await expect(page.getByText(/Next try in [4-9] s/)).toBeVisible({ timeout: 40_000 });
+  const attempt = page.waitForRequest("**/_live/**", { timeout: 3_000 });
+  await page.getByRole("button", { name: "Try now" }).click();
+  await attempt;
   await page.unroute("**/_fn/list_events");
   await page.unroute("**/_live/**");
-  await page.getByRole("button", { name: "Try now" }).click();
   await expect(lost).toBeHidden();
 });
 

@@ -55,11 +55,18 @@ enum Command {
     #[command(subcommand)]
     Log(LogCommand),
     /// Move all stored events into files that other programs can read, while no server runs
-    Seal,
+    Seal(SealArguments),
     /// Seal the stored secrets with a new master key, while no server runs
     RotateKey(RotateKeyArguments),
     /// Print the effective settings, secrets hidden
     Config,
+}
+
+#[derive(Debug, Args)]
+struct SealArguments {
+    /// Also write a snapshot of the persons of every project
+    #[arg(long)]
+    persons: bool,
 }
 
 #[derive(Debug, Args)]
@@ -155,7 +162,7 @@ impl Cli {
             Command::RotateKey(arguments) => {
                 print(&master_key::rotate(&config, arguments.new_key_file).await?)?;
             }
-            Command::Seal => print(&seal::run(&config).await?)?,
+            Command::Seal(arguments) => print(&seal::run(&config, arguments.persons).await?)?,
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,
             Command::Setup(arguments) => {

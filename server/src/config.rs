@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
+use weir_store::{Access, Place, Secret, SegmentBucket};
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -31,7 +32,7 @@ macro_rules! settings {
         pub struct Settings {
             $(
                 $(#[doc = $doc])+
-                #[arg(long, env = $env, global = true, value_name = "VALUE")]
+                #[arg(long, env = $env, hide_env_values = true, global = true, value_name = "VALUE")]
                 #[serde(default, deserialize_with = "setting")]
                 pub $name: Option<$kind>,
             )+
@@ -93,6 +94,20 @@ settings! {
     seal_events: u64 = SealBounds::default().events, "WEIR_SEAL_EVENTS";
     /// Seconds between two searches for events to move into files, and for old ones to remove, at least 1 [default: 600]
     seal_seconds: u64 = 600, "WEIR_SEAL_SECONDS";
+    /// Seconds for which the clock must not have been set before old events are removed, also after a start; less is for tests [default: 1800]
+    retention_clock_seconds: u64 = 1800, "WEIR_RETENTION_CLOCK_SECONDS";
+    /// Where the files of events are: s3://bucket/prefix, in a storage with the protocol of S3 [default: in the data directory]
+    segments: SegmentPlace = SegmentPlace::default(), "WEIR_SEGMENTS";
+    /// Address of that storage, such as https://s3.example.org [default: the one of Amazon in the region]
+    segments_endpoint: PublicUrl = PublicUrl::default(), "WEIR_SEGMENTS_ENDPOINT";
+    /// Region of the bucket [default: us-east-1]
+    segments_region: String = "us-east-1".to_owned(), "WEIR_SEGMENTS_REGION";
+    /// Access key of the bucket [default: none]
+    segments_access_key: String = String::new(), "WEIR_SEGMENTS_ACCESS_KEY";
+    /// Secret of the access key; better in the settings file or the environment than as a flag, which other users of the machine see [default: none]
+    segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
+    /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
+    segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
@@ -153,6 +168,9 @@ impl Config {
         if self.seal_seconds == 0 {
             return Err(ConfigError::Contradiction("seal_seconds must be at least 1"));
         }
+        if let Some(fault) = self.segment_bucket().and_then(|bucket| bucket.access.fault()) {
+            return Err(ConfigError::Contradiction(fault));
+        }
         Ok(self)
     }
 
@@ -169,6 +187,18 @@ impl Config {
     pub fn sealing(&self) -> (SealBounds, Duration) {
         let bounds = SealBounds { events: self.seal_events, ..SealBounds::default() };
         (bounds, Duration::from_secs(self.seal_seconds))
+    }
+
+    /// The bucket of the files of events; `None`: they are in the data directory.
+    pub fn segment_bucket(&self) -> Option<SegmentBucket> {
+        let place = self.segments.0.clone()?;
+        let access = Access {
+            endpoint: self.segments_endpoint.origin(),
+            region: self.segments_region.clone(),
+            key: self.segments_access_key.clone(),
+            secret: self.segments_secret_key.0.clone(),
+        };
+        Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
     }
 
     /// The thresholds of free disk space.
@@ -219,7 +249,17 @@ macro_rules! written_as_text {
     )+};
 }
 
-written_as_text!(PublicUrl, StoreKind, LogFormat, OptionalAddress, Networks, NameServers, ByteSize);
+written_as_text!(
+    PublicUrl,
+    StoreKind,
+    LogFormat,
+    OptionalAddress,
+    Networks,
+    NameServers,
+    ByteSize,
+    SegmentPlace,
+    SecretText
+);
 
 /// Origin of the links that the service creates; empty when not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -297,6 +337,45 @@ impl fmt::Display for StoreKind {
             Self::RocksDb => "rocksdb",
             Self::Memory => "mem://",
         })
+    }
+}
+
+/// Where the files of events are. Without a place they are in the data directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SegmentPlace(Option<Place>);
+
+impl FromStr for SegmentPlace {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "" => Ok(Self(None)),
+            place => place.parse().map(|place| Self(Some(place))),
+        }
+    }
+}
+
+impl fmt::Display for SegmentPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |place| place.fmt(f))
+    }
+}
+
+/// A text that is shown as stars.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecretText(Secret);
+
+impl FromStr for SecretText {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -501,13 +580,17 @@ mod tests {
         let text = "public_url = 'https://weir.example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\n\
                     disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'\n\
                     egress_allow = '127.0.0.1, 10.1.0.0/16'\nlocal_exports = '/srv/exports'\n\
-                    smtp_url = 'smtps://u:secret@mail.example'";
+                    smtp_url = 'smtps://u:hushed@mail.example'\n\
+                    segments = 's3://events/weir/'\nsegments_secret_key = 'hushed'\n\
+                    segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
         assert_eq!(written, again);
         assert!(written.contains("disk_low = \"3MiB\""), "{written}");
-        assert!(!written.contains("secret") && written.contains("smtps://u:***@"), "{written}");
+        assert!(!written.contains("hushed") && written.contains("smtps://u:***@"), "{written}");
+        assert!(written.contains("segments_secret_key = \"***\""), "{written}");
+        assert!(written.contains("segments = \"s3://events/weir\""), "{written}");
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
         assert!(written.contains("egress_allow = \"127.0.0.1/32,10.1.0.0/16\""), "{written}");
         assert!(written.contains("local_exports = \"/srv/exports\""), "{written}");
@@ -530,6 +613,15 @@ mod tests {
         let servers: NameServers = "9.9.9.9, ::1,[::1]:5353".parse().unwrap();
         assert_eq!(servers.to_string(), "9.9.9.9:53,[::1]:53,[::1]:5353");
         assert!("dns.example".parse::<NameServers>().is_err());
+        for bad in [
+            "segments = 's3://events'",
+            "segments = 's3://events'\nsegments_access_key = 'key'",
+            "segments = 's3://events'\nsegments_access_key = 'key'\n\
+             segments_secret_key = 'secret'\nsegments_region = 'a b'",
+        ] {
+            assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
+        }
+        assert!(file("segments = '/srv/events'").is_err());
         let low_above_high = file("disk_low = '2GiB'").unwrap();
         assert!(Settings::default().over(low_above_high).checked().is_err());
     }

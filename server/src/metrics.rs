@@ -58,6 +58,10 @@ pub struct Metrics {
     pub segment_damage: Counter,
     /// Memory of the filters and indexes for the uuids of sealed events, bytes.
     pub segment_filter_bytes: Gauge<i64>,
+    /// Bytes of the local copies of event files in a bucket.
+    pub segment_cache_bytes: Gauge<i64>,
+    /// How often the bucket of event files could not be used.
+    pub segment_bucket_failures: Counter,
     /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
@@ -202,6 +206,8 @@ impl Metrics {
         let log_torn_bytes = Gauge::default();
         let segment_damage = Counter::default();
         let segment_filter_bytes = Gauge::default();
+        let segment_cache_bytes = Gauge::default();
+        let segment_bucket_failures = Counter::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
@@ -273,6 +279,16 @@ impl Metrics {
             segment_filter_bytes.clone(),
         );
         registry.register(
+            "segment_cache_bytes",
+            "Bytes of the local copies of files of events, if these are in a bucket",
+            segment_cache_bytes.clone(),
+        );
+        registry.register(
+            "segment_bucket_failures",
+            "How often the bucket of the files of events could not be used",
+            segment_bucket_failures.clone(),
+        );
+        registry.register(
             "store_errors",
             "Failures of the store that callers saw",
             store_errors.clone(),
@@ -329,6 +345,8 @@ impl Metrics {
             log_torn_bytes,
             segment_damage,
             segment_filter_bytes,
+            segment_cache_bytes,
+            segment_bucket_failures,
             store_errors,
             disk_free_bytes,
             connections,
@@ -466,6 +484,7 @@ mod tests {
             "weir_ingest_events_altered_total{warning=\"cannot_merge_already_identified\"} 2",
             "weir_http_connections 0",
             "weir_segment_damage_total 0",
+            "weir_segment_bucket_failures_total 0",
         ] {
             assert!(page.contains(line), "{page}");
         }

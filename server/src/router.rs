@@ -219,6 +219,7 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
         GET    "/api/projects/{project_id}/persons/{person_id}/"         PersonsRead  persons::get_person;
         GET    "/api/projects/{project_id}/groups/"                      GroupsRead   groups::list_groups;
+        GET    "/api/projects/{project_id}/groups/members/"              PersonsRead  groups::list_group_members;
         GET    "/api/projects/{project_id}/groups_types/"                GroupsRead   groups::list_group_types;
         GET    "/api/projects/{project_id}/sessions/"                    EventsRead   sessions::list_sessions;
         GET    "/api/projects/{project_id}/event_definitions/"           EventDefinitionsRead    definitions::list_event_definitions;

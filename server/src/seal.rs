@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use weir_service::Clock;
 use weir_store::Store;
-use weir_store::events::{self, SealBounds, SealReport};
+use weir_store::events::{self, PersonSnapshots, SealBounds, SealReport};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
@@ -29,11 +29,12 @@ pub enum SealError {
     Store(#[from] weir_store::Error),
 }
 
-/// Seals all stored events, and returns the line to print.
+/// Seals all stored events, writes snapshots of persons if asked to, and returns the line to
+/// print.
 ///
 /// # Errors
 /// [`SealError`] with the reason. What was sealed before stays sealed.
-pub async fn run(config: &Config) -> Result<String, SealError> {
+pub async fn run(config: &Config, with_persons: bool) -> Result<String, SealError> {
     if config.store == StoreKind::Memory {
         return Err(SealError::InMemory);
     }
@@ -41,18 +42,40 @@ pub async fn run(config: &Config) -> Result<String, SealError> {
         return Err(SealError::NoStore(config.data.clone()));
     }
     let store = open_store(config).await?;
-    let sealed = seal(&store).await;
+    let done = seal_and_write(&store, with_persons).await;
     store.close_at_end().await?;
-    let SealReport { segments, events, damaged, .. } = sealed?;
+    let (report, persons) = done?;
+    Ok(outcome(&report, persons.as_ref()))
+}
+
+/// The line for what was done.
+fn outcome(report: &SealReport, persons: Option<&PersonSnapshots>) -> String {
+    let SealReport { segments, events, damaged, .. } = report;
     let mut text = match segments {
+        0 if *damaged > 0 => "Moved no events into files".to_owned(),
         0 => "All stored events are in files already".to_owned(),
         1 => format!("Moved {events} events into a file"),
         _ => format!("Moved {events} events into {segments} files"),
     };
-    if damaged > 0 {
+    if *damaged > 0 {
         text += &format!("; damaged blocks that stay in the database: {damaged}");
     }
-    Ok(text)
+    if let Some(PersonSnapshots { projects, persons }) = persons {
+        text += &format!("; persons written: {persons}, of projects: {projects}");
+    }
+    text
+}
+
+async fn seal_and_write(
+    store: &Store,
+    with_persons: bool,
+) -> Result<(SealReport, Option<PersonSnapshots>), weir_store::Error> {
+    let report = seal(store).await?;
+    let persons = match with_persons {
+        true => Some(events::write_persons(store, Clock::default().now()).await?),
+        false => None,
+    };
+    Ok((report, persons))
 }
 
 async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
@@ -67,5 +90,22 @@ async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
             all.damaged = sealed.damaged;
             return sealed.failure.map_or(Ok(all), Err);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_blocks_are_not_called_moved() {
+        let line = |segments, events, damaged| {
+            outcome(&SealReport { segments, events, damaged, ..SealReport::default() }, None)
+        };
+        assert_eq!(line(0, 0, 0), "All stored events are in files already");
+        assert_eq!(line(1, 20, 0), "Moved 20 events into a file");
+        let damaged = "damaged blocks that stay in the database: 2";
+        assert_eq!(line(0, 0, 2), format!("Moved no events into files; {damaged}"));
+        assert_eq!(line(3, 60, 2), format!("Moved 60 events into 3 files; {damaged}"));
     }
 }

@@ -251,9 +251,7 @@ impl Server {
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
-        let sealing = config.sealing();
-        let threads = exporting.handle();
-        periodic::begin_sealing(&mut watching, &app, &store, &plugins, sealing, threads);
+        periodic::begin_sealing(&mut watching, &app, &store, &plugins, exporting.handle());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
@@ -332,7 +330,11 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
         StoreKind::RocksDb => Location::Directory(config.data.clone()),
         StoreKind::Memory => Location::Memory,
     };
-    let settings = StoreSettings { disk: config.disk_marks(), ..StoreSettings::default() };
+    let settings = StoreSettings {
+        disk: config.disk_marks(),
+        segments: config.segment_bucket(),
+        ..StoreSettings::default()
+    };
     match &location {
         Location::Directory(directory) => {
             tracing::info!(directory = %directory.display(), "opening the store");

@@ -15,7 +15,7 @@ use web_sys::{
 };
 
 use super::{all_within, closest, each, on, page_at, step, within};
-use crate::client::paint;
+use crate::client::{navigation, paint};
 use crate::local_path;
 
 const DIALOG: &str = "palette";
@@ -53,6 +53,14 @@ pub(super) fn start() {
             event.prevent_default();
         }
         close(target);
+        // Nothing else closes it if the result is the page that is open.
+        if plain
+            && let Some(result) = closest(target, "#palette a")
+            && result.get_attribute("href") == Some(navigation::here())
+            && let Some(dialog) = dialog()
+        {
+            let _ = dialog.hide_popover();
+        }
     });
     on("input", |_, target| {
         if target.id() == "palette-q" {

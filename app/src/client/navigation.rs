@@ -177,8 +177,12 @@ pub(crate) fn sign_in_for(error: &UiError) {
         UiError::SignInAgain => "/login/again",
         _ => return,
     };
-    let back = NEXT.with_borrow(Clone::clone).unwrap_or_else(here);
-    replace_by(&format!("{page}?next={}", encode(&to_open_later(&back))));
+    replace_by(&format!("{page}?next={}", encode(&to_open_later(&opening()))));
+}
+
+/// Path and query of the page that is being opened, or that is open.
+pub(crate) fn opening() -> String {
+    NEXT.with_borrow(Clone::clone).unwrap_or_else(here)
 }
 
 /// Whether the page is being opened by the history.

@@ -11,6 +11,7 @@ use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Event, FormData, HtmlButtonElement, HtmlFormElement, SubmitEvent, UrlSearchParams};
 
 use super::{navigation, paint};
+use crate::behaviours::busy;
 use crate::error::UiError;
 use crate::local_path::path_of;
 use crate::ui::form_action::of_shown_page;
@@ -59,12 +60,24 @@ fn send(event: &Event, form: &HtmlFormElement) -> Option<()> {
             let is_set = |pair: &&str| !pair.ends_with('=');
             let fields = fields.split('&').filter(is_set).collect::<Vec<_>>().join("&");
             let sign = if fields.is_empty() { "" } else { "?" };
-            let to = format!("{path}{sign}{fields}{fragment}");
+            let to = format!("{path}{sign}{fields}");
+            let from = navigation::opening();
             spawn_local(async move {
                 // The browser first shows that the key or the button was pressed: opening a
                 // page is a long task.
                 paint::painted().await;
-                navigation::go_to(&to);
+                if navigation::opening() != from {
+                    // Another page was opened meanwhile.
+                    return;
+                }
+                navigation::go_to(&(to.clone() + &fragment));
+                if to == from {
+                    // The router draws nothing for an address that stays.
+                    busy::again();
+                    if let Some(page) = of_shown_page() {
+                        page.load_again();
+                    }
+                }
             });
         }
         "post" if path.starts_with(FUNCTIONS) && form.enctype() == FORM && !waits(form) => {

@@ -3,30 +3,33 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 
+use super::person_counts::{number, times};
 use super::timeline::timeline;
 use super::{in_path, project_in_path};
 use crate::server_fns::groups::{GroupView, MemberList, get_group};
+use crate::server_fns::persons::CountsView;
 use crate::server_fns::projects::get_project;
 use crate::ui::copy::CopyValue;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::Time;
 
-/// The sentence in place of members that are not known.
-const UNCOUNTED: &str = "Not shown: the project has more events than this page reads, so the \
-                         members and their numbers would be incomplete.";
+/// Members on one page.
+const PAGE_SIZE: u32 = 50;
 
 #[component]
 pub(crate) fn Group() -> impl IntoView {
     page(
         "Group",
-        || (project_in_path(), in_path("type"), in_path("key")),
-        |(project, group_type, key)| {
-            try_join(get_project(project), get_group(project, group_type, key))
+        || (project_in_path(), in_path("type"), in_path("key"), page_in_query(PAGE_SIZE)),
+        |(project, group_type, key, list_page)| {
+            let ListPage { limit, offset } = list_page;
+            try_join(get_project(project), get_group(project, group_type, key, limit, offset))
         },
-        |(project, group_type, key), (of, group)| {
+        |(project, group_type, key, list_page), (of, group)| {
             let first_seen = group.first_seen.clone().map(|iso| {
                 view! {
                     <dt>"First seen"</dt>
@@ -43,7 +46,7 @@ pub(crate) fn Group() -> impl IntoView {
                     {first_seen}
                 </dl>
                 {properties(&group)}
-                {members(project, group.members.clone())}
+                {members(project, group.members.clone(), list_page)}
                 {events(project, group)}
             }
             .into_any()
@@ -76,42 +79,56 @@ fn properties(group: &GroupView) -> AnyView {
     .into_any()
 }
 
-fn members(project: i64, members: Option<MemberList>) -> AnyView {
-    let Some(MemberList { count, first }) = members else {
-        return view! {
-            <Section id="members" title="Members"><p>{UNCOUNTED}</p></Section>
+fn members(project: i64, members: Result<MemberList, String>, list_page: ListPage) -> AnyView {
+    let MemberList { count, is_exact, members } = match members {
+        Ok(members) => members,
+        Err(why) => {
+            return view! {
+                <Section id="members" title="Members"><p>{why}</p></Section>
+            }
+            .into_any();
         }
-        .into_any();
     };
-    if first.is_empty() {
+    if count == 0 {
         return view! {
             <Section id="members" title="Members"><p>"No person was seen with this group."</p></Section>
         }
         .into_any();
     }
-    let hint = shown_of(first.len(), count);
-    let columns = vec![Column::text("Person"), Column::number("Events")];
-    let row = |(id, name, events): (String, String, u64)| {
+    let columns = vec![
+        Column::text("Person"),
+        Column::number("Events"),
+        Column::text("First seen"),
+        Column::text("Last seen"),
+    ];
+    let row = |(id, name, counts): (String, String, CountsView)| {
         let href = format!("/projects/{project}/persons/{id}");
         let shown = if name.is_empty() { id } else { name };
-        TableRow::new(vec![cut_link(href, shown), cell(grouped(events))])
+        let counts = Some(counts);
+        let [first, last] = times(counts.as_ref());
+        TableRow::new(vec![cut_link(href, shown), number(counts.as_ref()), first, last])
     };
-    let rows = first.into_iter().map(row).collect();
+    let rows = members.into_iter().map(row).collect();
     view! {
-        <Section id="members" title="Members" hint=hint>
+        <Section id="members" title="Members" hint=hint(count, is_exact)>
             <Table caption="Persons seen with the group" columns=columns rows=rows />
+            <Pager page=list_page total=count what="members" />
         </Section>
     }
     .into_any()
 }
 
-/// The sentence about a list of members that is cut; empty if it is not.
-fn shown_of(shown: usize, count: usize) -> String {
-    if shown == count {
-        return String::new();
+/// The sentence about the members and their numbers.
+fn hint(count: u64, is_exact: bool) -> String {
+    let members = grouped(count);
+    match (is_exact, count) {
+        (true, 1) => "1 person with events of the group.".to_owned(),
+        (true, _) => format!("{members} persons with events of the group."),
+        (false, _) => format!(
+            "More than {members} persons with events of the group. Only some of its distinct ids \
+             are read, so these have at least the events that are shown."
+        ),
     }
-    let (shown, count) = (grouped(shown as u64), grouped(count as u64));
-    format!("The {shown} of {count} persons with the most events of the group.")
 }
 
 fn events(project: i64, group: GroupView) -> AnyView {
@@ -138,14 +155,12 @@ fn events(project: i64, group: GroupView) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use super::shown_of;
+    use super::hint;
 
     #[test]
-    fn a_cut_list_of_members_says_so() {
-        assert_eq!(
-            shown_of(50, 1_234),
-            "The 50 of 1,234 persons with the most events of the group."
-        );
-        assert_eq!(shown_of(50, 50), "");
+    fn a_number_of_members_that_is_not_exact_says_so() {
+        assert_eq!(hint(1, true), "1 person with events of the group.");
+        assert_eq!(hint(1_234, true), "1,234 persons with events of the group.");
+        assert!(hint(100_000, false).starts_with("More than 100,000 persons"));
     }
 }

@@ -31,6 +31,7 @@ pub(crate) mod organization_new;
 pub(crate) mod organizations;
 pub(crate) mod overview;
 pub(crate) mod person;
+mod person_counts;
 pub(crate) mod persons;
 pub(crate) mod pipeline;
 pub(crate) mod plugins;

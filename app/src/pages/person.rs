@@ -3,6 +3,7 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 
+use super::person_counts::{number, times};
 use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
 use crate::server_fns::persons::{IdView, PersonView, PropertyView, get_person};
@@ -50,17 +51,8 @@ pub(crate) fn Person() -> impl IntoView {
 }
 
 fn facts(person: &PersonView) -> AnyView {
-    // Another distinct id may have a newer event.
-    let last = (person.more_ids == 0).then(|| {
-        let last = match person.last_seen.clone() {
-            Some(iso) => view! { <Time iso=iso /> }.into_any(),
-            None => "-".into_any(),
-        };
-        view! {
-            <dt>"Newest event"</dt>
-            <dd>{last}</dd>
-        }
-    });
+    let counts = person.counts.as_ref();
+    let [first, last] = times(counts);
     let known = if person.is_identified { "Identified" } else { "Anonymous" };
     view! {
         <dl class="facts">
@@ -68,9 +60,12 @@ fn facts(person: &PersonView) -> AnyView {
             <dd><CopyValue text=person.id.clone() what="person id" /></dd>
             <dt>"Status"</dt>
             <dd>{known}</dd>
+            <dt>"Events"</dt>
+            <dd>{number(counts)}</dd>
             <dt>"First seen"</dt>
-            <dd><Time iso=person.first_seen.clone() /></dd>
-            {last}
+            <dd>{first}</dd>
+            <dt>"Last seen"</dt>
+            <dd>{last}</dd>
         </dl>
     }
     .into_any()

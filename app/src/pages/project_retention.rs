@@ -65,7 +65,7 @@ fn changing(
     wanted: Result<Option<Option<i64>>, UiError>,
 ) -> AnyView {
     let (wanted, failure) = match wanted {
-        Ok(wanted) => (wanted.filter(|wanted| *wanted != project.event_retention_days), None),
+        Ok(wanted) => (wanted, None),
         Err(failure) => (None, Some(failure)),
     };
     let hint = format!("1 to {RETENTION_DAYS_MAX}. Empty: for ever.");
@@ -87,6 +87,9 @@ fn changing(
 
 /// What a change to these days means, and the form that makes it.
 fn previewed(project: &ProjectView, days: Option<i64>) -> AnyView {
+    if days == project.event_retention_days {
+        return view! { <p id="retention-preview">"No change."</p> }.into_any();
+    }
     let set = form_action::<SetEventRetention>();
     let result = form_result(set);
     let call = ApiCall {

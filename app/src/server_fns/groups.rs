@@ -3,10 +3,17 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::persons::TimelineEvent;
+use super::persons::{CountsView, TimelineEvent};
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
+
+/// The sentences in place of members that are not known.
+#[cfg(feature = "ssr")]
+const UNCOUNTED: &str = "Not shown yet: the events from before the update are being counted.";
+#[cfg(feature = "ssr")]
+const BEING_READ: &str =
+    "Not shown yet: the members are being read. Load the page again in a moment.";
 
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,9 +50,8 @@ pub(crate) struct GroupView {
     pub(crate) properties: Vec<(String, String)>,
     /// Time of its creation. `None`: events name the group, but no event created it.
     pub(crate) first_seen: Option<String>,
-    /// Persons with events of the group. `None`: the project has more events than are
-    /// searched.
-    pub(crate) members: Option<MemberList>,
+    /// Persons with events of the group, or why they are not shown.
+    pub(crate) members: Result<MemberList, String>,
     /// Recent events.
     pub(crate) events: Vec<TimelineEvent>,
     /// Whether the group has further events. `None`: the project has more events than are
@@ -57,9 +63,11 @@ pub(crate) struct GroupView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MemberList {
     /// Their number.
-    pub(crate) count: usize,
-    /// Those with most events: id, name, number of events.
-    pub(crate) first: Vec<(String, String, u64)>,
+    pub(crate) count: u64,
+    /// Whether that is all of them.
+    pub(crate) is_exact: bool,
+    /// A page of them, those with most events first: id, name, counts within the group.
+    pub(crate) members: Vec<(String, String, CountsView)>,
 }
 
 /// Lists groups, of one type or of all, whose key or properties contain a text.
@@ -123,9 +131,13 @@ pub(crate) async fn get_group(
     project: i64,
     group_type: String,
     key: String,
+    // The page of the members.
+    limit: u32,
+    offset: u32,
 ) -> Result<GroupView, UiError> {
     use weir_model::Timestamp;
     use weir_model::groups::Group;
+    use weir_model::pagination::Page;
     use weir_service::Error;
 
     let (services, project) = enter_project(project).await?;
@@ -150,14 +162,21 @@ pub(crate) async fn get_group(
         return Err(ui_error(Error::NotFound("Not found.")));
     }
     let properties = read(&group.properties);
-    let members = activity.persons.map(|members| MemberList {
-        count: members.count,
-        first: members
-            .first
-            .into_iter()
-            .map(|one| (one.id.to_string(), one.name, one.events))
-            .collect(),
-    });
+    let page = Page { limit: u64::from(limit.clamp(1, 1000)), offset: u64::from(offset) };
+    let members = match services.groups.members(&project, group.index, &group.key, page).await {
+        Ok(Some(found)) => Ok(MemberList {
+            count: found.count as u64,
+            is_exact: found.is_complete,
+            members: found
+                .members
+                .into_iter()
+                .map(|one| (one.id.to_string(), one.name, CountsView::from(one.counts)))
+                .collect(),
+        }),
+        Ok(None) => Err(UNCOUNTED.to_owned()),
+        Err(Error::Unavailable(_)) => Err(BEING_READ.to_owned()),
+        Err(error) => return Err(ui_error(error)),
+    };
     Ok(GroupView {
         name: name(&properties).unwrap_or(key),
         properties,

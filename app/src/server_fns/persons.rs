@@ -11,8 +11,34 @@ use crate::error::UiError;
 const IDS: usize = 3;
 /// Events on one page of a timeline.
 const EVENTS: usize = 50;
+/// Persons on one page of an ordered list, at most.
+#[cfg(feature = "ssr")]
+const ORDERED: u64 = 100;
 /// Limit of an event's shown properties, in bytes.
 const PROPERTIES: usize = 8 << 10;
+
+/// How many events a person has, and when the first and the last happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CountsView {
+    pub(crate) events: u64,
+    /// Whether these are all of its events. It has at least these.
+    pub(crate) is_exact: bool,
+    pub(crate) first: Option<String>,
+    pub(crate) last: Option<String>,
+}
+
+#[cfg(feature = "ssr")]
+impl From<weir_service::persons::PersonCounts> for CountsView {
+    fn from(counts: weir_service::persons::PersonCounts) -> Self {
+        let time = |micros| weir_model::Timestamp::from_micros(micros).to_string();
+        Self {
+            events: counts.events,
+            is_exact: counts.is_complete,
+            first: counts.first.map(time),
+            last: counts.last.map(time),
+        }
+    }
+}
 
 /// A person in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,18 +53,24 @@ pub(crate) struct PersonRow {
     pub(crate) more_ids: usize,
     /// Whether an identifying event named the person.
     pub(crate) is_identified: bool,
-    /// Time when it was first seen.
-    pub(crate) first_seen: String,
+    /// `None`: events from before an update are still being counted.
+    pub(crate) counts: Option<CountsView>,
 }
 
 /// A page of the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonList {
     pub(crate) persons: Vec<PersonRow>,
     /// Whether more persons can exist.
     pub(crate) has_next_page: bool,
     /// Cursor to continue the search, after many persons were read and few matched.
     pub(crate) search_cursor: Option<String>,
+    /// When the order was made. `None`: the usual order.
+    pub(crate) ordered_at: Option<String>,
+    /// Whether further persons are not listed in the order.
+    pub(crate) is_cut: bool,
+    /// Whether the order is still being made, so that no persons are listed.
+    pub(crate) is_being_sorted: bool,
 }
 
 /// A person in full.
@@ -50,10 +82,8 @@ pub(crate) struct PersonView {
     pub(crate) name: String,
     /// Whether an identifying event named the person.
     pub(crate) is_identified: bool,
-    /// Time when it was first seen.
-    pub(crate) first_seen: String,
-    /// Time of its newest event, if events of all its distinct ids are read.
-    pub(crate) last_seen: Option<String>,
+    /// `None`: events from before an update are still being counted.
+    pub(crate) counts: Option<CountsView>,
     /// Distinct ids, with the events that added them.
     pub(crate) ids: Vec<IdView>,
     /// Number of other distinct ids. Their events are not read.
@@ -130,8 +160,11 @@ pub(crate) async fn list_persons(
     offset: u32,
     // Cursor: id of the last person of the previous page.
     #[server(default)] after: String,
+    // Name of an order by event counts. Has no effect on a search.
+    #[server(default)] order: String,
 ) -> Result<PersonList, UiError> {
-    use weir_model::persons::PersonQuery;
+    use weir_model::pagination::Page;
+    use weir_model::persons::{PersonOrder, PersonQuery};
     use weir_service::scan::{SCAN_TIME, offset_too_large};
 
     let (services, project) = enter_project(project).await?;
@@ -144,25 +177,60 @@ pub(crate) async fn list_persons(
         distinct_id: None,
         search: crate::filters::text(&search),
     };
+    let is_search = query.search.is_some() || query.after.is_some();
+    if let Some(order) = PersonOrder::named(&order).filter(|_| !is_search) {
+        let page = Page { limit: limit.min(ORDERED), offset: query.offset };
+        let ranking = match services.persons.ranking(&project, order).await {
+            Ok(ranking) => ranking,
+            Err(weir_service::Error::Unavailable(_)) => {
+                return Ok(PersonList { is_being_sorted: true, ..PersonList::default() });
+            }
+            Err(error) => return Err(ui_error(error)),
+        };
+        let ordered = services.persons.ordered(&project, &ranking, page).await.map_err(ui_error)?;
+        return Ok(PersonList {
+            has_next_page: ordered.has_next,
+            search_cursor: None,
+            ordered_at: Some(ranking.at.to_string()),
+            is_cut: ordered.is_cut,
+            is_being_sorted: false,
+            persons: rows(&services, &project, ordered.persons).await?,
+        });
+    }
     let step = services.persons.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {
         return Err(ui_error(offset_too_large()));
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(id, _)| id.to_string());
+    Ok(PersonList {
+        has_next_page: next.is_some() && is_full && query.after.is_none(),
+        search_cursor: next.filter(|_| !is_full || query.after.is_some()),
+        ordered_at: None,
+        is_cut: false,
+        is_being_sorted: false,
+        persons: rows(&services, &project, step.found).await?,
+    })
+}
+
+/// The rows of persons, with their counts.
+#[cfg(feature = "ssr")]
+async fn rows(
+    services: &weir_service::Services,
+    project: &weir_service::ProjectCtx,
+    persons: Vec<weir_model::persons::PersonRef>,
+) -> Result<Vec<PersonRow>, UiError> {
+    let counts = services.persons.counts(project, &persons).await.map_err(ui_error)?;
+    let mut counts = counts.map(Vec::into_iter);
     let row = |person: weir_model::persons::PersonRef| PersonRow {
         name: weir_service::persons::display_name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
         id: person.id.to_string(),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
         is_identified: person.is_identified,
-        first_seen: person.created_at.to_string(),
+        counts: counts.as_mut().and_then(Iterator::next).map(CountsView::from),
     };
-    Ok(PersonList {
-        has_next_page: next.is_some() && is_full && query.after.is_none(),
-        search_cursor: next.filter(|_| !is_full || query.after.is_some()),
-        persons: step.found.into_iter().map(row).collect(),
-    })
+    Ok(persons.into_iter().map(row).collect())
 }
 
 /// Returns a person with a page of its events.
@@ -186,6 +254,9 @@ pub(crate) async fn get_person(
     let id: weir_model::PersonId =
         person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
     let found = services.persons.profile(&project, id).await.map_err(ui_error)?;
+    let whose = std::slice::from_ref(&found.person);
+    let counts = services.persons.counts(&project, whose).await.map_err(ui_error)?;
+    let counts = counts.and_then(|counts| counts.into_iter().next()).map(CountsView::from);
     let types = services.groups.types(&project).await.map_err(ui_error)?;
     let name = Some(event).filter(|name| !name.is_empty());
     let before = Timestamp::parse(&before).zip(before_uuid.parse().ok());
@@ -219,8 +290,7 @@ pub(crate) async fn get_person(
         id: found.person.id.to_string(),
         name: weir_service::persons::display_name(&found.person),
         is_identified: found.person.is_identified,
-        first_seen: found.person.created_at.to_string(),
-        last_seen: found.last_seen.map(|time| time.to_string()),
+        counts,
         ids: ids.collect(),
         more_ids: found.more_ids,
         properties,

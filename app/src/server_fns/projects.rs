@@ -188,25 +188,15 @@ pub(crate) async fn set_event_retention(
     #[server(default)] days: String,
     #[server(default)] retention_name: String,
 ) -> Result<(), UiError> {
-    use weir_model::Patch;
-    use weir_model::projects::{ProjectPatch, removes_more};
-    use weir_service::policy::{self, Action};
-
     let (services, project) = enter_project(id).await?;
-    // A user without the right need not type the name first.
-    policy::check(&project.org, Action::ChangeRetention).map_err(ui_error)?;
     let days = retention_days(&days)?;
-    let now = services.projects.get(&project).await.map_err(ui_error)?;
-    let name = &now.brief.name;
-    if removes_more(now.event_retention_days, days) && retention_name.trim() != *name {
-        let detail = format!("Type the name exactly: {name}");
-        return Err(UiError::field("retention_name", "mismatch", &detail));
-    }
-    let patch = ProjectPatch {
-        event_retention_days: days.map_or(Patch::Clear, Patch::Set),
-        ..ProjectPatch::default()
-    };
-    services.projects.update(&project, patch).await.map_err(ui_error)?;
+    let changed = services.projects.set_retention(&project, days, &retention_name).await;
+    changed.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) if fault.code == "mismatch" => {
+            UiError::field("retention_name", &fault.code, &fault.detail)
+        }
+        other => other,
+    })?;
     let kept = match days {
         Some(1) => "for 1 day".to_owned(),
         Some(days) => format!("for {days} days"),

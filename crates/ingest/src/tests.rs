@@ -9,7 +9,9 @@ use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::{SealBounds, StoredEvent};
-use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warnings};
+use weir_store::{
+    ByteBudget, Location, Settings, Store, counts as event_counts, groups, persons, warnings,
+};
 
 use super::*;
 use crate::batch::Batch;
@@ -223,6 +225,12 @@ async fn events_are_stored_once_while_they_are_sealed() {
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts.len(), counts[0].count), (1, 2 * 4_800));
     assert_eq!(counts[0].code, "duplicate_uuid");
+    let ids: Vec<_> = (0..3).map(|n| persons::first_id(PROJECT, &format!("user-{n}"))).collect();
+    let found = persons::resolve(&store, PROJECT, ids).await.unwrap();
+    let found: Vec<_> = found.into_values().map(Arc::unwrap_or_clone).collect();
+    let counted = event_counts::of_persons(&store, PROJECT, &found).await.unwrap().unwrap();
+    let counted: Vec<_> = counted.iter().map(|one| (one.events, one.is_complete)).collect();
+    assert_eq!(counted, [(1_600, true); 3], "what was sent again is not counted");
     ingest.close(Duration::from_secs(10)).await;
 }
 

@@ -41,6 +41,47 @@ pub struct PersonQuery {
     pub search: Option<String>,
 }
 
+/// What persons are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SortBy {
+    /// The number of their events.
+    EventCount,
+    /// The time of their first event.
+    FirstSeen,
+    /// The time of their last event.
+    LastSeen,
+}
+
+/// An order of persons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonOrder {
+    /// What they are sorted by.
+    pub by: SortBy,
+    /// Whether the largest number or the latest time comes first.
+    pub is_descending: bool,
+}
+
+impl PersonOrder {
+    /// The names of all orders. A descending one begins with `-`.
+    pub const NAMES: [&str; 6] =
+        ["-event_count", "event_count", "-first_seen", "first_seen", "-last_seen", "last_seen"];
+
+    /// The order with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let (name, is_descending) = match name.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let by = match name {
+            "event_count" => SortBy::EventCount,
+            "first_seen" => SortBy::FirstSeen,
+            "last_seen" => SortBy::LastSeen,
+            _ => return None,
+        };
+        Some(Self { by, is_descending })
+    }
+}
+
 /// Placeholder values that programs send as distinct id by mistake, ignoring case
 /// (ING-51).
 const PLACEHOLDERS: [&str; 11] = [

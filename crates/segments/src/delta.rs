@@ -50,16 +50,24 @@ pub struct TableFile {
     pub path: String,
     /// Its size, bytes.
     pub bytes: u64,
-    /// The number of events.
+    /// The number of its rows.
     pub rows: u64,
-    /// Earliest event time, microseconds since 1970.
+    /// Earliest event time, or `created_at` of persons, microseconds since 1970.
     pub from_time: i64,
-    /// Latest event time, microseconds since 1970.
+    /// Latest event time, or `created_at` of persons, microseconds since 1970.
     pub to_time: i64,
     /// The smallest and the largest arrival number.
     pub arrivals: Option<(u64, u64)>,
     /// When it was written, milliseconds since 1970.
     pub modified: i64,
+}
+
+/// What the rows of a table are.
+#[derive(Debug, Clone, Copy)]
+enum Columns<'a> {
+    /// Events, with these typed columns.
+    Events(&'a [TypedColumn]),
+    Persons,
 }
 
 /// What a commit changes.
@@ -195,7 +203,16 @@ impl Table {
             Change::Remove(old) => (old, &[], "DELETE"),
         };
         let is_data_change = !matches!(change, Change::Replace { .. });
-        self.write(columns, old, new, is_data_change, operation, now_millis)
+        self.write(Columns::Events(columns), old, new, is_data_change, operation, now_millis)
+    }
+
+    /// Writes the next version of a table of persons: these files in the place of all others.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn replace_persons(&mut self, new: &[TableFile], now_millis: i64) -> Result<Option<u64>> {
+        let old: Vec<String> = self.paths().map(str::to_owned).collect();
+        self.write(Columns::Persons, &old, new, true, "WRITE", now_millis)
     }
 
     /// Writes a version with exactly these files, if the newest one has others: after a
@@ -219,12 +236,13 @@ impl Table {
         let added: u64 = new.map(|file| file.rows).sum();
         let is_data_change = removed != added;
         let old: Vec<String> = old.into_iter().map(|add| add.path.clone()).collect();
+        let columns = Columns::Events(columns);
         self.write(columns, &old, files, is_data_change, "WRITE", now_millis)
     }
 
     fn write(
         &mut self,
-        columns: &[TypedColumn],
+        columns: Columns<'_>,
         old: &[String],
         new: &[TableFile],
         is_data_change: bool,
@@ -240,7 +258,7 @@ impl Table {
         }
         let mut added = Vec::new();
         for file in new {
-            let add = Add::of(file, is_data_change);
+            let add = Add::of(file, columns, is_data_change);
             let add = add.map_err(|reason| self.refused(&reason))?;
             if self.state.files.get(&add.path).is_none_or(|old| !old.is_same(&add)) {
                 added.push(Action::Add(add));
@@ -269,10 +287,11 @@ impl Table {
     }
 
     /// The columns that the table has from now on, if they may follow those that it has.
-    fn metadata(&self, columns: &[TypedColumn], now: i64) -> Result<MetaData> {
+    fn metadata(&self, columns: Columns<'_>, now: i64) -> Result<MetaData> {
         let schema = actions::schema(columns).map_err(|reason| self.refused(&reason))?;
         let Some(old) = &self.state.metadata else {
-            return Ok(MetaData::new(Uuid::new_v4().to_string(), schema, now));
+            let id = Uuid::new_v4().to_string();
+            return Ok(MetaData::new(id, schema, now, columns.bounded()));
         };
         match old.changed_column(&schema).map_err(|reason| self.refused(&reason))? {
             None => Ok(old.with_schema(schema)),

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | [`segment`] | Parquet | the events of contiguous blocks of one (project, partition) |
 //! | [`run`] | sorted entries with a filter | which uuids are stored, and where their events are |
-//! | [`delta`] | log of Delta Lake | which segments a project has, for other engines |
+//! | [`persons`] | Parquet | a snapshot of persons, for other engines |
+//! | [`delta`] | log of Delta Lake | which files a table has, for other engines |
 //!
 //! A segment or a run is written once, synced, and never changed. Its checksums
 //! ([`Written::sums`], [`RunWritten::sums`]) are not in the file: the caller keeps them, and
@@ -21,6 +22,7 @@
 mod checked;
 pub mod delta;
 mod error;
+pub mod persons;
 pub mod run;
 pub mod segment;
 

@@ -9,7 +9,7 @@
 //! What belongs here: the form of the file. What does not: checksums and names of files
 //! (`checked`), which blocks a segment gets and when (`weir-store`).
 
-mod columns;
+pub(crate) mod columns;
 mod read;
 mod typed;
 mod write;

@@ -112,6 +112,8 @@ impl Error {
     }
 }
 
+/// Why the service cannot answer: the result takes long to make, and others may wait before.
+pub const MAKING: &str = "the numbers of this list are being read";
 /// The sentence for records that are too large to be read together.
 pub const TOO_LARGE: &str =
     "The objects of this page are too large to be read together. Use a smaller limit.";
@@ -122,6 +124,7 @@ impl From<weir_store::Error> for Error {
             weir_store::Error::TooLarge { .. } => {
                 FieldError::new("limit", "invalid_input", TOO_LARGE).into()
             }
+            weir_store::Error::Making { .. } => Self::Unavailable(MAKING),
             error => Self::Store(error),
         }
     }

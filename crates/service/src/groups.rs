@@ -4,6 +4,7 @@
 //! (`weir-ingest`).
 
 mod activity;
+mod members;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
-pub use self::activity::{GroupActivity, GroupPerson, GroupPersons};
+pub use self::activity::GroupActivity;
+pub use self::members::{GroupMember, GroupMembers};
 
 /// The service for groups.
 #[derive(Clone)]

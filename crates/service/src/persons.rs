@@ -3,6 +3,7 @@
 //! What belongs here: finding and listing. What does not: creating persons from events
 //! (`weir-ingest`).
 
+mod order;
 mod profile;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use weir_model::persons::{PersonQuery, PersonRef};
 use weir_model::{PersonId, ProjectId};
+use weir_store::counts;
 use weir_store::persons as rows;
 
 use crate::ctx::ProjectCtx;
@@ -18,7 +20,9 @@ use crate::error::{Error, NOT_FOUND};
 use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
+pub use self::order::{Ordered, Ranking};
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
+pub use weir_store::counts::PersonCounts;
 
 /// Properties that can name a person, the best first.
 const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Username"];
@@ -79,6 +83,16 @@ impl Persons {
     pub async fn get(&self, project: &ProjectCtx, id: PersonId) -> Result<PersonRef> {
         let mut found = rows::resolve(&self.core.store, project.project, [id]).await?;
         found.remove(&id).map(Arc::unwrap_or_clone).ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    /// The event counts of persons, in the same order. `None`: events from before an update
+    /// are still being counted.
+    pub async fn counts(
+        &self,
+        project: &ProjectCtx,
+        persons: &[PersonRef],
+    ) -> Result<Option<Vec<PersonCounts>>> {
+        Ok(counts::of_persons(&self.core.store, project.project, persons).await?)
     }
 
     async fn of_distinct_id(

@@ -19,10 +19,10 @@ use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::projects::{
     DEFAULT_NAME, DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief,
-    ProjectPatch, ProjectSecrets, RETENTION_DAYS_MAX, WEEK_STARTS, serde_object,
+    ProjectPatch, ProjectSecrets, RETENTION_DAYS_MAX, WEEK_STARTS, removes_more, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{ProjectId, Timestamp, validate};
+use weir_model::{Patch, ProjectId, Timestamp, validate};
 use weir_store::projects::{self as rows, ProjectRow, ProjectRulesRow};
 use weir_store::update::lock;
 use weir_store::{groups, organizations as organization_rows};
@@ -191,12 +191,51 @@ impl Projects {
         patch: impl Into<Unchecked<'_, ProjectPatch>>,
     ) -> Result<Project> {
         policy::check(&project.org, Action::UpdateProject)?;
-        let patch = patch.into().read()?;
+        self.update_if(project, patch.into().read()?, |_| Ok(())).await
+    }
+
+    /// Sets how many days events are kept; `None`: for ever. If that removes more events than
+    /// before, `typed_name` must be the name of the project.
+    ///
+    /// # Errors
+    /// As [`Self::update`]; [`Error::Invalid`] with the code `mismatch` for another name.
+    pub async fn set_retention(
+        &self,
+        project: &ProjectCtx,
+        days: Option<i64>,
+        typed_name: &str,
+    ) -> Result<Project> {
+        policy::check(&project.org, Action::UpdateProject)?;
+        // A user without the right need not type the name first.
+        policy::check(&project.org, Action::ChangeRetention)?;
+        let patch = ProjectPatch {
+            event_retention_days: days.map_or(Patch::Clear, Patch::Set),
+            ..ProjectPatch::default()
+        };
+        let is_confirmed = |row: &ProjectRow| {
+            let name = &row.brief.name;
+            if removes_more(row.event_retention_days, days) && typed_name.trim() != *name {
+                let detail = format!("Type the name exactly: {name}");
+                return Err(FieldError::new("typed_name", "mismatch", detail).into());
+            }
+            Ok(())
+        };
+        self.update_if(project, patch, is_confirmed).await
+    }
+
+    /// Changes settings if `check` accepts the row that is changed.
+    async fn update_if(
+        &self,
+        project: &ProjectCtx,
+        patch: ProjectPatch,
+        check: impl Fn(&ProjectRow) -> Result<()>,
+    ) -> Result<Project> {
         let org = &project.org;
         let change = |row: &mut ProjectRow| {
             if row.brief.organization != org.organization {
                 return Err(Error::NotFound(NOT_FOUND));
             }
+            check(row)?;
             apply_allowed(org, patch.clone(), row)
         };
         let entries = |before: &ProjectRow, after: &ProjectRow| {

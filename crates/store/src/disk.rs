@@ -6,6 +6,8 @@
 //! service returns to normal automatically.
 
 use std::path::{Path, PathBuf};
+#[cfg(test)]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Thresholds of free disk space, in bytes.
@@ -41,14 +43,23 @@ pub struct DiskState {
     marks: DiskMarks,
     level: AtomicU8,
     free: AtomicU64,
+    /// Whether a test pretends that all is free.
+    #[cfg(test)]
+    is_empty: AtomicBool,
 }
 
 impl DiskState {
     /// The state of the file system that holds `directory`; `None` for a store in memory,
     /// which always has enough.
     pub fn new(directory: Option<PathBuf>, marks: DiskMarks) -> Self {
-        let state =
-            Self { directory, marks, level: AtomicU8::new(0), free: AtomicU64::new(u64::MAX) };
+        let state = Self {
+            directory,
+            marks,
+            level: AtomicU8::new(0),
+            free: AtomicU64::new(u64::MAX),
+            #[cfg(test)]
+            is_empty: AtomicBool::new(false),
+        };
         state.check();
         state
     }
@@ -56,7 +67,10 @@ impl DiskState {
     /// Measures free space and sets the level. To be called every second.
     pub fn check(&self) -> DiskLevel {
         let Some(directory) = &self.directory else { return DiskLevel::Ok };
-        let Some(free) = free_space(directory) else { return self.level() };
+        let free = free_space(directory);
+        #[cfg(test)]
+        let free = if self.is_empty.load(Ordering::Relaxed) { Some(u64::MAX) } else { free };
+        let Some(free) = free else { return self.level() };
         self.free.store(free, Ordering::Relaxed);
         let before = self.level();
         let now = next_level(before, free, self.marks);
@@ -65,6 +79,13 @@ impl DiskState {
             tracing::warn!(free_bytes = free, level = ?now, "free disk space changed level");
         }
         now
+    }
+
+    /// From now on all of the disk is free.
+    #[cfg(test)]
+    pub(crate) fn empty(&self) {
+        self.is_empty.store(true, Ordering::Relaxed);
+        self.check();
     }
 
     /// The level at the last check.

@@ -17,7 +17,9 @@ use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
+use weir_objects::{Access, Place};
 
+use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
@@ -59,7 +61,7 @@ pub enum Location {
 }
 
 /// Memory sizes and disk thresholds of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes of RocksDB's block cache.
     pub block_cache: u64,
@@ -69,6 +71,19 @@ pub struct Settings {
     pub write_buffers: u32,
     /// Thresholds of free disk space at which the service warns and stops writing.
     pub disk: DiskMarks,
+    /// The bucket of event segments; `None`: they are in the data directory alone.
+    pub segments: Option<SegmentBucket>,
+}
+
+/// A bucket of event segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentBucket {
+    /// Where it is.
+    pub place: Place,
+    /// How it is reached.
+    pub access: Access,
+    /// Upper bound of the copies in the data directory, bytes.
+    pub cache: u64,
 }
 
 impl Default for Settings {
@@ -81,6 +96,7 @@ impl Default for Settings {
             write_buffer: 16 * MIB,
             write_buffers: 3,
             disk: DiskMarks::default(),
+            segments: None,
         }
     }
 }
@@ -97,6 +113,8 @@ pub struct Store {
     pub(crate) kept_blocks: Arc<Semaphore>,
     pub(crate) blocks: Arc<SharedBlocks>,
     pub(crate) segments: Arc<Segments>,
+    pub(crate) rankings: Rankings,
+    pub(crate) members: MembersRead,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -122,11 +140,12 @@ impl Store {
             Location::Directory(directory) => Some(directory.clone()),
             Location::Memory => None,
         };
+        let segments = Segments::of(directory.as_deref(), settings.segments.as_ref())?;
         let failed = |detail: String| Error::Open { location: path.clone(), detail };
         let guard = Arc::new(DiskState::new(directory.clone(), settings.disk));
 
         let datastore = Datastore::builder()
-            .with_config(engine_settings(settings))
+            .with_config(engine_settings(&settings))
             .with_runtime_worker_threads(INLINE)
             .with_capabilities(capabilities())
             .with_query_timeout(Some(QUERY_TIMEOUT))
@@ -164,7 +183,9 @@ impl Store {
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             blocks: Arc::default(),
-            segments: Arc::new(Segments::of(directory.as_deref())),
+            segments: Arc::new(segments),
+            rankings: counts::no_rankings(),
+            members: counts::no_members(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };
@@ -203,6 +224,16 @@ impl Store {
         self.segments.memory_of_runs()
     }
 
+    /// Bytes of the local copies of event segments, if these are in a bucket.
+    pub fn segment_cache_bytes(&self) -> u64 {
+        self.segments.cached_bytes()
+    }
+
+    /// How often the bucket of event segments could not be used since the store was opened.
+    pub fn segment_bucket_failures(&self) -> u64 {
+        self.segments.bucket_failures()
+    }
+
     /// Flushes and closes the engine. Statements fail afterwards.
     ///
     /// # Errors
@@ -234,7 +265,7 @@ fn capabilities() -> Capabilities {
         .with_network_targets(Targets::None)
 }
 
-fn engine_settings(settings: Settings) -> ConfigMap {
+fn engine_settings(settings: &Settings) -> ConfigMap {
     ConfigMap::empty()
         // Records of a list of ids are read one after another. They share a transaction
         // whose reads cannot overlap, so the engine's work to parallelize them is wasted.

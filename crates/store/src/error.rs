@@ -88,6 +88,12 @@ pub enum Error {
         /// The time limit, seconds.
         seconds: u64,
     },
+    /// The result takes long to make. It is being made, and the same call can have it later.
+    #[error("`{statement}`: the result is being made")]
+    Making {
+        /// Name of the read.
+        statement: &'static str,
+    },
     /// The result has an unexpected shape: the data comes from elsewhere, or this is a
     /// defect.
     #[error("`{statement}`: unexpected answer: {detail}")]
@@ -123,6 +129,15 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The bucket of sealed events cannot be used now. Events that are on this machine can
+    /// be read.
+    #[error("the bucket of stored events `{place}` cannot be used: {detail}")]
+    Bucket {
+        /// The bucket and the prefix.
+        place: String,
+        /// Why.
+        detail: String,
+    },
     /// Free disk space is below the low threshold. Reads and deletions continue.
     #[error("too little free disk space")]
     DiskLow,
@@ -134,7 +149,15 @@ pub enum Error {
 impl Error {
     /// Whether the same call may succeed later without a change by the caller.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
+        matches!(
+            self,
+            Self::Bucket { .. }
+                | Self::Conflict { .. }
+                | Self::Timeout { .. }
+                | Self::Making { .. }
+                | Self::DiskLow
+                | Self::Stopped
+        )
     }
 }
 

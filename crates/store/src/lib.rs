@@ -25,6 +25,7 @@ mod tests;
 mod transaction;
 
 pub mod activity;
+pub mod counts;
 pub mod definitions;
 pub mod disk;
 pub mod domains;
@@ -59,10 +60,11 @@ pub mod user_links;
 pub mod users;
 pub mod warnings;
 
-pub use engine::{Location, Settings, Store};
+pub use engine::{Location, SegmentBucket, Settings, Store};
 pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
+pub use weir_objects::{Access, Place, Secret};
 
 /// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

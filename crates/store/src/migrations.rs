@@ -133,6 +133,13 @@ const ALL: &[Migration] = &[
         version: 21,
         statement: Statement::write("migration 21", include_str!("migrations/0021_segments.surql")),
     },
+    Migration {
+        version: 22,
+        statement: Statement::write(
+            "migration 22",
+            include_str!("migrations/0022_event_counts.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -29,9 +29,16 @@ use crate::{Error, Result, Store};
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
 /// Bytes of distinct ids and properties after which a page ends early.
 const PAGE_BYTES: usize = 4 << 20;
+/// The largest number of distinct ids that a person lists, and of their bytes. Further ids
+/// lead to the person too, but are not listed.
+pub const LISTED: usize = 10_000;
+/// See [`LISTED`].
+pub const LISTED_BYTES: usize = 512 << 10;
+/// A distinct id has at most so many bytes.
+const LONGEST_ID: usize = 1_024;
 /// The largest number of pointers that are followed, as a guard against damaged data.
 /// Every merge adds at most one.
-const HOPS: usize = 10_000;
+pub(crate) const HOPS: usize = 10_000;
 
 const BY_ID: Operation = Operation::read("persons by id");
 const WHITHER: Statement =
@@ -310,6 +317,35 @@ pub async fn page(
         })
         .await?;
     Ok(PersonPage { persons, next: next.map(PersonId) })
+}
+
+/// Whether further distinct ids may lead to a person that lists these.
+pub(crate) fn may_list_less(distinct_ids: &[String]) -> bool {
+    let bytes: usize = distinct_ids.iter().map(String::len).sum();
+    distinct_ids.len() >= LISTED || bytes + LONGEST_ID > LISTED_BYTES
+}
+
+/// The merges among the records from `from` on: which id was merged into which person.
+/// Returns the id to continue at; `None` at the end. A damaged record is passed over: it
+/// must not keep the others from being counted.
+pub(crate) async fn merges(
+    store: &Store,
+    project: ProjectId,
+    from: Option<Uuid>,
+    limits: ScanLimits,
+) -> Result<(Vec<(PersonId, PersonId)>, Option<Uuid>)> {
+    let mut merges = Vec::new();
+    let next = spread(project)
+        .walk(store, from, limits, size, |row| {
+            let step = Step::from_value(row).map_err(|e| wrong(PAGE, e.message()));
+            match step.and_then(|step| Ok((id_of(&step.id, PAGE)?, step.merged_into))) {
+                Ok((id, into)) => merges.extend(into.map(|into| (id, PersonId(into)))),
+                Err(error) => tracing::error!(%project, %error, "a merge is not counted"),
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .await?;
+    Ok((merges, next))
 }
 
 /// Removes all persons of a project, in small transactions.

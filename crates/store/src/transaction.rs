@@ -76,6 +76,13 @@ pub(crate) struct IdRange {
     end: Vec<u8>,
 }
 
+impl IdRange {
+    /// The keys from `start` (inclusive) to `end` (exclusive).
+    pub(crate) fn between(start: Vec<u8>, end: Vec<u8>) -> Self {
+        Self { start, end }
+    }
+}
+
 impl AnyRange for &IdRange {
     fn into_key_range(self) -> KeyRange<'static> {
         KeyRange { start: Key::from(self.start.clone()), end: Key::from(self.end.clone()) }
@@ -335,11 +342,16 @@ impl Transaction {
                 return Err(exists("an entry of an index").into());
             }
         }
-        for Entry { key, value } in entries {
-            let written = self.inner.set(Key::from(key.as_slice()), value).await;
-            written.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
+        for entry in entries {
+            self.put(entry).await?;
         }
         Ok(())
+    }
+
+    /// Writes an entry of an index, which replaces the one with the same key.
+    pub(crate) async fn put(&self, Entry { key, value }: &Entry) -> Result<(), Failure> {
+        let written = self.inner.set(Key::from(key.as_slice()), value).await;
+        written.map_err(|error| self.failure(anyhow_to_types_error(error)))
     }
 
     /// The values of the entries with these keys, in the same order.
@@ -357,6 +369,13 @@ impl Transaction {
             deleted.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
         }
         Ok(())
+    }
+
+    /// Deletes the first `most` records or entries of a range. Returns how many there were.
+    pub(crate) async fn delete_some(&self, range: &IdRange, most: u32) -> Result<usize, Failure> {
+        let keys = self.keys(range, most).await?;
+        self.delete(&keys).await?;
+        Ok(keys.len())
     }
 
     /// The ids in a range, in order. The range must be narrow.
@@ -410,6 +429,18 @@ impl Transaction {
         range: &IdRange,
         most: u32,
     ) -> Result<(Vec<T>, Option<IdRange>), Failure> {
+        let (found, rest) = self.scan(range, most).await?;
+        let rows = found.into_iter().map(|Entry { key, value }| self.decode_raw(key, &value));
+        Ok((rows.collect::<Result<_>>()?, rest))
+    }
+
+    /// The first `most` entries of a range, and the rest of the range. `None`: there is no
+    /// rest.
+    pub(crate) async fn scan(
+        &self,
+        range: &IdRange,
+        most: u32,
+    ) -> Result<(Vec<Entry>, Option<IdRange>), Failure> {
         let found = self.inner.scan_raw(range, most, 0, None).await;
         let found = found.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
         let is_full = found.len() >= most as usize;
@@ -419,8 +450,7 @@ impl Transaction {
             start.push(0);
             IdRange { start, end: range.end.clone() }
         });
-        let rows = found.into_iter().map(|(key, value)| self.decode_raw(key, &value));
-        Ok((rows.collect::<Result<_>>()?, rest))
+        Ok((found.into_iter().map(|(key, value)| Entry { key, value }).collect(), rest))
     }
 
     /// The last record of a range. Reads no other one.

@@ -18,6 +18,7 @@ mod python;
 mod receiver;
 mod redshift_copy;
 mod stub;
+mod switched_proxy;
 mod wait;
 
 pub use azurite::Azurite;
@@ -31,6 +32,7 @@ pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};
 pub use redshift_copy::RedshiftCopy;
 pub use stub::{Asked, Said, StandIn, Stub};
+pub use switched_proxy::SwitchedProxy;
 pub use wait::{Look, slow_work, until};
 
 use std::fs::File;

@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
 use super::{Server, free_address, python_program};
 
 /// A server of S3 without buckets. It accepts any credentials.
@@ -24,5 +27,29 @@ impl Moto {
     /// The base address, such as `http://127.0.0.1:5000`.
     pub fn url(&self) -> String {
         self.0.url()
+    }
+
+    /// Creates a bucket in the region us-east-1.
+    pub async fn create_bucket(&self, name: &str) {
+        self.ask("PUT", &format!("/{name}"), "").await;
+    }
+
+    /// Accepts known credentials only from now on. None are known.
+    pub async fn check_credentials(&self) {
+        self.ask("POST", "/moto-api/reset-auth", "0").await;
+    }
+
+    /// Sends a request that is not signed, which must succeed.
+    async fn ask(&self, method: &str, path: &str, body: &str) {
+        let (address, length) = (self.address(), body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        );
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains(" 200 "), "{answer}");
     }
 }

@@ -11,10 +11,13 @@ use utoipa::ToSchema;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
+use weir_model::ids::PersonId;
 use weir_service::ProjectCtx;
-use weir_service::groups::Groups;
+use weir_service::groups::{GroupMember, Groups};
 use weir_service::scan::ScanStep;
+use weir_store::groups::TYPES;
 
+use super::persons::CountsAnswer;
 use super::scanned_list::{BatchRequest, ScanPage, ScannedList};
 use super::stored_object;
 use super::streamed::Streamed;
@@ -22,7 +25,7 @@ use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
-use crate::http::guards::GroupsRead;
+use crate::http::guards::{GroupsRead, PersonsRead};
 use crate::http::pagination::Listing;
 
 filters! {
@@ -32,6 +35,43 @@ filters! {
         "group_type": Text, "Only groups of this type.";
         "search": Text, "Only groups with this in the key or the name.";
     }
+}
+
+filters! {
+    /// The group whose members are listed.
+    MemberFilters, pages of 50 {
+        "group_type_index": RequiredOneOf(&["0", "1", "2", "3", "4"]), "Index of the group type.";
+        "group_key": RequiredText, "Key of the group within its type.";
+    }
+}
+
+/// One page of the members of a group.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct GroupMemberList {
+    /// The number of members; null while events from before an update are counted.
+    pub count: Option<u64>,
+    /// Whether that is all of them. Of a group with more than 100,000 distinct ids only
+    /// some are counted.
+    pub is_count_exact: bool,
+    /// Link to the next page; null on the last one.
+    pub next: Option<String>,
+    /// Always `null`: pages lead forward only.
+    pub previous: Option<String>,
+    /// The members of this page, those with most events first.
+    pub results: Vec<MemberAnswer>,
+}
+
+/// A member of a group, with the counts of its events within the group.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = GroupMember)]
+pub struct MemberAnswer {
+    /// Id of the person.
+    pub id: PersonId,
+    /// Display name of the person.
+    pub name: String,
+    /// The counts.
+    #[serde(flatten)]
+    pub counts: CountsAnswer,
 }
 
 /// One page of groups.
@@ -80,6 +120,41 @@ pub async fn list_group_types(
     let types = app.services.groups.types(&auth.ctx).await?;
     let shown = |(group_type_index, group_type)| GroupTypeAnswer { group_type, group_type_index };
     Ok(Json((0_u8..).zip(types).map(shown).collect()))
+}
+
+/// The members of a group: the persons with events of it, those with most events first.
+pub async fn list_group_members(
+    auth: Authorized<PersonsRead, InProject>,
+    State(app): State<App>,
+    listing: Listing<MemberFilters>,
+) -> ApiResult<Json<GroupMemberList>> {
+    let required = |name: &str| {
+        let value = listing.param(name).filter(|value| !value.is_empty());
+        value.ok_or_else(|| FieldError::new(name, "required", "This field is required."))
+    };
+    let index: Option<u8> = required("group_type_index")?.parse().ok();
+    let index = index.filter(|index| usize::from(*index) < TYPES).ok_or_else(|| {
+        FieldError::new("group_type_index", "invalid_input", "Must be a number from 0 to 4.")
+    })?;
+    let (key, page) = (required("group_key")?, listing.page());
+    let Some(found) = app.services.groups.members(&auth.ctx, index, key, page).await? else {
+        return Ok(Json(GroupMemberList::default()));
+    };
+    let end = page.offset.saturating_add(page.limit);
+    let next =
+        (end < found.count as u64).then(|| listing.link(&[("offset", Some(end.to_string()))]));
+    let results = found.members.into_iter().map(|GroupMember { id, name, counts }| MemberAnswer {
+        id,
+        name,
+        counts: CountsAnswer::from(counts),
+    });
+    Ok(Json(GroupMemberList {
+        count: Some(found.count as u64),
+        is_count_exact: found.is_complete,
+        next,
+        previous: None,
+        results: results.collect(),
+    }))
 }
 
 /// The groups of a project.

@@ -59,7 +59,7 @@ pub(super) struct Next {
 }
 
 /// Both links, for a list whose pages lead forward only.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Links {
     next: Option<String>,
     previous: Option<String>,

@@ -13,6 +13,7 @@ use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
 use weir_plugins::Plugins;
 use weir_store::Store;
+use weir_store::counts::{Counting, Progress};
 use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
 use super::retention::Retention;
@@ -34,6 +35,9 @@ const PRUNE: Duration = Duration::from_secs(60 * 60);
 const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
+
+/// Time before counting earlier events is tried again after a failure.
+const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
@@ -63,22 +67,17 @@ pub(super) fn begin_sealing(
     app: &App,
     store: &Store,
     plugins: &Plugins,
-    (bounds, interval): (SealBounds, Duration),
     threads: &Handle,
 ) {
-    let seal = seal_events(app.clone(), store.clone(), plugins.clone(), bounds, interval);
-    tasks.spawn_on(seal, threads);
+    tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
+    tasks.spawn_on(count_earlier(store.clone()), threads);
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
-async fn seal_events(
-    app: App,
-    store: Store,
-    plugins: Plugins,
-    bounds: SealBounds,
-    interval: Duration,
-) {
-    let mut retention = Retention::default();
+async fn seal_events(app: App, store: Store, plugins: Plugins) {
+    let (bounds, interval) = app.config.sealing();
+    let trusted_after = Duration::from_secs(app.config.retention_clock_seconds);
+    let mut retention = Retention::new(trusted_after);
     let mut tick = tokio::time::interval(interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -89,6 +88,24 @@ async fn seal_events(
         if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
         }
+    }
+}
+
+/// Counts the events from before there were event counts, once after an update.
+async fn count_earlier(store: Store) {
+    let (mut counting, mut counted) = (Counting::default(), 0);
+    loop {
+        match counting.step(&store).await {
+            Ok(Progress::Counted(events)) => counted += events,
+            Ok(Progress::Done) => break,
+            Err(error) => {
+                tracing::warn!(%error, "not all earlier events are counted yet; trying again");
+                tokio::time::sleep(COUNT_AGAIN).await;
+            }
+        }
+    }
+    if counted > 0 {
+        tracing::info!(events = counted, "earlier events were counted by person");
     }
 }
 
@@ -112,7 +129,7 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
-    let mut damage = 0;
+    let (mut damage, mut failures) = (0, 0);
     loop {
         tick.tick().await;
         store.check_disk();
@@ -121,6 +138,11 @@ async fn watch(app: App, store: Store) {
         damage = found;
         let filters = i64::try_from(store.segment_filter_bytes()).unwrap_or(i64::MAX);
         app.metrics.segment_filter_bytes.set(filters);
+        let cached = i64::try_from(store.segment_cache_bytes()).unwrap_or(i64::MAX);
+        app.metrics.segment_cache_bytes.set(cached);
+        let found = store.segment_bucket_failures();
+        app.metrics.segment_bucket_failures.inc_by(found.saturating_sub(failures));
+        failures = found;
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);

@@ -74,12 +74,17 @@ fn plain_boot() -> Option<String> {
     ))
 }
 
-/// The file with this ending that cargo-leptos built last: `cargo leptos watch` hashes names
-/// only at first.
+/// The file with this ending that cargo-leptos built last.
 fn plain_file(ending: &str) -> Option<String> {
     let built = |name: &str| FrontEnd::get(name)?.metadata.last_modified();
-    let names = FrontEnd::iter().filter(|name| is_plain(name, ending));
-    names.max_by_key(|name| built(name)).map(Into::into)
+    last_built(FrontEnd::iter().map(|name| (built(&name), name.into_owned())), ending)
+}
+
+/// `cargo leptos watch` hashes names only at first. It renames the file then, so one without a
+/// hash is newer than all others.
+fn last_built(files: impl Iterator<Item = (Option<u64>, String)>, ending: &str) -> Option<String> {
+    let files = files.filter(|(_, name)| is_plain(name, ending));
+    files.max_by_key(|(built, name)| (!is_hashed(name), *built)).map(|(_, name)| name)
 }
 
 /// Whether the name is `pkg/weir.ending` or `pkg/weir.<hash>.ending`.
@@ -177,7 +182,7 @@ pub(super) fn media_type(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
 
-    use super::{is_hashed, is_plain};
+    use super::{is_hashed, is_plain, last_built};
 
     #[test]
     fn hashed_names() {
@@ -206,5 +211,23 @@ mod tests {
         ] {
             assert_eq!(is_plain(name, "js"), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_without_a_hash_is_the_newest() {
+        let old = "pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js";
+        let new = "pkg/weir.zzzzKtO1HnOi6tXh_y8ZVw.js";
+        let last = |files: &[(u64, &str)]| {
+            let files = files.iter().map(|(built, name)| (Some(*built), (*name).to_owned()));
+            last_built(files, "js")
+        };
+        assert_eq!(last(&[(1, old), (2, new), (3, "pkg/boot.js")]).as_deref(), Some(new));
+        // The time of a file has whole seconds.
+        for built in [1, 2] {
+            let plain = (built, "pkg/weir.js");
+            assert_eq!(last(&[plain, (2, old)]).as_deref(), Some("pkg/weir.js"));
+            assert_eq!(last(&[(2, old), plain]).as_deref(), Some("pkg/weir.js"));
+        }
+        assert_eq!(last(&[(1, "pkg/weir.css")]), None);
     }
 }

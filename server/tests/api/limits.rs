@@ -488,14 +488,18 @@ async fn a_slow_body_of_a_known_user_holds_no_permit() {
     let other = app.member("grace", Level::Member).await.key(&["*"]).await;
     let head = format!(
         "POST /api/organizations/ HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: 16\r\n\r\n",
+         content-type: application/json\r\ncontent-length: 16\r\n\
+         expect: 100-continue\r\n\r\n",
         key.key()
     );
     let mut stream = TcpStream::connect(app.address()).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
-    // The user may have one request, so the server has read the head now.
-    until(async || key.get("/api/users/@me/").await.status == 429).await;
-    until(async || other.get("/api/users/@me/").await.status == 200).await;
+    // The server asks for the body when the user of the request is known.
+    let mut asked = [0; 25];
+    stream.read_exact(&mut asked).await.unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(key.get("/api/users/@me/").await.status, 429);
+    assert_eq!(other.get("/api/users/@me/").await.status, 200);
     stream.write_all(br#"{"name": "Acme"}"#).await.unwrap();
     assert!(answer_to(stream).await.starts_with("HTTP/1.1 201"));
 }

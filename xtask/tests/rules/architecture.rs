@@ -36,13 +36,19 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-store",
-        uses: &["weir-model", "weir-segments"],
+        // `weir-objects` is for the bucket of sealed events.
+        uses: &["weir-json", "weir-model", "weir-objects", "weir-segments"],
         why: "the store keeps data and knows no rules",
     },
     Layer {
         of: "weir-egress",
         uses: &["weir-model"],
         why: "what guards outbound connections serves every caller alike",
+    },
+    Layer {
+        of: "weir-objects",
+        uses: &["weir-egress"],
+        why: "how an object storage is asked says nothing about what is stored there",
     },
     Layer {
         of: "weir-service",
@@ -84,6 +90,7 @@ const LAYERS: &[Layer] = &[
             "weir-egress",
             "weir-json",
             "weir-model",
+            "weir-objects",
             "weir-query",
             "weir-schedule",
             "weir-store",
@@ -230,8 +237,8 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["object_store"],
-        to: &["weir-export"],
-        why: "one crate knows the storages of destinations",
+        to: &["weir-export", "weir-objects"],
+        why: "one crate knows the storages of destinations, and one sends requests to storages",
     },
     Reserved {
         names: &["xorf"],

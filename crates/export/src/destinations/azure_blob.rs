@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use weir_model::exports::addresses::{Connection, Credentials};
 
 use super::Dependencies;
-use super::files::store::{self, Connector, Store, is_header, retries};
+use super::files::store::{self, Store, connector, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
@@ -39,7 +39,7 @@ pub(super) fn open(
         .with_container_name(config.container_name)
         .with_allow_http(true)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&dependencies.egress));
+        .with_http_connector(connector(&dependencies.egress));
     // Exactly one of both is always there. Without any, the client would use the
     // credentials of this machine.
     let builder = match credentials {

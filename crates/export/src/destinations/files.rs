@@ -14,7 +14,7 @@
 //! files are divided, and the division of rows into batches does not. A retry therefore
 //! replaces files of the same names.
 
-mod connector;
+mod answers;
 mod encoding;
 pub(super) mod store;
 mod upload;

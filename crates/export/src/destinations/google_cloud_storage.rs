@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Dependencies;
-use super::files::store::{self, Connector, Store, retries};
+use super::files::store::{self, Store, connector, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
@@ -46,7 +46,7 @@ pub(super) fn open(
         // Always set, because the key could name another URL.
         .with_base_url(&endpoint)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&dependencies.egress))
+        .with_http_connector(connector(&dependencies.egress))
         .build()
         .map_err(|_| {
             // The error may contain the key.

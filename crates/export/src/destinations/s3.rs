@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Dependencies;
-use super::files::store::{self, Connector, Store, is_header, retries};
+use super::files::store::{self, Store, connector, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
@@ -100,7 +100,7 @@ fn builder(
         .with_disable_bulk_delete(true)
         .with_allow_http(true)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&dependencies.egress)))
+        .with_http_connector(connector(&dependencies.egress)))
 }
 
 fn built(builder: AmazonS3Builder) -> Result<Store, Failure> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
-use weir_store::persons::{self, Merged, PersonState, PersonWrite, Stored};
+use weir_store::persons::{self, LISTED, LISTED_BYTES, Merged, PersonState, PersonWrite, Stored};
 use weir_store::{ByteBudget, Error, Store};
 
 use super::cache::PersonCache;
@@ -18,10 +18,6 @@ use super::planner::Uncommitted;
 use super::properties::{Properties, Scanned};
 use super::updates::{self, Applied, Updates};
 
-/// Upper bound of the distinct ids that a person lists, and of their bytes. Further ids
-/// lead to the person too, but are not listed.
-const LISTED: usize = 10_000;
-const LISTED_BYTES: usize = 512 << 10;
 /// Bytes of a person's properties up to which an event looks for its own in the text.
 const SCANNED: usize = 4 << 10;
 /// A version below the first one, 0.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use weir_json as json;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
+use weir_store::counts::{CountedEvent, EventCounts, group_index};
 use weir_store::events::{NewEvent, ProjectWrite};
 use weir_store::groups::TypesWrite;
 use weir_store::persons::{self, PersonWrite, Stored};
@@ -114,8 +115,8 @@ impl CacheUpdate {
 struct Read<'a> {
     received_at: i64,
     event: EventView<'a>,
-    /// The person of its distinct id, before merges. `None` if the event has no person.
-    person: Option<PersonId>,
+    /// The first id of its distinct id.
+    first_id: PersonId,
     special: SpecialProperties<'a>,
     /// The location of its address.
     located: Vec<Located>,
@@ -156,7 +157,8 @@ impl StoreCache {
         for read in &read {
             #[cfg(test)]
             crate::tests::stumble(read.event);
-            finished.push(self.work(project, read, &mut people, &mut groups, &mut names));
+            let counts = &mut write.counts;
+            finished.push(self.work(project, read, &mut people, &mut groups, &mut names, counts));
             budget.take(people.take_grown() + groups.take_grown());
             if budget.is_used_up() {
                 return Ok(None);
@@ -206,10 +208,9 @@ impl StoreCache {
         };
         let identified = Identified::of(event.event, &special);
         // Computed once, because it is a hash.
-        let first = || persons::first_id(project, event.distinct_id);
-        let person = special.has_profile().then(first);
+        let first_id = persons::first_id(project, event.distinct_id);
         let received_at = item.received_at();
-        Some(Read { received_at, event, person, special, located, asked, identified })
+        Some(Read { received_at, event, first_id, special, located, asked, identified })
     }
 
     fn work(
@@ -219,13 +220,14 @@ impl StoreCache {
         people: &mut People,
         groups: &mut Groups,
         names: &mut NewNames,
+        counts: &mut EventCounts,
     ) -> Finished {
-        let Read { received_at, event, person, special, located, asked, identified } = read;
+        let Read { received_at, event, special, located, asked, identified, .. } = read;
         let cause =
             Cause { uuid: event.uuid, distinct_id: event.distinct_id, timestamp: event.timestamp };
         let mut warnings: Vec<Warning> = Vec::new();
         let mut updates = Updates::default();
-        if let Some(person) = *person {
+        if let Some(person) = read.person() {
             updates = Updates::of(event.event, special, located);
             match asked {
                 Asked::Nothing => {}
@@ -253,6 +255,7 @@ impl StoreCache {
         if !self.names.note(project, names, read.named(&updates, &added), *received_at) {
             warnings.push(Warning::TooManyNames);
         }
+        counts.add(&read.counted(&added));
         let properties = rewritten(event.properties, special, &added);
         let mut codes: Vec<&'static str> = event.warnings.iter().map(|w| w.code()).collect();
         for code in warnings.iter().map(|warning| warning.code()) {
@@ -265,6 +268,27 @@ impl StoreCache {
 }
 
 impl Read<'_> {
+    /// The person of its distinct id, before merges. `None` if the event has no person.
+    fn person(&self) -> Option<PersonId> {
+        self.special.has_profile().then_some(self.first_id)
+    }
+
+    /// What is counted of the event. The groups are those of its stored form.
+    fn counted<'b>(&'b self, added: &'b [(String, String)]) -> CountedEvent<'b> {
+        let mut groups = self.special.group_keys;
+        for (name, value) in added {
+            if let Some(key) = group_index(name).and_then(|index| groups.get_mut(index)) {
+                *key = Some(value);
+            }
+        }
+        CountedEvent {
+            first_id: self.first_id,
+            time: self.event.timestamp,
+            has_person: self.special.has_profile(),
+            groups,
+        }
+    }
+
     /// The names that the event uses.
     fn named<'b>(&'b self, updates: &'b Updates<'b>, added: &'b [(String, String)]) -> Named<'b> {
         Named { event: self.event, special: &self.special, updates, added }
@@ -277,7 +301,7 @@ impl Read<'_> {
             Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
             Asked::Nothing | Asked::Illegal | Asked::Incomplete => [None, None],
         };
-        self.person.into_iter().chain(joined.into_iter().flatten())
+        self.person().into_iter().chain(joined.into_iter().flatten())
     }
 }
 

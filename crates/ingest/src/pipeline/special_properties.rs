@@ -10,6 +10,9 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 use weir_json::{self as json, Cursor, Limits};
 use weir_model::definitions::PropertyKind;
 
+use weir_store::counts::group_index;
+use weir_store::groups::TYPES;
+
 use super::updates::copied_index;
 
 /// The properties of an event that have an effect beyond being stored. Of several
@@ -33,6 +36,8 @@ pub(super) struct SpecialProperties<'a> {
     pub(super) anonymous_id: Option<&'a str>,
     pub(super) alias: Option<&'a str>,
     pub(super) groups: Option<&'a str>,
+    /// `$group_0` to `$group_4`, as they were sent.
+    pub(super) group_keys: [Option<&'a str>; TYPES],
     pub(super) group_type: Option<&'a str>,
     pub(super) group_key: Option<&'a str>,
     pub(super) group_set: Option<&'a str>,
@@ -66,7 +71,11 @@ impl<'a> SpecialProperties<'a> {
                 "$group_key" => special.group_key = Some(value),
                 "$group_set" => special.group_set = Some(value),
                 name => {
-                    if let Some(index) = copied_index(name) {
+                    if let Some(key) =
+                        group_index(name).and_then(|index| special.group_keys.get_mut(index))
+                    {
+                        *key = Some(value);
+                    } else if let Some(index) = copied_index(name) {
                         special.copied.retain(|(present, _)| *present != index);
                         special.copied.push((index, value));
                     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Datelike as _, SecondsFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::TableFile;
+use super::{Columns, TableFile};
 use crate::error::{Error, Part, Result};
 use crate::segment::{ColumnType, TypedColumn};
 
@@ -107,15 +107,21 @@ impl Protocol {
 }
 
 impl MetaData {
-    pub(super) fn new(id: String, schema_string: String, created_time: i64) -> Self {
+    /// `bounded` are the columns that have bounds, in the files that have any.
+    pub(super) fn new(id: String, schema_string: String, created_time: i64, bounded: &str) -> Self {
         Self {
             id,
             format: Format { provider: PROVIDER.to_owned(), options: Map::new() },
             schema_string,
             partition_columns: Vec::new(),
-            configuration: Map::from_iter([(STATS.0.to_owned(), STATS.1.into())]),
+            configuration: Map::from_iter([(STATS.to_owned(), bounded.into())]),
             created_time,
         }
+    }
+
+    /// The columns that have bounds.
+    pub(super) fn bounded(&self) -> &str {
+        self.configuration.get(STATS).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The same table with other columns.
@@ -138,7 +144,25 @@ impl MetaData {
 /// The columns that have bounds in [`stats`], as the configuration of a table names them.
 /// Without it, delta-rs compares the other columns with null: a filter then finds no rows
 /// through pyarrow.
-pub(super) const STATS: (&str, &str) = ("delta.dataSkippingStatsColumns", "arrival,timestamp");
+pub(super) const STATS: &str = "delta.dataSkippingStatsColumns";
+
+impl Columns<'_> {
+    /// The columns that have bounds in [`stats`].
+    pub(super) fn bounded(self) -> &'static str {
+        match self {
+            Self::Events(_) => "arrival,timestamp",
+            Self::Persons => "created_at",
+        }
+    }
+
+    /// The column of [`TableFile::from_time`].
+    fn time(self) -> &'static str {
+        match self {
+            Self::Events(_) => "timestamp",
+            Self::Persons => "created_at",
+        }
+    }
+}
 
 /// The format of the files.
 pub(super) const PROVIDER: &str = "parquet";
@@ -156,14 +180,18 @@ struct FieldType {
 
 impl Add {
     /// The error says why the table cannot have the file.
-    pub(super) fn of(file: &TableFile, data_change: bool) -> Result<Self, String> {
+    pub(super) fn of(
+        file: &TableFile,
+        columns: Columns<'_>,
+        data_change: bool,
+    ) -> Result<Self, String> {
         let TableFile { path, bytes, .. } = file;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
         if path.is_empty() || path.starts_with('/') || !path.chars().all(is_plain) {
             return Err(format!("{path:?} has characters that a path in a table cannot have"));
         }
         let size = i64::try_from(*bytes).map_err(|_| format!("{path} is too large"))?;
-        Ok(Self::new(path.clone(), size, file.modified, data_change, stats(file)))
+        Ok(Self::new(path.clone(), size, file.modified, data_change, stats(file, columns)))
     }
 
     pub(super) fn new(
@@ -206,7 +234,7 @@ impl Remove {
 }
 
 /// The smallest and largest values of a file, which tell a reader that it need not open it.
-fn stats(file: &TableFile) -> String {
+fn stats(file: &TableFile, columns: Columns<'_>) -> String {
     let (mut least, mut most, mut nulls) = (Map::new(), Map::new(), Map::new());
     let mut bounds = |name: &str, from: Option<Value>, to: Option<Value>| {
         nulls.insert(name.to_owned(), 0.into());
@@ -216,7 +244,7 @@ fn stats(file: &TableFile) -> String {
     if let Some((from, to)) = file.arrivals {
         bounds("arrival", Some(from.into()), Some(to.into()));
     }
-    bounds("timestamp", time(file.from_time), time(file.to_time));
+    bounds(columns.time(), time(file.from_time), time(file.to_time));
     json!({
         "numRecords": file.rows,
         "minValues": least,
@@ -235,10 +263,10 @@ fn time(micros: i64) -> Option<Value> {
 }
 
 /// The columns of the table, as text. The error says why a table cannot have them.
-pub(super) fn schema(typed: &[TypedColumn]) -> Result<String, String> {
+pub(super) fn schema(columns: Columns<'_>) -> Result<String, String> {
     let field = |name: &str, of: Value, nullable: bool, metadata: Value| json!({ "name": name, "type": of, "nullable": nullable, "metadata": metadata });
-    let codes = json!({ "type": "array", "elementType": "string", "containsNull": false });
-    let base: [(&str, Value); 10] = [
+    let texts = json!({ "type": "array", "elementType": "string", "containsNull": false });
+    let events: [(&str, Value); 10] = [
         ("arrival", "long".into()),
         ("uuid", "string".into()),
         ("event", "string".into()),
@@ -247,11 +275,22 @@ pub(super) fn schema(typed: &[TypedColumn]) -> Result<String, String> {
         ("received_at", "timestamp".into()),
         ("elements_chain", "string".into()),
         ("historical", "boolean".into()),
-        ("warnings", codes),
+        ("warnings", texts.clone()),
         ("properties", "string".into()),
     ];
+    let persons: [(&str, Value); 5] = [
+        ("uuid", "string".into()),
+        ("distinct_ids", texts),
+        ("properties", "string".into()),
+        ("created_at", "timestamp".into()),
+        ("is_identified", "boolean".into()),
+    ];
+    let (base, typed): (&[(&str, Value)], &[TypedColumn]) = match columns {
+        Columns::Events(typed) => (&events, typed),
+        Columns::Persons => (&persons, &[]),
+    };
     let mut fields: Vec<Value> =
-        base.into_iter().map(|(name, of)| field(name, of, false, json!({}))).collect();
+        base.iter().map(|(name, of)| field(name, of.clone(), false, json!({}))).collect();
     let mut names = HashSet::new();
     for column in typed {
         let name = column.name();

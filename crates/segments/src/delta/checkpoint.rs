@@ -109,8 +109,8 @@ fn values<'a>(column: &str, metadata: &'a MetaData, adds: &[&'a Add]) -> Values<
         "metaData.id" => Values::Texts(vec![&metadata.id]),
         "metaData.format.provider" => Values::Texts(vec![actions::PROVIDER]),
         "metaData.schemaString" => Values::Texts(vec![&metadata.schema_string]),
-        "metaData.configuration.key_value.key" => Values::Texts(vec![actions::STATS.0]),
-        "metaData.configuration.key_value.value" => Values::Texts(vec![actions::STATS.1]),
+        "metaData.configuration.key_value.key" => Values::Texts(vec![actions::STATS]),
+        "metaData.configuration.key_value.value" => Values::Texts(vec![metadata.bounded()]),
         "metaData.createdTime" => Values::Longs(vec![metadata.created_time]),
         "add.path" => Values::Texts(adds.iter().map(|add| &*add.path).collect()),
         "add.size" => Values::Longs(adds.iter().map(|add| add.size).collect()),
@@ -247,7 +247,15 @@ impl Fields<'_> {
 
     fn metadata(&self) -> Result<MetaData, &'static str> {
         let (id, schema) = (self.text("id")?, self.text("schemaString")?);
-        Ok(MetaData::new(id, schema, self.long("createdTime")?))
+        let Field::MapInternal(configuration) = self.get("configuration")? else {
+            return Err("configuration");
+        };
+        let is_bounded = |(key, _): &&(Field, Field)| *key == Field::Str(actions::STATS.to_owned());
+        let bounded = match configuration.entries().iter().find(is_bounded) {
+            Some((_, Field::Str(columns))) => columns,
+            _ => return Err(actions::STATS),
+        };
+        Ok(MetaData::new(id, schema, self.long("createdTime")?, bounded))
     }
 
     fn add(&self) -> Result<Add, &'static str> {

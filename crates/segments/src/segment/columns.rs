@@ -89,7 +89,7 @@ pub(super) fn schema(typed: &[TypedColumn]) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("events").with_fields(fields).build()?))
 }
 
-fn required(
+pub(crate) fn required(
     name: &str,
     physical: Physical,
     logical: Option<LogicalType>,
@@ -111,7 +111,7 @@ fn field(
 }
 
 /// A list of texts, in the three levels that all readers expect.
-fn list(name: &str) -> Result<TypePtr, ParquetError> {
+pub(crate) fn list(name: &str) -> Result<TypePtr, ParquetError> {
     let element = required("element", Physical::BYTE_ARRAY, Some(LogicalType::String))?;
     let repeated = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)

@@ -101,6 +101,11 @@ impl Segment {
         blocks.get(blocks.binary_search_by_key(&first, |block| block.first).ok()?).copied()
     }
 
+    /// Whether other copies of this value exist.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
     /// Roughly the memory that this segment takes while it is open, bytes. Copies share it.
     pub fn memory(&self) -> usize {
         self.inner.memory

@@ -40,9 +40,6 @@ pub struct Profile {
     pub set_by: BTreeMap<String, SetBy>,
     /// Groups in its newest events: type and key.
     pub groups: BTreeSet<(String, String)>,
-    /// The time of its newest event; `None`: there is none, or events of some distinct
-    /// ids are not read.
-    pub last_seen: Option<Timestamp>,
     /// How many of its newest events were read.
     pub looked_at: usize,
     /// Refused merges of this person among the stored samples.
@@ -119,13 +116,11 @@ impl Persons {
         let newest = self.timeline(project, &person, NEWEST, None, None).await?.events;
         let refused = self.refused(project, &person).await?;
         let more_ids = person.distinct_ids.len().saturating_sub(shown.len());
-        let last = newest.first().filter(|_| more_ids == 0);
         Ok(Profile {
             more_ids,
             ids,
             set_by: set_by(&newest),
             groups: groups(&newest),
-            last_seen: last.map(|event| Timestamp::from_micros(event.timestamp)),
             looked_at: newest.len(),
             refused,
             person,

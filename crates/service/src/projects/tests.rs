@@ -285,6 +285,56 @@ async fn administrators_decide_how_long_events_are_kept() {
     assert_eq!(changes, [(30.into(), Value::Null), (Value::Null, 30.into())]);
 }
 
+/// The project is renamed at the same time, so the typed name may be that of before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shorter_time_needs_the_name_that_the_project_has_then() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let refused = services.projects.set_retention(&project, Some(30), "Other").await.unwrap_err();
+    let Error::Invalid(fault) = &refused else { panic!("{refused:?}") };
+    assert_eq!((fault.attr.as_deref(), fault.code.as_str()), (Some("typed_name"), "mismatch"));
+    services.projects.set_retention(&project, Some(300), " Shop ").await.unwrap();
+    services.projects.set_retention(&project, Some(301), "").await.unwrap();
+    services.projects.set_retention(&project, None, "").await.unwrap();
+
+    let name = |round: i64| if round == 0 { "Shop".to_owned() } else { format!("Shop {round}") };
+    let mut kept = None;
+    for round in 0..16 {
+        let (days, next) = (300 - round, name(round + 1));
+        let patch = ProjectPatch { name: Patch::Set(next.clone()), ..ProjectPatch::default() };
+        let typed = name(round);
+        let (shorter, renamed) = tokio::join!(
+            services.projects.set_retention(&project, Some(days), &typed),
+            services.projects.update(&project, patch),
+        );
+        renamed.unwrap();
+        match shorter {
+            Ok(changed) => kept = changed.event_retention_days,
+            Err(Error::Invalid(fault)) => {
+                assert_eq!(fault.detail, format!("Type the name exactly: {next}"));
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        assert_eq!(services.projects.get(&project).await.unwrap().event_retention_days, kept);
+    }
+    // In the order of the changes each shorter time comes before the next name.
+    let all = ActivityQuery::default();
+    let log = services.activity.of_organization(&project.org, &all, Page::default()).await.unwrap();
+    let mut present = name(0);
+    for change in log.results.into_iter().rev().flat_map(|entry| entry.detail.changes) {
+        match change.field.as_str() {
+            "name" if change.before == present => present = change.after.as_str().unwrap().into(),
+            "event_retention_days" if change.after.as_i64().is_some_and(|days| days < 300) => {
+                let round = 300 - change.after.as_i64().unwrap();
+                assert_eq!(present, name(round));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(present, name(16));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_and_tokens_are_unique() {
     let services = test_support::set_up().await;

@@ -17,9 +17,10 @@ use super::block::{Span, Summary};
 use super::uuids::{self, Place, Placed};
 use super::{PARTITIONS, Segments, keys, segments};
 use crate::bind::bind;
+use crate::counts::{CountWrites, EventCounts, Slot};
 use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
-use crate::persons::{self, PersonWrite};
+use crate::persons::{self, Merged, PersonState, PersonWrite};
 use crate::transaction::{Entry, Keyspace, Row, Transaction};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Error, Result, Store, definitions};
@@ -63,6 +64,8 @@ pub struct ProjectWrite {
     pub blocks: Vec<NewBlock>,
     /// For each new event: uuid, first arrival number of its block, index in the block.
     pub uuids: Vec<(Uuid, u64, u32)>,
+    /// The counts of the new events.
+    pub counts: EventCounts,
     /// The newest block and the totals after the batch.
     pub head: Head,
     /// Whether these are the first events of the project in this partition.
@@ -90,6 +93,7 @@ impl ProjectWrite {
             project,
             blocks: Vec::new(),
             uuids: Vec::new(),
+            counts: EventCounts::default(),
             head: Head::empty(),
             is_first: false,
             persons: Vec::new(),
@@ -282,6 +286,8 @@ pub(super) struct Records<T, U> {
     /// The uuids of these entries, which no run may have either.
     sealed: Arc<[Key]>,
     pub(super) changed: Vec<Change<T>>,
+    /// Counts of events that are added to those of the store.
+    pub(super) counts: CountWrites,
     /// Statements for other records.
     pub(super) statements: Vec<(Statement, Variables)>,
 }
@@ -298,7 +304,7 @@ pub(super) struct Change<T> {
 pub(super) type Content = (RecordId, Value);
 
 impl Records<Content, Placed> {
-    pub(super) fn of(apply: Apply) -> Self {
+    pub(super) fn of(apply: Apply, keyspace: Keyspace) -> Result<Self> {
         let partition = apply.partition;
         let mut records = Self {
             from: apply.from,
@@ -308,6 +314,7 @@ impl Records<Content, Placed> {
             uuids: Vec::new(),
             sealed: Arc::default(),
             changed: Vec::new(),
+            counts: CountWrites::default(),
             statements: Vec::new(),
         };
         let mut group_types: Vec<Value> = Vec::new();
@@ -322,6 +329,14 @@ impl Records<Content, Placed> {
                 uuid,
                 place: Place { partition, first, index },
             }));
+            let merges = write.persons.iter().filter_map(|person| match &person.state {
+                PersonState::Merged(Merged { into, .. }) => Some((person.id, *into)),
+                PersonState::Person(_) => None,
+            });
+            let merges: Vec<_> = merges.collect();
+            let (slot, mut counted) = (Slot::Partition(partition), write.counts);
+            merges.iter().for_each(|(_, into)| counted.mark_person(*into));
+            records.counts.add(keyspace, project, slot, &counted, &merges)?;
             for block in write.blocks {
                 let (width, buckets) = keys::time_buckets(&block.added_times);
                 records.replaced.extend(buckets.into_iter().map(|bucket| {
@@ -374,7 +389,7 @@ impl Records<Content, Placed> {
                 records.statements.push((statement, bind! { rows: rows }));
             }
         }
-        records
+        Ok(records)
     }
 
     fn push(&mut self, record: Content, expected: Option<i64>, stale: &'static str) {
@@ -400,6 +415,7 @@ impl Records<Content, Placed> {
             uuids: uuids::entries(keyspace, &self.uuids)?,
             sealed: self.uuids.iter().map(Placed::key).collect(),
             changed: changed.collect::<Result<_>>()?,
+            counts: self.counts,
             statements: self.statements,
         })
     }
@@ -429,6 +445,7 @@ impl Records<Row, Entry> {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
+        self.counts.write(tx).await?;
         tx.insert(&self.new).await?;
         for row in &self.replaced {
             tx.set(row).await?;
@@ -448,7 +465,8 @@ impl Records<Row, Entry> {
 /// may have been applied already), or with a word that begins with `stale` when a person,
 /// a group or the group types were changed meanwhile. Nothing was written in these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
-    let records = Arc::new(Records::of(apply).encode(store.db.keyspace().await?)?);
+    let keyspace = store.db.keyspace().await?;
+    let records = Arc::new(Records::of(apply, keyspace)?.encode(keyspace)?);
     let segments = Arc::clone(&store.segments);
     let write = move |tx| {
         let (records, segments) = (Arc::clone(&records), Arc::clone(&segments));

@@ -18,7 +18,9 @@ use super::{keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey, Transaction};
-use crate::{Result, Store, definitions, groups, imports, persons, projects, traffic, warnings};
+use crate::{
+    Result, Store, counts, definitions, groups, imports, persons, projects, traffic, warnings,
+};
 
 /// The range of arrival numbers that one statement reads.
 const WINDOW: u64 = 50_000;
@@ -43,6 +45,7 @@ const DELETE_COUNTS: Statement = Statement::delete(
 pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let heads = heads(store, project).await?;
     purge_events(store, project, &heads).await?;
+    counts::purge(store, project).await?;
     let vars = bind! {
         counts: warnings::of_project("ingestion_warning", project),
         traffic: projects::traffic_of_project(project),

@@ -41,7 +41,7 @@ struct BlockRow {
 }
 
 /// The key of a block: partition and first arrival number.
-pub(super) type BlockRef = (u16, u64);
+pub(crate) type BlockRef = (u16, u64);
 
 /// The head of a project in a partition.
 pub async fn head(store: &Store, project: ProjectId, partition: u16) -> Result<Option<Head>> {
@@ -116,7 +116,7 @@ async fn sealed_places(
 }
 
 /// The first arrival numbers of the blocks that begin in the range, in order.
-pub(super) async fn firsts_between(
+pub(crate) async fn firsts_between(
     store: &Store,
     project: ProjectId,
     partition: u16,
@@ -261,7 +261,7 @@ pub(super) async fn shared_block(
 }
 
 /// The events of a block, sealed or not. None if the block was removed.
-pub(super) async fn read_block(
+pub(crate) async fn read_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,

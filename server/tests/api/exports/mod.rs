@@ -10,6 +10,7 @@ mod delivery;
 mod fairness;
 mod get;
 mod killed;
+mod layers;
 mod list;
 mod logs;
 mod offsets;
@@ -50,9 +51,9 @@ async fn app() -> (TestApp, Clock) {
     (TestApp::with_options(|_| {}, options).await.set_up().await, clock)
 }
 
-/// Settings with which the engine of exports polls once, before there are exports.
+/// Settings with which the engine of exports polls once, and begins no run.
 pub(crate) fn idle() -> Settings {
-    Settings { tick: Duration::from_secs(24 * 60 * 60), ..Settings::default() }
+    Settings { parallel: 0, tick: Duration::from_secs(24 * 60 * 60), ..Settings::default() }
 }
 
 async fn owner(app: &TestApp) -> Caller {

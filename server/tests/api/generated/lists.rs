@@ -196,7 +196,9 @@ async fn events(world: &World) {
         }));
         sent.push(json!({
             "event": "$groupidentify", "distinct_id": format!("person {n}"),
-            "properties": {"$group_type": "company", "$group_key": format!("key {n}")},
+            "properties": {"$group_type": "company", "$group_key": format!("key {n}"),
+                           // The group whose members are listed.
+                           "$groups": {"company": "ada"}},
         }));
     }
     send(&world.app, json!(sent)).await;

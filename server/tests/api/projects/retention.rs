@@ -72,6 +72,8 @@ async fn a_shorter_time_is_confirmed_by_name() {
     assert_eq!(set(&app, &cookie, "30", name).await.status, 200);
     assert_eq!(days(&app).await, json!(30));
     assert_eq!(set(&app, &cookie, "29", "").await.status, 400);
+    let shown = preview("30").await;
+    assert!(shown.contains("No change.") && !shown.contains(warning), "{shown}");
 
     // A longer time removes nothing.
     let shown = preview("31").await;

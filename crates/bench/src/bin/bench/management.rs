@@ -21,6 +21,9 @@ pub(crate) struct Call {
     pub(crate) together: Option<f64>,
 }
 
+/// The group whose members are read.
+pub(crate) const GROUP: &str = "acme";
+
 /// Index of the request that the aims refer to.
 pub(crate) const GET: usize = 0;
 
@@ -46,6 +49,28 @@ pub(crate) async fn run(service: &Service, time: Duration) -> Result<Vec<Call>> 
         ("newest 100 events", get(format!("{events}?limit=100")), true),
         ("an event by uuid", by_uuid, true),
     ];
+    measure(service, time, kinds).await
+}
+
+/// Measures reading event counts of persons, and the members of [`GROUP`].
+pub(crate) async fn counts(service: &Service, time: Duration) -> Result<Vec<Call>> {
+    let instance = &service.instance;
+    let project = format!("/api/projects/{}", instance.project_id);
+    let get = |path: &str| vec![request(instance, "GET", &format!("{project}/{path}"), "")];
+    let members = format!("groups/members/?group_type_index=0&group_key={GROUP}&limit=50");
+    let kinds = [
+        ("50 persons with counts", get("persons/?limit=50"), true),
+        ("50 persons by events", get("persons/?limit=50&order=-event_count"), true),
+        ("50 members of a group", get(&members), true),
+    ];
+    measure(service, time, kinds).await
+}
+
+async fn measure<const N: usize>(
+    service: &Service,
+    time: Duration,
+    kinds: [(&'static str, Vec<Vec<u8>>, bool); N],
+) -> Result<Vec<Call>> {
     let mut calls = Vec::new();
     for (name, requests, in_parallel) in kinds {
         crate::say(name);

@@ -4,16 +4,24 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use serde_json::json;
+use weir_bench::api::request;
+use weir_bench::client::Connection;
 use weir_bench::process;
 use weir_bench::stats::median;
 
-use crate::management::{self, Call};
-use crate::service::MemoryWatch;
+use crate::management::{self, Call, GROUP};
+use crate::rounds::wait_readable;
+use crate::service::{MemoryWatch, Service};
 use crate::volume;
 
 /// How long an idle service is observed.
 const SETTLED: Duration = Duration::from_secs(20);
+/// Members of a group, each with two events.
+const MEMBERS: usize = 5_000;
+/// Events of members in one request.
+const BATCH: usize = 500;
 /// Starts that are measured.
 const STARTS: usize = 5;
 
@@ -40,9 +48,29 @@ pub(crate) struct Sealed {
     pub(crate) calls: Vec<Call>,
 }
 
+/// Stores events of some thousand persons within one group.
+async fn send_members(service: &Service) -> Result<()> {
+    let instance = &service.instance;
+    let key = &instance.project_api_key;
+    let mut connection = Connection::open(service.address()).await?;
+    for batch in 0..2 * MEMBERS / BATCH {
+        let events = (0..BATCH).map(|n| {
+            let id = (batch * BATCH + n) % MEMBERS;
+            json!({"event": "used", "distinct_id": format!("member-{id}"),
+                   "properties": {"$groups": {"company": GROUP}}})
+        });
+        let events: Vec<_> = events.collect();
+        let body = json!({"api_key": key, "batch": events}).to_string();
+        let answer = connection.send(&request(instance, "POST", "/batch/", &body)).await?;
+        ensure!(answer.status == 200, "events of members were answered with {}", answer.status);
+    }
+    wait_readable(service).await
+}
+
 /// Fills a new instance, seals it and measures it.
 pub(crate) async fn run(binary: &Path, directory: &Path, events: u64) -> Result<Sealed> {
     let (full, mut service) = volume::full(binary, directory, events, 1).await?;
+    send_members(&service).await?;
     service.stop().await?;
     crate::say("sealing");
     let sealing = service.weir.seal()?;
@@ -55,7 +83,9 @@ pub(crate) async fn run(binary: &Path, directory: &Path, events: u64) -> Result<
     let watch = MemoryWatch::start(service.id());
     tokio::time::sleep(SETTLED).await;
     let idle = watch.highest();
-    let calls = management::run(&service, Duration::from_secs(5)).await?;
+    let time = Duration::from_secs(5);
+    let mut calls = management::run(&service, time).await?;
+    calls.extend(management::counts(&service, time).await?);
     let reading = watch.highest();
     drop(watch);
     service.stop().await?;

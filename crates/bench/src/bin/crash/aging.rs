@@ -1,8 +1,9 @@
 //! A project that keeps its events for a limited time: sealed events that are old are
 //! removed while the service is killed.
 //!
-//! Checked are: no recent event is missing, all old ones go but those of the newest block,
-//! and an old event that is sent again is not stored, also after it was removed.
+//! Checked are: the events that are there are counted, no recent event is missing, all old
+//! ones go but those of the newest block, and an old event that is sent again is not stored,
+//! also after it was removed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,6 +28,16 @@ const AGAIN: usize = 262;
 const STAY: u64 = 1_500 + EACH;
 /// Timeout until old events are gone and recent ones are there.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(Deserialize)]
+struct PersonPage {
+    results: Vec<Person>,
+}
+
+#[derive(Deserialize)]
+struct Person {
+    event_count: Option<u64>,
+}
 
 /// The project, and what was sent to it.
 pub(crate) struct Aging {
@@ -108,7 +119,13 @@ impl Aging {
             }
             next = page.next;
         }
+        let stored: usize = found.values().map(Vec::len).sum();
         let (mut faults, mut old) = (Vec::new(), 0);
+        let page: PersonPage = api.of_project("persons/", "?distinct_id=aging").await?;
+        let counted = page.results.first().and_then(|person| person.event_count);
+        if counted != Some(stored as u64) && (stored > 0 || counted.is_some()) {
+            faults.push(format!("{counted:?} of {stored} stored events are counted"));
+        }
         for number in 0..self.next {
             let (names, is_old) = (found.remove(&uuid(number)), number.is_multiple_of(2));
             match names.as_deref() {

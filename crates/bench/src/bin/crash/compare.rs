@@ -15,7 +15,7 @@ use weir_bench::weir::{Instance, Weir};
 
 use crate::Check;
 use crate::ledger::distinct_id;
-use crate::people::Beings;
+use crate::people::{Beings, group_types};
 use crate::sending::{Shared, capture, lock, setting};
 use crate::stories;
 
@@ -93,15 +93,18 @@ impl Checks {
         let mut api = Api::open(weir.address, instance).await?;
         let types = self.beings.compare(&mut api, ledger).await?;
         let mut found: HashMap<Uuid, u32> = HashMap::new();
+        let mut by_id: HashMap<String, u64> = HashMap::new();
         let mut next = Some("?limit=1000".to_owned());
         while let Some(query) = next {
             let page = api.events(&query).await?;
             for event in &page.results {
                 *found.entry(event.uuid).or_default() += 1;
+                *by_id.entry(event.distinct_id.clone()).or_default() += 1;
                 self.look_at(event, &types, ledger);
             }
             next = page.next;
         }
+        self.beings.event_counts(&mut api, &by_id).await?;
         self.readable = found.len();
         for (uuid, count) in found.iter().filter(|(_, count)| **count > 1) {
             self.twice.fail(format!("{uuid} is there {count} times"));
@@ -127,6 +130,25 @@ impl Checks {
             }
         }
         Ok(())
+    }
+
+    /// Reads all events until a page of them is refused, and compares what is served. Returns
+    /// whether one was refused.
+    pub(crate) async fn until_refused(&mut self, api: &mut Api, ledger: &Shared) -> Result<bool> {
+        let types = group_types(api).await?;
+        let mut next = Some("?limit=1000".to_owned());
+        while let Some(query) = next {
+            let page = match api.events(&query).await {
+                Ok(page) => page,
+                Err(error) if error.to_string().contains(" answered 500") => return Ok(true),
+                Err(error) => return Err(error),
+            };
+            for event in &page.results {
+                self.look_at(event, &types, ledger);
+            }
+            next = page.next;
+        }
+        Ok(false)
     }
 
     /// Compares an event with the sent one. `types`: names of the group types.

@@ -7,6 +7,7 @@
 
 mod aging;
 mod compare;
+mod damage;
 mod ledger;
 mod people;
 mod sending;

@@ -26,6 +26,7 @@ pub(crate) struct Beings {
     groups: Check,
     once: Check,
     counts: Check,
+    events: Check,
     /// The counts of the last comparison.
     tally: Tally,
 }
@@ -44,6 +45,7 @@ struct PersonRow {
     distinct_ids: Vec<String>,
     is_identified: bool,
     properties: Properties,
+    event_count: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,6 +60,12 @@ struct TypeRow {
     group_type: String,
 }
 
+/// The names of the group types by index.
+pub(crate) async fn group_types(api: &mut Api) -> Result<Vec<String>> {
+    let types: Vec<TypeRow> = api.of_project("groups_types/", "").await?;
+    Ok(types.into_iter().map(|row| row.group_type).collect())
+}
+
 /// All persons, by their distinct ids.
 type Persons<'a> = HashMap<&'a str, &'a PersonRow>;
 /// All groups, by type and key.
@@ -70,12 +78,39 @@ impl Beings {
             groups: Check::new("every acknowledged group is there, as it was told"),
             once: Check::new("no distinct id and no group is there twice or out of nothing"),
             counts: Check::new("of person and group the last acknowledged change is there"),
+            events: Check::new("the persons have the numbers of their stored events"),
             tally: Tally::default(),
         }
     }
 
-    pub(crate) fn into_checks(self) -> [Check; 4] {
-        [self.persons, self.groups, self.once, self.counts]
+    pub(crate) fn into_checks(self) -> [Check; 5] {
+        [self.persons, self.groups, self.once, self.counts, self.events]
+    }
+
+    /// Compares the event counts of all persons. `stored` has the number of stored events of
+    /// each distinct id. No event may be sent meanwhile.
+    pub(crate) async fn event_counts(
+        &mut self,
+        api: &mut Api,
+        stored: &HashMap<String, u64>,
+    ) -> Result<()> {
+        let rows: Vec<PersonRow> = api.all("persons/").await?;
+        let mut counted = 0;
+        for row in &rows {
+            let of_id = |id: &String| stored.get(id).copied().unwrap_or(0);
+            let expected: u64 = row.distinct_ids.iter().map(of_id).sum();
+            counted += expected;
+            if row.event_count != Some(expected) {
+                let (id, found) = (&row.id, row.event_count);
+                self.events.fail(format!("person {id} has {found:?} of {expected} events"));
+            }
+        }
+        let all: u64 = stored.values().sum();
+        // Events that say so have no person.
+        if counted > all || counted == 0 && all > 0 {
+            self.events.fail(format!("the persons have {counted} of {all} events"));
+        }
+        Ok(())
     }
 
     /// Compares all persons and groups; returns the names of the group types by index.
@@ -83,8 +118,7 @@ impl Beings {
     pub(crate) async fn compare(&mut self, api: &mut Api, ledger: &Shared) -> Result<Vec<String>> {
         let rows: Vec<PersonRow> = api.all("persons/").await?;
         let groups: Vec<GroupRow> = api.all("groups/").await?;
-        let types: Vec<TypeRow> = api.of_project("groups_types/", "").await?;
-        let types: Vec<String> = types.into_iter().map(|row| row.group_type).collect();
+        let types = group_types(api).await?;
         let stories: Vec<(Story, bool)> = lock(ledger).stories().collect();
 
         let persons = self.persons_once(&rows, stories.len());

@@ -19,6 +19,7 @@ use weir_bench::weir::{Instance, Weir};
 
 use crate::aging::Aging;
 use crate::compare::Checks;
+use crate::damage::Damage;
 use crate::ledger::Ledger;
 use crate::sending::{Clients, Impatient, Shared, lock};
 use crate::{Check, say, stories};
@@ -32,11 +33,18 @@ const PROMISED: Duration = Duration::from_secs(5);
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
 /// Time until an enabled transformation has taken effect; at most a second is promised.
 const ENABLED: Duration = Duration::from_secs(3);
-/// Settings with which events are sealed all the time.
-const SEALING: [(&str, &str); 2] = [("WEIR_SEAL_EVENTS", "500"), ("WEIR_SEAL_SECONDS", "1")];
+/// Settings with which events are sealed, and removed for their age, all the time.
+const SEALING: [(&str, &str); 3] = [
+    ("WEIR_SEAL_EVENTS", "500"),
+    ("WEIR_SEAL_SECONDS", "1"),
+    ("WEIR_RETENTION_CLOCK_SECONDS", "1"),
+];
 /// Messages of the service about files of events that were written, merged and removed.
 const FILES: [&str; 3] =
     ["events were sealed into files", "files of events were merged", "old events were removed"];
+/// In one of so many cycles the service is killed again early, and in another one files are
+/// damaged.
+const THIRD: u32 = 3;
 /// All events are compared after this many cycles.
 const COMPARE_EVERY: u32 = 5;
 
@@ -69,6 +77,7 @@ struct Patient {
     /// How often each of [`FILES`] was logged.
     files: [u32; FILES.len()],
     checks: Checks,
+    damage: Damage,
 }
 
 async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Check>> {
@@ -87,6 +96,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         notes: BTreeMap::new(),
         files: [0; FILES.len()],
         checks: Checks::new(),
+        damage: Damage::new(seed),
     };
     let mut process = patient.start().await?;
     let mut aging = Aging::begin(&patient.weir, &patient.instance).await?;
@@ -108,6 +118,13 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         process.kill()?;
         clients.gone().await;
         let now = lock(&patient.ledger).acknowledged().count();
+        let mut note = String::new();
+        if cycle % THIRD == 1
+            && cycle > 1
+            && let Some(flipped) = patient.damage.flip(&patient.weir, &patient.instance)?
+        {
+            note = format!(", {flipped}");
+        }
 
         // Clients continue to send while the service is down.
         let impatient = Impatient::start(
@@ -117,8 +134,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
             events / 4,
             seed + u64::from(cycles + cycle),
         );
-        let mut note = String::new();
-        if cycle.is_multiple_of(3) {
+        if cycle.is_multiple_of(THIRD) {
             let after = patient.kill_early().await?;
             early += 1;
             note = format!(", killed again {} ms into the restart", after.as_millis());
@@ -134,7 +150,8 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
             now - before,
             took.as_millis()
         ));
-        let Patient { weir, instance, ledger, random, checks, .. } = &mut patient;
+        let Patient { weir, instance, ledger, random, checks, damage, .. } = &mut patient;
+        damage.find(weir, instance, ledger, checks).await?;
         checks.setting(weir, instance, ledger).await?;
         if cycle % COMPARE_EVERY == 0 || cycle == cycles {
             checks.events(weir, instance, ledger, random).await?;
@@ -230,6 +247,10 @@ impl Patient {
                 // The engine logs errors when it is killed, and operations that are
                 // retried are checked at the end: these lines are printed but are not
                 // faults.
+                "ERROR" if self.damage.explains(&told.message, line) => {
+                    *self.notes.entry(format!("{}: {}", told.target, told.message)).or_default() +=
+                        1;
+                }
                 "ERROR" if !repeats && !engine => {
                     self.faults.fail(format!("the service says: {line}"));
                 }
@@ -244,7 +265,8 @@ impl Patient {
     }
 
     fn sum_up(self, cycles: u32, early: u32, aging: Check) -> Vec<Check> {
-        let Self { ledger, restarts, mut faults, notes, files, checks, .. } = self;
+        let Self { ledger, restarts, mut faults, notes, files, checks, damage, .. } = self;
+        let damage = damage.sum_up(cycles);
         let [sealed, merged, removed] = files;
         say(&format!(
             "sealed {sealed} times, merged {merged} times, removed old events {removed} times"
@@ -283,7 +305,7 @@ impl Patient {
         events
             .into_iter()
             .chain(beings)
-            .chain([checks.settings, aging, sealing, restart, faults])
+            .chain([checks.settings, aging, sealing, damage, restart, faults])
             .collect()
     }
 }

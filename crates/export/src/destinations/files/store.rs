@@ -3,7 +3,6 @@
 //! What belongs here: the common part of the three. What does not: how each is configured
 //! (`s3`, `azure_blob`, `google_cloud_storage`).
 
-use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,18 +14,18 @@ use object_store::{
 use tokio::task::JoinSet;
 use weir_egress::{Egress, FaultClass, Refused};
 use weir_model::exports::ExportModel;
+use weir_objects::{Answered, Connector};
 
-use super::connector::Answered;
 use super::{Files, Parts, STEPS, Storage, columns};
 use crate::columns::Columns;
 use crate::destination::{Destination, Failure, Job, Writer};
-
-pub(in crate::destinations) use super::connector::Connector;
 
 /// Parts that are sent concurrently.
 const CONCURRENT: usize = 4;
 /// Upper bound of the parts of a file, in every storage.
 const PARTS_MAX: usize = 10_000;
+/// Upper bound of bytes in an answer: lists of parts and errors.
+const ANSWER: usize = 1 << 20;
 /// The timeout for removing incomplete data.
 const ABORT: Duration = Duration::from_secs(30);
 
@@ -41,6 +40,11 @@ pub(in crate::destinations) fn retries() -> RetryConfig {
         max_retries: 3,
         retry_timeout: Duration::from_secs(60),
     }
+}
+
+/// How requests are sent.
+pub(in crate::destinations) fn connector(egress: &Egress) -> Connector {
+    Connector::new(egress, ANSWER)
 }
 
 /// The URL of a storage. The client of the storage builds requests from it with its own
@@ -77,7 +81,7 @@ impl Store {
     /// its answer shows. A file of this name need not exist.
     pub(in crate::destinations) async fn reach(&self, name: &str) -> Result<(), Failure> {
         let Err(error) = self.0.get(&path(name)?).await else { return Ok(()) };
-        match answered(&error) {
+        match Answered::of(&error) {
             // Without the permission to list, S3 answers 403 for a missing file. Another
             // step checks the permission to write.
             Some(Answered {
@@ -177,27 +181,15 @@ fn path(name: &str) -> Result<Path, Failure> {
     })
 }
 
-/// The answer of the storage, if it is the cause of the error.
-fn answered(error: &object_store::Error) -> Option<Answered> {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(cause) = next {
-        if let Some(answered) = cause.downcast_ref::<Answered>() {
-            return Some(*answered);
-        }
-        next = cause.source();
-    }
-    None
-}
-
 fn is_missing(error: &object_store::Error) -> bool {
-    answered(error).is_some_and(|Answered { fault, code }| {
+    Answered::of(error).is_some_and(|Answered { fault, code }| {
         fault.class == FaultClass::Status(404)
             && !matches!(code, Some("NoSuchBucket" | "ContainerNotFound"))
     })
 }
 
 fn failure(error: &object_store::Error) -> Failure {
-    answered(error).map_or_else(
+    Answered::of(error).map_or_else(
         || {
             Failure::retryable(
                 "UnexpectedAnswer",

@@ -335,6 +335,26 @@ pub(super) async fn next_run(store: &Store) -> Result<u64> {
     Ok(last.number.saturating_add(1))
 }
 
+/// Writes a row, in a transaction of its own.
+pub(super) async fn set_row(store: &Store, operation: Operation, row: Row) -> Result<()> {
+    let row = Arc::new(row);
+    let work = move |tx: Transaction| {
+        let row = Arc::clone(&row);
+        async move { tx.set(&row).await }
+    };
+    store.db.transact(operation, (), work).await
+}
+
+/// Removes what has these keys, in one transaction.
+pub(super) async fn delete(store: &Store, operation: Operation, keys: Vec<Vec<u8>>) -> Result<()> {
+    let keys = Arc::new(keys);
+    let work = move |tx: Transaction| {
+        let keys = Arc::clone(&keys);
+        async move { tx.delete(&keys).await }
+    };
+    store.db.transact(operation, (), work).await
+}
+
 fn wrong(operation: Operation) -> Error {
     Error::Shape { statement: operation.name, detail: "an unexpected row".to_owned() }
 }

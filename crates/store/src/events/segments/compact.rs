@@ -8,15 +8,17 @@
 //! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
 //! merging runs (`runs`).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use weir_model::{ProjectId, Timestamp};
 use weir_segments::{Segment, Written, segment};
 
 use super::catalog::{self, SealedSegment, Segments};
+use super::objects::Objects;
 use super::runs::remove;
 use super::seal::options;
-use super::{change, lock, read, table};
+use super::{change, lock, objects, read, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::Span;
@@ -83,7 +85,8 @@ pub(in crate::events) async fn compact_within(
     now: Timestamp,
     bounds: Bounds,
 ) -> Result<Option<Compacted>> {
-    if store.segments.files.is_none() {
+    let is_usable = |objects: &Objects| objects.is_usable();
+    if store.segments.files.is_none() || !store.segments.objects.as_ref().is_none_or(is_usable) {
         return Ok(None);
     }
     change(store, move |store| async move {
@@ -91,7 +94,13 @@ pub(in crate::events) async fn compact_within(
             if store.db.disk().check() == DiskLevel::Low {
                 return Err(Error::DiskLow);
             }
-            match merge(&store, &group, now).await {
+            let mut merged = merge(&store, &group, now).await;
+            if let Err(Error::Damaged { file, .. }) = &merged
+                && fetch_again(&store, &group, file).await?
+            {
+                merged = merge(&store, &group, now).await;
+            }
+            match merged {
                 Ok(done) => {
                     lock(&store.segments.merges).has_merged = true;
                     return Ok(Some(done));
@@ -175,6 +184,15 @@ async fn due_after(
     Ok(None)
 }
 
+/// Whether the damaged file was a local copy of one of these segments, and was replaced.
+async fn fetch_again(store: &Store, group: &[SealedSegment], damaged: &Path) -> Result<bool> {
+    let Some(files) = &store.segments.files else { return Ok(false) };
+    match group.iter().find(|sealed| files.path(&sealed.file) == damaged) {
+        Some(sealed) => Ok(objects::fetch_again(store, sealed).await?.is_some()),
+        None => Ok(false),
+    }
+}
+
 async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result<Compacted> {
     let segments = &store.segments;
     let (Some(files), Some(first), Some(last)) = (&segments.files, group.first(), group.last())
@@ -205,6 +223,7 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         let detail = format!("{} has another number of events", path.display());
         return Err(segments.damaged(path, detail));
     }
+    let uploaded = objects::upload(store, file.name(), &file.path(), bytes).await?;
     let merged = SealedSegment {
         project,
         partition,
@@ -239,6 +258,7 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         }
     };
     store.db.transact(MERGE, (), work).await?;
+    uploaded.named();
     lock(&segments.open).insert(merged.file.clone(), open);
     log.commit(store, columns, group, &[merged], now).await;
     let replaced = group.iter().map(|segment| &segment.file);

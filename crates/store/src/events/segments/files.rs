@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `<project>/<partition>/<first>-<last>-<random>.parquet` | a segment: its events, from the first to the last arrival number |
 //! | `<project>/_delta_log` | the log of the table of these segments (`table`) |
+//! | `<project>/persons` | the table of persons (`persons`) |
 //! | `uuids/<random>.run` | a run of uuids |
+//! | `bucket` | the bucket that has the segments, if they are in one (`objects`) |
 //!
 //! A name is never used again, so what was read of a file stays right.
 //!
@@ -13,7 +15,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -26,6 +28,12 @@ use crate::engine::create_private;
 const DIRECTORY: &str = "segments";
 /// The directory of runs in that directory.
 const RUNS: &str = "uuids";
+/// The directory of the table of persons in that of a project.
+pub(super) const PERSONS: &str = "persons";
+/// The directory of the log of a table.
+pub(super) const LOG: &str = "_delta_log";
+/// The file of a log that names its newest checkpoint.
+pub(super) const LAST_CHECKPOINT: &str = "_last_checkpoint";
 const SEGMENT: &str = "parquet";
 const RUN: &str = "run";
 /// What a file is called in addition while it is written.
@@ -84,6 +92,26 @@ impl Files {
         above.try_for_each(|directory| File::open(directory)?.sync_all())
     }
 
+    /// Writes a small file, whole or not at all.
+    pub(super) fn write(&self, name: &str, content: &str) -> io::Result<()> {
+        create_private(&self.root)?;
+        let (path, unfinished) = (self.path(name), self.path(&format!("{name}{UNFINISHED}")));
+        let mut file = File::create(&unfinished)?;
+        file.write_all(content.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&unfinished, &path)?;
+        File::open(&self.root)?.sync_all()
+    }
+
+    /// The name of a file of ours while it is not complete. Its directory exists.
+    pub(super) fn unfinished(&self, path: &Path) -> Result<PathBuf, FileError> {
+        let directory = path.parent().unwrap_or(&self.root);
+        create_private(directory).map_err(|source| unusable(directory, source))?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(UNFINISHED);
+        Ok(name.into())
+    }
+
     /// Removes files that no row of the catalog names any more. One that stays is removed
     /// at the next start.
     pub(super) fn remove(&self, names: &[String]) {
@@ -108,9 +136,11 @@ impl Files {
         }
     }
 
-    /// Removes the directories of a project, once they are empty.
+    /// Removes the table of persons of a project, and its directories once they are empty.
     pub(super) fn remove_directories(&self, project: ProjectId) {
         let directory = self.table(project);
+        // It has snapshots of this project alone.
+        let _ = std::fs::remove_dir_all(directory.join(PERSONS));
         let Ok(partitions) = std::fs::read_dir(&directory) else { return };
         for partition in partitions.flatten() {
             // A directory with a file stays.
@@ -152,6 +182,10 @@ pub(super) struct Unlisted {
 impl Unlisted {
     pub(super) fn path(&self) -> PathBuf {
         self.files.path(&self.name)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Keeps the file, and returns its name. To be called before the transaction that names
@@ -211,6 +245,41 @@ fn is_run(name: &str) -> bool {
     name.strip_suffix(RUN).and_then(|name| name.strip_suffix('.')).is_some_and(is_random)
 }
 
+/// Whether a name is one of a segment, with its directory.
+pub(super) fn is_segment_path(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    match parts.as_slice() {
+        [project, partition, name] => {
+            is_number(project) && is_number(partition) && is_segment(name)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an object of a bucket is one of ours: a segment, or a file of a table.
+pub(super) fn is_object(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    match parts.as_slice() {
+        [project, LOG, file] | [project, PERSONS, LOG, file] => is_number(project) && is_log(file),
+        [project, PERSONS, file] => {
+            let file = file.strip_suffix(SEGMENT).and_then(|name| name.strip_suffix('.'));
+            is_number(project) && file.is_some_and(is_random)
+        }
+        _ => is_segment_path(name) && !name.ends_with(UNFINISHED),
+    }
+}
+
+/// Whether a name is one of the log of a table.
+fn is_log(name: &str) -> bool {
+    let version = name.strip_suffix(".json").or_else(|| name.strip_suffix(".checkpoint.parquet"));
+    name == LAST_CHECKPOINT || version.is_some_and(|name| name.len() == 20 && is_number(name))
+}
+
+/// Whether a name is one of a run, with its directory.
+pub(super) fn is_run_path(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(directory, name)| directory == RUNS && is_run(name))
+}
+
 fn is_segment(name: &str) -> bool {
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     let name = name.strip_suffix(SEGMENT).and_then(|name| name.strip_suffix('.'));
@@ -224,6 +293,33 @@ fn is_segment(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_objects_with_the_exact_names_of_ours_are_ours() {
+        let (random, version) = (random(), format!("{:020}", 7));
+        for name in [
+            format!("7/0/1-20-{random}.parquet"),
+            format!("7/_delta_log/{version}.json"),
+            format!("7/_delta_log/{version}.checkpoint.parquet"),
+            "7/_delta_log/_last_checkpoint".to_owned(),
+            format!("7/persons/{random}.parquet"),
+            format!("7/persons/_delta_log/{version}.json"),
+        ] {
+            assert!(is_object(&name), "{name}");
+            assert!(!is_object(&format!("a/{name}")) && !is_object(&format!("{name}.tmp")));
+        }
+        for other in [
+            "weir-owner".to_owned(),
+            "2025/report.csv".to_owned(),
+            "2025/1/1-2.parquet".to_owned(),
+            "7/_delta_log/1.json".to_owned(),
+            format!("7/{version}.json"),
+            "7/persons/persons.parquet".to_owned(),
+            format!("uuids/{random}.run"),
+        ] {
+            assert!(!is_object(&other), "{other}");
+        }
+    }
 
     #[test]
     fn only_files_with_our_names_are_listed() {

@@ -13,6 +13,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `objects` | segments in a bucket, of which the directory has some |
 //! | `files` | names of files, directories |
 //! | `catalog` | which segments and runs there are |
 //! | `read` | the events of a sealed block |
@@ -21,12 +22,15 @@
 //! | `seal` | moving blocks into a segment |
 //! | `compact` | merging segments |
 //! | `retention` | removing segments |
+//! | `persons` | snapshots of persons for other engines |
 //! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks |
 
 mod catalog;
 mod compact;
 mod files;
+mod objects;
+mod persons;
 mod read;
 mod repair;
 mod retention;
@@ -50,20 +54,25 @@ use weir_segments::{Error as FileError, Segment};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
+pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
-pub use self::retention::{Dropped, drop_older, removed};
+pub use self::retention::{Dropped, Old, drop_older, removed};
 pub(super) use self::runs::{Found, find, holds_any};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
 use self::compact::Merges;
 use self::files::Files;
+use self::objects::Objects;
 use self::repair::Checks;
 use self::runs::HeldRun;
 use self::table::Tables;
+use crate::engine::SegmentBucket;
 use crate::{Error, Result, Store};
 
+/// The name of a change of files in errors.
+const CHANGE: &str = "change event segments";
 /// Upper bound of the memory of open segments.
 const OPEN_BYTES: u64 = 16 << 20;
 /// Counted of an open segment at least, so that the number of open files is bounded.
@@ -84,6 +93,8 @@ impl Weighter<String, Segment> for SegmentWeight {
 pub(crate) struct Segments {
     /// `None`: the store is in memory, and nothing is sealed.
     files: Option<Files>,
+    /// `None`: all segments are in the directory.
+    objects: Option<Objects>,
     /// Segments that were read last, by the names of their files.
     open: Mutex<Cache<String, Segment, SegmentWeight>>,
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
@@ -110,9 +121,13 @@ pub(crate) struct Segments {
 
 impl Segments {
     /// The files of a data directory. `None`: there is none, and nothing is sealed.
-    pub(crate) fn of(directory: Option<&Path>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`Error::Bucket`] when the settings of a bucket cannot be used.
+    pub(crate) fn of(directory: Option<&Path>, bucket: Option<&SegmentBucket>) -> Result<Self> {
+        Ok(Self {
             files: directory.map(Files::of),
+            objects: bucket.filter(|_| directory.is_some()).map(Objects::new).transpose()?,
             open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
             runs: Mutex::default(),
             replaced: Mutex::default(),
@@ -124,7 +139,12 @@ impl Segments {
             checks: Mutex::default(),
             skipped: Mutex::default(),
             damage: AtomicU64::new(0),
-        }
+        })
+    }
+
+    /// Bytes of the local copies of segments in a bucket.
+    pub(crate) fn cached_bytes(&self) -> u64 {
+        self.objects.as_ref().map_or(0, Objects::local_bytes)
     }
 
     /// How often a damaged file was found since the start.
@@ -132,8 +152,13 @@ impl Segments {
         self.damage.load(Ordering::Relaxed)
     }
 
+    /// How often the bucket could not be used since the start.
+    pub(crate) fn bucket_failures(&self) -> u64 {
+        self.objects.as_ref().map_or(0, Objects::failures)
+    }
+
     /// Waits until no other task changes files, and keeps others from it.
-    pub(super) async fn changing(&self) -> OwnedMutexGuard<()> {
+    pub(crate) async fn changing(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.changing).lock_owned().await
     }
 
@@ -251,10 +276,37 @@ async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'stati
         drop(changing);
         done
     });
-    // It ends early when the runtime shuts down. A panic has left the catalog as it was.
-    task.await.map_err(|_| Error::Stopped)?
+    match task.await {
+        Ok(done) => done,
+        // It has left the catalog as it was.
+        Err(join) if join.is_panic() => {
+            Err(Error::Shape { statement: CHANGE, detail: join.to_string() })
+        }
+        // The runtime shuts down.
+        Err(_) => Err(Error::Stopped),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Location, Settings};
+
+    #[tokio::test]
+    async fn a_panic_in_a_change_is_an_error_and_no_stop() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let failed = change(&store, |_| async {
+            assert!(std::env::args().count() == 0, "a defect");
+            Ok(())
+        });
+        let failed = failed.await.unwrap_err();
+        let Error::Shape { detail, .. } = &failed else { panic!("{failed:?}") };
+        assert!(detail.contains("a defect"), "{detail}");
+        // The next change need not wait for it.
+        assert_eq!(change(&store, |_| async { Ok(7) }).await.unwrap(), 7);
+    }
 }

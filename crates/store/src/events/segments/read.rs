@@ -11,7 +11,7 @@ use weir_model::ProjectId;
 use weir_segments::{BlockRows, Error as FileError, OwnedEvent, Segment};
 
 use super::catalog::{self, SealedSegment};
-use super::lock;
+use super::{lock, objects};
 use crate::events::block::StoredEvent;
 use crate::events::read::BlockRef;
 use crate::{Result, Store};
@@ -53,19 +53,27 @@ pub(in crate::events) async fn event(
 /// A block that was found in a segment.
 struct InSegment {
     segment: Segment,
+    sealed: SealedSegment,
     path: PathBuf,
     rows: BlockRows,
 }
 
 impl InSegment {
+    /// Reads a part of the segment. If the local copy is damaged, another one is read.
     async fn read<T: Send + 'static>(
         self,
         store: &Store,
-        work: impl FnOnce(&Segment) -> Result<T, FileError> + Send + 'static,
+        work: impl Fn(&Segment) -> Result<T, FileError> + Clone + Send + 'static,
     ) -> Result<T> {
-        let Self { segment, path, .. } = self;
-        let done = store.segments.blocking(path, move || work(&segment)).await?;
-        done.map_err(|error| store.segments.error(error))
+        let (segments, Self { segment, sealed, path, .. }) = (&store.segments, self);
+        let again = work.clone();
+        let mut done = segments.blocking(path.clone(), move || work(&segment)).await?;
+        if matches!(done, Err(FileError::Damaged { .. }))
+            && let Some(segment) = objects::fetch_again(store, &sealed).await?
+        {
+            done = segments.blocking(path, move || again(&segment)).await?;
+        }
+        done.map_err(|error| segments.error(error))
     }
 }
 
@@ -86,7 +94,7 @@ async fn find(
             let at = blocks.binary_search_by_key(&first, |block| block.first).ok();
             let rows = at.and_then(|at| blocks.get(at)).copied();
             let path = files.path(&sealed.file);
-            return Ok(rows.map(|rows| InSegment { segment, path, rows }));
+            return Ok(rows.map(|rows| InSegment { segment, sealed, path, rows }));
         }
         // The name of a file is never used again: if the catalog still names it, it was not
         // merged.
@@ -97,25 +105,39 @@ async fn find(
     }
 }
 
-/// Opens a segment; `None`: its file or its checksums do not exist.
+/// Opens a segment, and fetches it first if it is in the bucket alone; `None`: its file or
+/// its checksums do not exist.
 pub(super) async fn open(store: &Store, sealed: &SealedSegment) -> Result<Option<Segment>> {
     let segments = &store.segments;
     let Some(files) = &segments.files else { return Ok(None) };
+    if let Some(objects) = &segments.objects {
+        objects.used(&sealed.file);
+    }
     if let Some(segment) = lock(&segments.open).get(&sealed.file) {
         return Ok(Some(segment.clone()));
     }
     let Some(sums) = catalog::sums(store, &sealed.file).await? else { return Ok(None) };
     let path = files.path(&sealed.file);
-    let (file, bytes) = (path.clone(), sealed.bytes);
-    let opened = segments.blocking(path, move || Segment::open(&file, bytes, &sums)).await?;
-    match opened {
-        Ok(segment) => {
-            lock(&segments.open).insert(sealed.file.clone(), segment.clone());
-            Ok(Some(segment))
+    let (file, bytes, of) = (path.clone(), sealed.bytes, sums.clone());
+    let opened = segments.blocking(path.clone(), move || Segment::open(&file, bytes, &of));
+    let segment = match opened.await? {
+        Ok(segment) => segment,
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            match objects::fetch(store, sealed, &sums).await? {
+                Some(segment) => segment,
+                None => return Ok(None),
+            }
         }
-        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(segments.error(error)),
-    }
+        Err(error @ FileError::Damaged { .. }) => {
+            match objects::fetch_again(store, sealed).await? {
+                Some(segment) => segment,
+                None => return Err(segments.error(error)),
+            }
+        }
+        Err(error) => return Err(segments.error(error)),
+    };
+    lock(&segments.open).insert(sealed.file.clone(), segment.clone());
+    Ok(Some(segment))
 }
 
 /// The error for a segment whose file does not exist.

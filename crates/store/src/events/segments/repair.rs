@@ -6,8 +6,9 @@
 //! What can be read of a damaged run is written to a new one, and the uuids that are lost
 //! with the rest are read from the segments. Only uuids of events that were removed for
 //! their age stay lost. The damaged file gets another name.
-//! If a segment cannot be read either, or the disk is low, then the damaged run stays as it
-//! is: where it is open, damage counts as stored. After the next start it is tried again.
+//! If a segment cannot be read either, then the damaged run stays as it is: where it is open,
+//! damage counts as stored. After the next start it is tried again. While the disk is low
+//! nothing is repaired, and the pass after it tries again.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -20,10 +21,9 @@ use weir_segments::{Error as FileError, Segment};
 use super::catalog::{self, SealedRun, Segments};
 use super::files::Files;
 use super::runs::{self, HeldRun, NewRun};
-use super::{lock, read};
+use super::{lock, objects, read};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
-use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
 /// A run that is written from segments has so many uuids, or those of one segment more: up
@@ -35,6 +35,7 @@ const LEVEL: u8 = 1;
 const CHECK: u64 = 256 << 20;
 
 const REPLACE: Operation = Operation::write("replace a run of event uuids");
+const REMOVE: Operation = Operation::delete("remove a run of event uuids");
 
 /// How far the check of all runs is.
 #[derive(Debug, Default)]
@@ -43,6 +44,15 @@ pub(super) struct Checks {
     last: u64,
     /// Damaged runs that are left as they are until the next start.
     postponed: BTreeSet<u64>,
+    /// Damaged runs that no start or pass could open, and that are not repaired yet.
+    unopened: Vec<SealedRun>,
+}
+
+impl Checks {
+    /// Leaves runs that could not be opened to the next pass.
+    pub(super) fn leave(&mut self, unopened: impl IntoIterator<Item = SealedRun>) {
+        self.unopened.extend(unopened);
+    }
 }
 
 /// Checks some runs, and repairs those that are damaged. The caller keeps other tasks from
@@ -57,27 +67,38 @@ pub(super) async fn check(store: &Store) -> Result<()> {
     let mut failed = Ok(());
     for held in next_to_check(store) {
         let (path, run) = (files.path(&held.sealed.file), held.run.clone());
-        match segments.blocking(path, move || run.verify()).await? {
-            Ok(()) => {}
-            Err(error @ FileError::Io { .. }) => {
-                segments.suspect([held.sealed.number]);
-                failed = failed.and(Err(segments.error(error)));
-            }
-            Err(error) => {
+        let error = match segments.blocking(path, move || run.verify()).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error @ FileError::Io { .. })) => segments.error(error),
+            Ok(Err(error)) => {
                 let _ = segments.error(error);
                 damaged.push(SealedRun::clone(&held.sealed));
+                continue;
             }
-        }
+            Err(error) => error,
+        };
+        segments.suspect([held.sealed.number]);
+        failed = failed.and(Err(error));
     }
     let numbers: Vec<u64> = damaged.iter().map(|sealed| sealed.number).collect();
-    let repaired = match numbers.is_empty() || store.db.disk().check() != DiskLevel::Low {
+    let unopened = std::mem::take(&mut lock(&segments.checks).unopened);
+    // Those that a pass repaired before it failed are held.
+    let unopened: Vec<SealedRun> =
+        unopened.into_iter().filter(|sealed| !is_held(segments, sealed.number)).collect();
+    damaged.extend(unopened.iter().cloned());
+    let repaired = match damaged.is_empty() || store.db.disk().check() != DiskLevel::Low {
         true => repair(store, &files, damaged).await,
         false => Err(Error::DiskLow),
     };
     if repaired.is_err() {
         segments.suspect(numbers);
+        lock(&segments.checks).leave(unopened);
     }
     failed.and(repaired)
+}
+
+fn is_held(segments: &super::Segments, number: u64) -> bool {
+    segments.runs().iter().any(|held| held.sealed.number == number)
 }
 
 /// The runs that are suspect, and those after the last one that was checked.
@@ -133,7 +154,9 @@ pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>
         |number| incomplete.iter().any(|(sealed, _): &(SealedRun, _)| sealed.number == number);
     let held = store.segments.runs();
     let sound = held.iter().filter(|held| !is_damaged(held.sealed.number));
-    let readable = incomplete.iter().filter_map(|(_, readable)| readable.as_ref());
+    // What can be read of a run that is not open is found only if the run is replaced.
+    let open = incomplete.iter().filter(|(sealed, _)| is_held(&store.segments, sealed.number));
+    let readable = open.filter_map(|(_, readable)| readable.as_ref());
     let known = sound.map(|held| &held.run).chain(readable.map(|readable| &readable.run));
     let known: Vec<Run> = known.cloned().collect();
     let is_pending = incomplete.iter().any(|(sealed, _)| sealed.is_pending);
@@ -195,18 +218,10 @@ pub(super) fn is_lost(error: &FileError, path: &Path) -> bool {
 async fn replace(store: &Store, files: &Files, old: &SealedRun, new: Option<NewRun>) -> Result<()> {
     let new = new.map(|new| new.listed(old.number, old.level, old.is_pending));
     let keyspace = store.db.keyspace().await?;
-    let row = new.as_ref().map(|held| held.sealed.row(keyspace)).transpose()?;
-    let (row, key) = (Arc::new(row), Arc::new(vec![old.key(keyspace)?.into_bytes()]));
-    let work = move |tx: Transaction| {
-        let (row, key) = (Arc::clone(&row), Arc::clone(&key));
-        async move {
-            match row.as_ref() {
-                Some(row) => tx.set(row).await,
-                None => tx.delete(&key).await,
-            }
-        }
-    };
-    store.db.transact(REPLACE, (), work).await?;
+    match &new {
+        Some(held) => catalog::set_row(store, REPLACE, held.sealed.row(keyspace)?).await?,
+        None => catalog::delete(store, REMOVE, vec![old.key(keyspace)?.into_bytes()]).await?,
+    }
     let is_again = new.is_some();
     // In one step: a search must find the uuids at every moment.
     let mut runs = store.segments.runs().to_vec();
@@ -234,7 +249,7 @@ async fn postpone(store: &Store, files: &Files, sealed: SealedRun) -> Result<()>
     // It is not merged.
     lock(&segments.unreadable).insert(files.path(&sealed.file));
     let file = sealed.file.clone();
-    let is_held = segments.runs().iter().any(|held| held.sealed.number == sealed.number);
+    let is_held = is_held(segments, sealed.number);
     match is_held || hold_if_opened(store, files, sealed).await?.is_none() {
         true => tracing::error!(
             file,
@@ -300,11 +315,17 @@ async fn restore(
                 Err(error) => return Err(error),
             };
             let (project, partition) = (sealed.project.0, sealed.partition);
-            let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
-            let missing = store
-                .segments
-                .blocking(path, move || missing(&segment, project, partition, &known));
-            let (entries, damage) = missing.await?.map_err(|error| store.segments.error(error))?;
+            let of_segment = |segment: Segment| {
+                let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
+                store.segments.blocking(path, move || missing(&segment, project, partition, &known))
+            };
+            let mut missing = of_segment(segment).await?;
+            if matches!(missing, Ok((_, Some(_))))
+                && let Some(segment) = objects::fetch_again(store, &sealed).await?
+            {
+                missing = of_segment(segment).await?;
+            }
+            let (entries, damage) = missing.map_err(|error| store.segments.error(error))?;
             waiting.extend(entries);
             if let Some(error) = damage {
                 let _ = store.segments.error(error);
@@ -372,12 +393,7 @@ async fn add(
         store.segments.blocking(files.path(""), move || NewRun::of(&of, &mut entries, LEVEL));
     let new = written.await?.map_err(|error| store.segments.error(error))?;
     let new = new.listed(catalog::next_run(store).await?, LEVEL, is_pending);
-    let row = Arc::new(new.sealed.row(store.db.keyspace().await?)?);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(REPLACE, (), work).await?;
+    catalog::set_row(store, REPLACE, new.sealed.row(store.db.keyspace().await?)?).await?;
     tracing::info!(uuids = new.sealed.entries, "lost event uuids were read from the segments");
     hold(store, new);
     Ok(())

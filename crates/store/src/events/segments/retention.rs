@@ -8,6 +8,7 @@
 //! place without a summary is one of an event that was removed. Those of a deleted project
 //! do no harm: the number of a project is never used again.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use surrealdb::types::{SurrealValue, Value};
@@ -15,13 +16,15 @@ use weir_model::{ProjectId, Timestamp};
 
 use super::catalog::{self, SealedSegment, Segments};
 use super::{read, runs, table};
+use crate::counts::{CountWrites, EventCounts, Slot, Uncounted};
 use crate::db::Operation;
+use crate::events::StoredEvent;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
 use crate::events::next::Wanted;
 use crate::events::read::{BlockRef, firsts_between};
 use crate::transaction::{RowKey, Transaction};
-use crate::{Result, Store};
+use crate::{Error, Result, Store};
 
 /// Summaries that are read at a time.
 const SUMMARIES_AT_A_TIME: usize = 32;
@@ -51,27 +54,37 @@ pub struct Dropped {
     pub unread: usize,
 }
 
-/// Removes the segments of a project all of whose events have an event time before
-/// `before`. Segments that may contain events of `unread` stay, because they will still be
-/// read; so do newer segments and events that are not sealed. The uuids of the events stay
-/// known. `now` is the time of the change.
+/// Which events of a project are not kept.
+#[derive(Debug, Clone)]
+pub struct Old {
+    /// Events of an earlier time are old.
+    pub before: Timestamp,
+    /// Events that will still be read.
+    pub unread: Vec<Wanted>,
+}
+
+/// Removes the segments of a project all of whose events are old. Segments that may contain
+/// unread events stay; so do newer segments and events that are not sealed. The uuids of the
+/// events stay known. `now` is the time of the change. `old` is awaited when no other task
+/// changes files any more, which can take long; `None`: all events are kept.
 ///
 /// # Errors
-/// Errors of the store. The next call continues.
+/// Errors of the store and of `old`. The next call continues.
 pub async fn drop_older(
     store: &Store,
     project: ProjectId,
-    before: Timestamp,
     now: Timestamp,
-    unread: &[Wanted],
+    old: impl Future<Output = Result<Option<Old>>>,
 ) -> Result<Dropped> {
     let mut dropped = Dropped::default();
     if store.segments.files.is_none() {
         return Ok(dropped);
     }
     let _changing = store.segments.changing().await;
+    let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;
+    let uncounted = Uncounted::of(store, project).await?;
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         let old = some.into_iter().filter(|segment| segment.times.to < before.micros());
@@ -87,7 +100,7 @@ pub async fn drop_older(
         let columns = catalog::columns(store, project).await?;
         let log = table::begin(store, project);
         for segment in &old {
-            remove(store, segment).await?;
+            remove(store, segment, Some(&uncounted)).await?;
             dropped.segments += 1;
             dropped.events += segment.rows;
         }
@@ -113,12 +126,12 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         for segment in &some {
-            remove(store, segment).await?;
+            remove(store, segment, None).await?;
         }
         remove_files(store, &some).await?;
     }
-    delete(store, vec![store.db.keyspace().await?.key(keys::columns(project))?.into_bytes()])
-        .await?;
+    let columns = store.db.keyspace().await?.key(keys::columns(project))?;
+    catalog::delete(store, DELETE, vec![columns.into_bytes()]).await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -129,8 +142,14 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     removed.await?.map_err(|error| store.segments.error(error))
 }
 
-/// Removes a segment from the catalog, and what leads to its blocks before.
-async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
+/// Removes a segment from the catalog, and what leads to its blocks before. Its events are
+/// subtracted from the counts of their persons, except those that are not counted yet.
+/// Without `uncounted` none of them is subtracted.
+async fn remove(
+    store: &Store,
+    segment: &SealedSegment,
+    uncounted: Option<&Uncounted>,
+) -> Result<()> {
     let SealedSegment { project, partition, first, last, .. } = *segment;
     let end = last.saturating_add(1);
     let mut firsts = firsts_between(store, project, partition, first, end).await?;
@@ -152,12 +171,18 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
                 let pointer = keys::time(project, width, bucket, partition, *first);
                 leading.push(keyspace.key(pointer)?.into_bytes());
             }
-            leading.push(keyspace.key(id)?.into_bytes());
+            let summary = keyspace.key(id)?;
+            if let Some(uncounted) = uncounted {
+                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                subtract(store, project, (partition, *first), summary, uncounted).await?;
+                continue;
+            }
+            leading.push(summary.into_bytes());
             if leading.len() >= CHUNK {
-                delete(store, std::mem::take(&mut leading)).await?;
+                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
             }
         }
-        delete(store, leading).await?;
+        catalog::delete(store, DELETE, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);
@@ -178,6 +203,45 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
         }
     };
     store.db.transact(REMOVE, (), work).await
+}
+
+/// Removes the summary of a block and subtracts its events from the counts of their persons,
+/// in one transaction. So a block is counted exactly as long as it has a summary.
+async fn subtract(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+    summary: RowKey,
+    uncounted: &Uncounted,
+) -> Result<()> {
+    let mut counts = EventCounts::default();
+    match read::block(store, project, block_ref).await {
+        Ok(events) => {
+            let events = events.unwrap_or_default();
+            let is_counted = |event: &&StoredEvent| !uncounted.contains(block_ref, event.arrival);
+            let counted = events.iter().filter(is_counted);
+            counted.for_each(|event| counts.add_stored(project, event));
+        }
+        Err(error @ (Error::Damaged { .. } | Error::Shape { .. })) => {
+            tracing::warn!(%project, ?block_ref, %error, "removed events stay counted");
+        }
+        Err(error) => return Err(error),
+    }
+    let mut writes = CountWrites::default();
+    writes.add(store.db.keyspace().await?, project, Slot::Removed, &counts, &[])?;
+    let (writes, summary) = (Arc::new(writes), Arc::new(summary));
+    let work = move |tx: Transaction| {
+        let (writes, summary) = (Arc::clone(&writes), Arc::clone(&summary));
+        async move {
+            // It may run twice, and subtracts once.
+            if tx.get_one::<Value>(&summary).await?.is_none() {
+                return Ok(());
+            }
+            writes.write(&tx).await?;
+            tx.delete(&[RowKey::clone(&summary).into_bytes()]).await
+        }
+    };
+    store.db.transact(DELETE, (), work).await
 }
 
 async fn remove_files(store: &Store, segments: &[SealedSegment]) -> Result<()> {
@@ -261,14 +325,4 @@ fn times(summary: &Summary) -> Option<Vec<(i64, i64)>> {
         (from, from.saturating_add(SECOND - 1).min(to_time))
     };
     Some(seconds.iter().map(range).collect())
-}
-
-/// Removes what has these keys, in one transaction.
-async fn delete(store: &Store, keys: Vec<Vec<u8>>) -> Result<()> {
-    let keys = Arc::new(keys);
-    let work = move |tx: Transaction| {
-        let keys = Arc::clone(&keys);
-        async move { tx.delete(&keys).await }
-    };
-    store.db.transact(DELETE, (), work).await
 }

@@ -186,20 +186,10 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
             };
             keys.push(of.key(*uuid));
         }
-        let keys = Arc::new(keys);
-        let work = move |tx: Transaction| {
-            let keys = Arc::clone(&keys);
-            async move { tx.delete(&keys).await }
-        };
-        store.db.transact(CLEAR, (), work).await?;
+        catalog::delete(store, CLEAR, keys).await?;
     }
     let cleared = Arc::new(SealedRun { is_pending: false, ..SealedRun::clone(&held.sealed) });
-    let row = Arc::new(cleared.row(keyspace)?);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(CLEARED, (), work).await?;
+    catalog::set_row(store, CLEARED, cleared.row(keyspace)?).await?;
     let mut runs = store.segments.runs().to_vec();
     for held in runs.iter_mut().filter(|held| held.sealed.number == cleared.number) {
         held.sealed = Arc::clone(&cleared);
@@ -278,11 +268,16 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
 pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
     let Some(files) = store.segments.files.clone() else { return Ok(()) };
     store.segments.close(&names);
+    let of = files.clone();
     let removed = store.segments.blocking(files.path(""), move || {
-        files.remove(&names);
-        Ok(())
+        of.remove(&names);
+        Ok(names)
     });
-    removed.await?.map_err(|error| store.segments.error(error))
+    let names = removed.await?.map_err(|error| store.segments.error(error))?;
+    if let Some(objects) = &store.segments.objects {
+        objects.remove(&files, &names).await;
+    }
+    Ok(())
 }
 
 /// A new run, which is complete and durable. The catalog does not name it.

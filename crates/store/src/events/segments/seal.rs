@@ -2,7 +2,8 @@
 //!
 //! The order makes every moment safe for a crash and for readers:
 //!
-//! 1. The segment and the run are written and synced. Nothing names them yet.
+//! 1. The segment and the run are written and synced, and the segment is uploaded if there
+//!    is a bucket (`objects`). Nothing names them yet.
 //! 2. One transaction adds both to the catalog and removes the records of the blocks.
 //! 3. The run is held open, so that the uuids are found in it.
 //! 4. The log of the table gets the segment (`table`).
@@ -24,7 +25,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::{Files, Unlisted};
 use super::runs::{self, HeldRun, NewRun};
-use super::{Segments, change, compact, lock, repair, table};
+use super::{Segments, change, compact, lock, objects, repair, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
@@ -82,7 +83,8 @@ pub struct SealReport {
     pub bytes: u64,
     /// Whether it ended because of its limit, so that more may be waiting.
     pub is_limited: bool,
-    /// The number of damaged blocks that stay in the database.
+    /// The number of damaged blocks that were found since the start. They stay in the
+    /// database.
     pub damaged: usize,
     /// The first error that did not keep the rest from being sealed: of a partition, or of
     /// merging or repairing runs. The next call tries again what it concerns.
@@ -112,6 +114,18 @@ pub async fn seal_all(
     if store.segments.files.is_none() {
         return Ok(report);
     }
+    seal_into(store, now, most, bounds, &mut report).await?;
+    report.damaged = lock(&store.segments.skipped).len();
+    Ok(report)
+}
+
+async fn seal_into(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: SealBounds,
+    report: &mut SealReport,
+) -> Result<()> {
     change(store, move |store| async move { compact::remove_replaced(&store, now).await }).await?;
     let checked = change(store, |store| async move { repair::check(&store).await });
     if let Err(error) = checked.await {
@@ -119,28 +133,51 @@ pub async fn seal_all(
         report.note(error);
     }
     change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    let is_complete = match objects::catch_up(store).await {
+        Ok(is_complete) => is_complete,
+        Err(error) => {
+            tracing::warn!(%error, "nothing is sealed until the bucket can be used");
+            report.note(error);
+            return Ok(());
+        }
+    };
     compare_tables(store, now).await?;
+    change(store, |store| async move { objects::tidy(&store).await }).await?;
+    seal_lanes(store, now, most, bounds, report).await?;
+    report.is_limited |= !is_complete;
+    Ok(())
+}
+
+/// Seals the closed blocks of all partitions.
+async fn seal_lanes(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: SealBounds,
+    report: &mut SealReport,
+) -> Result<()> {
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
-            if let Err(error) = seal_lane(store, lane, now, most, bounds, &mut report).await {
+            if let Err(error) = seal_lane(store, lane, now, most, bounds, report).await {
                 let Lane { project, partition, .. } = lane;
                 tracing::warn!(
                     %project, partition, %error,
                     "events of a partition are not sealed yet"
                 );
-                let is_final = matches!(error, Error::DiskLow | Error::Stopped);
+                let is_final =
+                    matches!(error, Error::Bucket { .. } | Error::DiskLow | Error::Stopped);
                 report.note(error);
                 if is_final {
-                    return Ok(report);
+                    return Ok(());
                 }
             }
             if report.is_limited {
-                return Ok(report);
+                return Ok(());
             }
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Seals the closed blocks of a partition.
@@ -163,10 +200,7 @@ async fn seal_lane(
         });
         match step.await? {
             Step::Nothing => return Ok(()),
-            Step::Skipped { last } => {
-                report.damaged += 1;
-                after = Some(last);
-            }
+            Step::Skipped { last } => after = Some(last),
             Step::Sealed { events, bytes } => {
                 report.segments += 1;
                 report.events += events;
@@ -205,15 +239,15 @@ async fn compare_tables(store: &Store, now: Timestamp) -> Result<()> {
 
 /// The blocks of a project in a partition.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
-    project: ProjectId,
+pub(super) struct Lane {
+    pub(super) project: ProjectId,
     partition: u16,
     /// First arrival number of the newest block, which stays open.
     newest: u64,
 }
 
 /// Iterates over the heads of all projects.
-struct Heads {
+pub(super) struct Heads {
     rest: Option<Arc<IdRange>>,
 }
 
@@ -224,12 +258,12 @@ struct HeadRow {
 }
 
 impl Heads {
-    async fn all(store: &Store) -> Result<Self> {
+    pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_head");
         Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
     }
 
-    async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
         let Some(range) = self.rest.take() else { return Ok(None) };
         let work = move |tx: Transaction| {
             let range = Arc::clone(&range);
@@ -407,8 +441,15 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
         inputs = read;
         match new {
             Ok(new) => {
+                let (file, written, _) = &new.segment;
+                let path = file.path();
+                let uploaded = objects::upload(store, file.name(), &path, written.bytes).await?;
                 let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
-                return commit(store, lane, last, new, firsts, columns, now).await;
+                let added = add(store, lane, last, new, firsts, columns, now).await?;
+                uploaded.named();
+                let (held, entries, step) = added;
+                runs::clear(store, &held, &entries).await?;
+                return Ok(step);
             }
             Err(NotWritten::File(error)) => return Err(segments.error(error)),
             Err(NotWritten::Damaged { at }) => {
@@ -506,21 +547,6 @@ fn sealed(event: &StoredEvent) -> SegmentEvent<'_> {
         historical: event.historical,
         warnings: &event.warnings,
     }
-}
-
-/// Adds new files to the catalog, and removes what they replace.
-async fn commit(
-    store: &Store,
-    lane: &Lane,
-    last: u64,
-    new: NewFiles,
-    firsts: Vec<u64>,
-    columns: Vec<TypedColumn>,
-    now: Timestamp,
-) -> Result<Step> {
-    let (held, entries, step) = add(store, lane, last, new, firsts, columns, now).await?;
-    runs::clear(store, &held, &entries).await?;
-    Ok(step)
 }
 
 /// Adds new files to the catalog, and removes the records of the blocks in one transaction.

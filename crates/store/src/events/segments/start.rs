@@ -14,10 +14,10 @@ use std::io::{self, ErrorKind};
 use weir_segments::Error as FileError;
 
 use super::catalog::{self, Segments};
-use super::files::{Files, unusable};
-use super::repair;
+use super::files::{Files, is_run_path, unusable};
+use super::{lock, objects, repair};
 use crate::disk::DiskLevel;
-use crate::{Result, Store};
+use crate::{Error, Result, Store};
 
 /// Opens all runs, and removes the files that belong to nothing.
 ///
@@ -30,7 +30,14 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut all = Segments::all(store).await?;
     while let Some(some) = all.next(store).await? {
-        known.extend(some.into_iter().map(|segment| segment.file));
+        for segment in some {
+            if let Some(objects) = &segments.objects
+                && files.path(&segment.file).exists()
+            {
+                objects.has_local(&segment.file, segment.bytes, false);
+            }
+            known.insert(segment.file);
+        }
     }
     let has_segments = !known.is_empty();
     let runs = catalog::runs(store).await?;
@@ -46,14 +53,22 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
             damaged.push(sealed);
         }
     }
-    if !damaged.is_empty() && store.db.disk().check() == DiskLevel::Low {
-        tracing::error!(
-            runs = damaged.len(),
-            "damaged runs are not repaired, because the disk is low; events of them that are sent again are stored twice"
-        );
-        return Ok(());
+    let repaired = match damaged.is_empty() || store.db.disk().check() != DiskLevel::Low {
+        true => repair::repair(store, &files, damaged.clone()).await,
+        false => Err(Error::DiskLow),
+    };
+    match repaired {
+        Err(error @ (Error::DiskLow | Error::Bucket { .. })) => {
+            tracing::error!(
+                runs = damaged.len(), %error,
+                "damaged runs are not repaired yet; until then, events of them that are sent \
+                 again are stored twice"
+            );
+            lock(&segments.checks).leave(damaged);
+            Ok(())
+        }
+        repaired => repaired,
     }
-    repair::repair(store, &files, damaged).await
 }
 
 /// Reports missing files. If there are none, removes files that the catalog does not know.
@@ -64,14 +79,21 @@ async fn compare(
     has_segments: bool,
 ) -> Result<()> {
     let segments = &store.segments;
-    let (of, root) = (files.clone(), files.path(""));
+    let (of, root, is_cache) = (files.clone(), files.path(""), segments.objects.is_some());
     let compared = segments.blocking(root, move || {
         let root = of.path("");
         let present = of.all().map_err(|source| unusable(&root, source))?;
-        if has_segments && known.is_disjoint(&present) {
+        let mut missing: Vec<String> = known.difference(&present).cloned().collect();
+        if is_cache {
+            // They are in the bucket.
+            missing.retain(|name| is_run_path(name));
+        } else if let (Some(place), false) = (objects::claimed(&of), missing.is_empty()) {
+            let why = format!("stored events are in {place}; set `segments`");
+            return Err(unusable(&root, io::Error::new(ErrorKind::NotFound, why)));
+        }
+        if has_segments && !missing.is_empty() && known.is_disjoint(&present) {
             return Err(unusable(&root, io::Error::new(ErrorKind::NotFound, NONE)));
         }
-        let missing: Vec<String> = known.difference(&present).cloned().collect();
         let unknown: Vec<String> = present.difference(&known).cloned().collect();
         if missing.is_empty() {
             of.remove(&unknown);

@@ -20,7 +20,7 @@ use weir_segments::delta::{self, Change, Table, TableFile};
 use weir_segments::{Error as FileError, TypedColumn};
 
 use super::catalog::{self, SealedSegment, Segments};
-use super::lock;
+use super::{lock, objects};
 use crate::{Result, Store};
 
 /// The versions of the logs that have exactly the segments of the catalog. The logs of
@@ -72,7 +72,7 @@ impl Begun {
             Ok(table.version())
         });
         match written.await {
-            Ok(Ok(Some(version))) => know(store, project, version),
+            Ok(Ok(Some(version))) => know(store, project, version).await,
             // Others have changed or removed the log.
             Ok(Ok(None)) => compare(store, project, now).await,
             Ok(Err(error)) => {
@@ -105,11 +105,17 @@ async fn bring_up(store: &Store, project: ProjectId, now: Timestamp) -> Result<(
         let of = directory.clone();
         let newest = segments.blocking(of.clone(), move || delta::newest(&of)).await?;
         // What cannot be read is compared.
-        if newest.is_ok_and(|newest| newest == known) {
+        if let (Ok(newest), Some(version)) = (newest, known)
+            && newest == known
+        {
+            objects::publish(store, project, version).await;
             return Ok(());
         }
     }
     lock(&segments.tables.0).remove(&project);
+    if let Some(objects) = &segments.objects {
+        objects.forget_version(project);
+    }
     let columns = catalog::columns(store, project).await?;
     let mut listed: Vec<TableFile> = Vec::new();
     let mut all = Segments::of(store, project).await?;
@@ -120,7 +126,7 @@ async fn bring_up(store: &Store, project: ProjectId, now: Timestamp) -> Result<(
     let written = segments
         .blocking(directory.clone(), move || bring_up_to(&directory, &columns, &listed, millis));
     match written.await? {
-        Ok(Some(version)) => know(store, project, version),
+        Ok(Some(version)) => know(store, project, version).await,
         Ok(None) => {}
         Err(error) => not_written(project, &error),
     }
@@ -162,13 +168,18 @@ pub(super) async fn remove(store: &Store, project: ProjectId) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = &segments.files else { return Ok(()) };
     lock(&segments.tables.0).remove(&project);
+    if let Some(objects) = &segments.objects {
+        objects.forget_table(project);
+    }
     let directory = files.table(project);
     let removed = segments.blocking(directory.clone(), move || delta::remove(&directory));
     removed.await?.map_err(|error| segments.error(error))
 }
 
-fn know(store: &Store, project: ProjectId, version: u64) {
+/// The log has this version, and exactly the segments of the catalog.
+async fn know(store: &Store, project: ProjectId, version: u64) {
     lock(&store.segments.tables.0).insert(project, version);
+    objects::publish(store, project, version).await;
 }
 
 /// The path of a segment in the table of its project.

@@ -61,7 +61,7 @@ fn with_id((id, content): Content) -> Value {
 }
 
 async fn write_by_statements(store: &Store, batch: Apply) {
-    let records = Records::of(batch);
+    let records = Records::of(batch, store.db.keyspace().await.unwrap()).unwrap();
     let is_of = |table: &'static str| move |(id, _): &Content| id.table.as_str() == table;
     let rows = |all: Vec<Content>| all.into_iter().map(with_id).collect::<Vec<_>>();
     let (times, replaced) = records.replaced.into_iter().partition(is_of("event_time"));

@@ -3,6 +3,7 @@
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
+use crate::counts::EventCounts;
 pub(super) use crate::events::block::tests::event;
 use crate::events::{
     Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, StoredEvent, is_stray,
@@ -40,9 +41,12 @@ pub(super) fn batch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) 
         strays: events.iter().any(|e| is_stray(PROJECT, partition, &e.distinct_id)),
     };
     let block = NewBlock { first: events[0].arrival, data, summary, added_times };
+    let mut counts = EventCounts::default();
+    events.iter().for_each(|event| counts.add_stored(PROJECT, event));
     let write = ProjectWrite {
         blocks: vec![block],
         uuids,
+        counts,
         head,
         is_first: true,
         ..ProjectWrite::new(PROJECT)

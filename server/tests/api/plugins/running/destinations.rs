@@ -4,6 +4,7 @@ use weir_store::events::{Wanted, heads};
 use weir_testkit::servers::{Asked, Said, StandIn};
 
 use super::*;
+use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
 
 /// A receiver of requests that can be down.
 #[derive(Default)]
@@ -63,6 +64,13 @@ export async function onEvent(event, { config }) {
     if (!answer.ok) { throw new RetryError('answered with ' + answer.status) }
     const said = await answer.json()
     if (!said.ok) { throw new Error('not ok') }
+}";
+
+const UUIDS: &str = "import fetch from 'node-fetch'
+export async function onEvent(event, { config }) {
+    const body = JSON.stringify({ event: event.event, uuid: event.uuid })
+    const answer = await fetch(config.url, { method: 'POST', body })
+    if (!answer.ok) { throw new RetryError('answered with ' + answer.status) }
 }";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,4 +232,39 @@ async fn inner_addresses_are_refused() {
     }
     let inbox = receiver.lock();
     assert_eq!((inbox.taken.len(), inbox.refused), (0, 0), "nothing was reached");
+}
+
+/// The receiver is down until events are in all layers of the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_all_layers_are_delivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |config: &mut Config| on_disk(config, &folder);
+    let (instance, receiver) = (Instance::with(settings, large_requests).await, receiver().await);
+    let project = instance.project();
+    destination(&instance, &project, UUIDS, &receiver).await;
+    until(async || {
+        // Segments whose events are months apart are not merged.
+        let mut begin = event("begin", json!({}));
+        begin["timestamp"] = json!("2026-05-27T11:00:00Z");
+        instance.send(&project, &[begin]).await;
+        names(&receiver).contains(&"begin".to_owned()).then_some(())
+    })
+    .await;
+    receiver.lock().is_down = true;
+    let sent = in_all_layers(&instance.app).await;
+    until(async || (receiver.lock().refused > 0).then_some(())).await;
+    receiver.lock().is_down = false;
+    let mut delivered = until(async || {
+        let inbox = receiver.lock();
+        let taken = inbox.taken.iter().map(Asked::json).filter(|asked| asked["event"] == "layer");
+        let uuids: Vec<String> =
+            taken.map(|asked| asked["uuid"].as_str().unwrap().to_owned()).collect();
+        if sent.iter().all(|uuid| uuids.contains(uuid)) { Ok(uuids) } else { Err(uuids.len()) }
+    })
+    .await;
+    // One can come again after a fault.
+    delivered.dedup();
+    assert_eq!(delivered, sent, "in order of arrival");
+    assert_all_layers(&instance.app).await;
+    instance.app.stop().await;
 }

@@ -1,9 +1,12 @@
 //! Sealed events: the same for every reader, on a real engine with files.
 
+mod bucket;
+mod counts;
 mod crashes;
 mod damage;
 mod duplicates;
 mod merging;
+mod persons;
 mod reading;
 mod removing;
 mod repair;

@@ -1,5 +1,10 @@
 //! Removing segments by age, and those of a deleted project.
 
+use std::cell::Cell;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{ProjectId, Timestamp};
@@ -7,7 +12,7 @@ use weir_model::{ProjectId, Timestamp};
 use super::super::support::{PROJECT, batch, events, query, records};
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, compact, now, seal};
+use super::support::{Opened, add_blocks, compact, drop_old, now, seal};
 use crate::Error;
 use crate::events::{
     StoredEvent, TimeRange, Wanted, apply, drop_older, page, position, purge, removed, stored_uuids,
@@ -44,12 +49,12 @@ async fn old_segments_are_removed_and_their_uuids_stay() {
     seal(&opened.store, 10).await;
     assert_eq!(opened.segment_files().len(), 5);
     let before = Timestamp::from_micros(11 * DAY);
-    let dropped = drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
+    let dropped = drop_old(&opened.store, PROJECT, before, &[]).await.unwrap();
     assert_eq!((dropped.segments, dropped.events), (3, 30));
-    let again = drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
+    let again = drop_old(&opened.store, PROJECT, before, &[]).await.unwrap();
     assert_eq!((again.segments, again.events), (0, 0));
     assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 30);
-    let other = drop_older(&opened.store, ProjectId(8), before, now(), &[]).await.unwrap();
+    let other = drop_old(&opened.store, ProjectId(8), before, &[]).await.unwrap();
     assert_eq!(other.segments, 0);
     for _ in 0..2 {
         let store = &opened.store;
@@ -86,7 +91,7 @@ async fn segments_with_unread_events_stay() {
     seal(&opened.store, 10).await;
     let before = Timestamp::from_micros(9 * DAY);
     let drop = async |unread: &[Wanted]| {
-        let dropped = drop_older(&opened.store, PROJECT, before, now(), unread).await.unwrap();
+        let dropped = drop_old(&opened.store, PROJECT, before, unread).await.unwrap();
         (dropped.segments, dropped.unread)
     };
     let day = |day: i64| TimeRange { start: day * DAY, end: (day + 1) * DAY };
@@ -104,6 +109,31 @@ async fn segments_with_unread_events_stay() {
     assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 40);
 }
 
+/// Another task changes files while a removal begins. What is unread may change meanwhile.
+#[tokio::test]
+async fn what_is_old_is_asked_when_no_other_task_changes_files() {
+    const DAY: i64 = 86_400_000_000;
+    let opened = Opened::new().await;
+    for (number, day) in (0..).zip([1, 2, 20]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    seal(&opened.store, 10).await;
+    let changing = opened.store.segments.changing().await;
+    let asked = Cell::new(false);
+    let old = async {
+        asked.set(true);
+        Ok(None)
+    };
+    let mut removal = pin!(drop_older(&opened.store, PROJECT, now(), old));
+    let first = poll_fn(|cx| Poll::Ready(removal.as_mut().poll(cx).is_pending()));
+    assert!(first.await);
+    assert!(!asked.get());
+    drop(changing);
+    assert_eq!(removal.await.unwrap().segments, 0, "all events are kept");
+    assert!(asked.get());
+    assert_eq!(opened.segment_files().len(), 2);
+}
+
 #[tokio::test]
 async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
     const DAY: i64 = 86_400_000_000;
@@ -115,7 +145,7 @@ async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
     compact(&opened.store, 2, 1_000).await.unwrap();
     let drop = async |day: i64| {
         let before = Timestamp::from_micros(day * DAY);
-        drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().events
+        drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().events
     };
     assert_eq!(drop(2).await, 0, "half of it is younger");
     assert_eq!(drop(3).await, 20);

@@ -6,14 +6,17 @@ use super::super::support::{PROJECT, batch, events, records};
 use super::damage::flip;
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{OTHER, Opened, add_blocks, compact, files, now, open_again, seal};
+use super::support::{OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::disk::DiskMarks;
 use crate::events::{SealBounds, StoredEvent, apply, position, seal_all, stored_uuids};
-use crate::{Error, Store};
+use crate::{Error, Settings, Store};
 
 /// A byte among the entries of a run: the header has the first 16 KiB.
 const ENTRY: usize = (16 << 10) + 100;
+/// A byte in the filter of a run of eight blocks, which follows four parts with entries.
+const FILTER: usize = 5 * (16 << 10) + 40;
 
 async fn assert_refused(store: &Store, sent: &[StoredEvent]) {
     let from = position(store, 2).await.unwrap().offset;
@@ -83,6 +86,38 @@ async fn uuids_are_found_at_every_moment_of_a_repair() {
 }
 
 #[tokio::test]
+async fn a_run_that_could_not_be_opened_is_repaired_when_the_disk_has_space_again() {
+    let opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    let known = known(&sent);
+    seal(&opened.store, 200).await;
+    let before = Seen::of(&opened.store, &known).await;
+    let run = opened.run_files().remove(0);
+    let directory = opened.close().await;
+    // Its header.
+    flip(&run, 3);
+    let disk = DiskMarks { high: u64::MAX, low: u64::MAX };
+    let full = Settings { disk, ..Settings::default() };
+    let store = open_with(directory.path(), &full).await.unwrap();
+    let bounds = SealBounds { events: 200, age: i64::MAX, ..SealBounds::default() };
+    for _ in 0..2 {
+        let report = seal_all(&store, now(), usize::MAX, bounds).await.unwrap();
+        assert!(matches!(report.failure, Some(Error::DiskLow)), "{:?}", report.failure);
+        assert!(run.exists());
+    }
+    assert!(stored_uuids(&store, PROJECT, &known).await.unwrap().len() < known.len());
+    store.disk().empty();
+    seal(&store, 200).await;
+    assert!(!run.exists());
+    assert_eq!(set_aside(directory.path()).len(), 1);
+    before.assert_same(&Seen::of(&store, &known).await);
+    assert_refused(&store, &sent).await;
+    let damage = store.segment_damage();
+    seal(&store, 200).await;
+    assert_eq!(store.segment_damage(), damage);
+}
+
+#[tokio::test]
 async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
     let mut opened = Opened::new().await;
     let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
@@ -110,6 +145,29 @@ async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
     opened = opened.reopen().await;
     assert_refused(&opened.store, &sent).await;
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// What can be read of a run that cannot be opened is not found in it.
+#[tokio::test]
+async fn uuids_of_a_run_that_is_not_open_are_read_from_the_segments_that_can_be_read() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let (run, segment) = (opened.run_files().remove(0), opened.segment_files().remove(0));
+    let middle = usize::try_from(std::fs::metadata(&segment).unwrap().len()).unwrap() / 2;
+    opened = opened
+        .reopen_after(|_| {
+            flip(&run, ENTRY);
+            flip(&run, FILTER);
+            flip(&segment, middle);
+        })
+        .await;
+    assert!(run.exists());
+    assert_refused(&opened.store, &sent[200..]).await;
+    // The segment comes back from a backup.
+    opened = opened.reopen_after(|_| flip(&segment, middle)).await;
+    assert!(!run.exists());
+    assert_refused(&opened.store, &sent).await;
 }
 
 #[tokio::test]

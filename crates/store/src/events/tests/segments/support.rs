@@ -12,8 +12,8 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
 use crate::events::{
-    Compacted, LIVE_PARTITIONS, SealBounds, SealReport, StoredEvent, apply, historical_partition,
-    live_partition, seal_all,
+    Compacted, Dropped, LIVE_PARTITIONS, Old, SealBounds, SealReport, StoredEvent, Wanted, apply,
+    drop_older, historical_partition, live_partition, seal_all,
 };
 use crate::{Error, Location, Settings, Store};
 
@@ -32,16 +32,22 @@ const DAY: i64 = 86_400 * SECOND;
 pub(super) struct Opened {
     pub(super) store: Store,
     pub(super) directory: TempDir,
+    settings: Settings,
 }
 
 impl Opened {
     pub(super) async fn new() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    /// A new store with these settings.
+    pub(super) async fn with(settings: Settings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = open(directory.path()).await.unwrap();
+        let store = open(directory.path(), &settings).await.unwrap();
         for project in [PROJECT, OTHER] {
             store.db.run(ADD_PROJECT, bind! { project: project.0 }).await.unwrap();
         }
-        Self { store, directory }
+        Self { store, directory, settings }
     }
 
     /// Closes the store and opens it again, with nothing in memory.
@@ -51,15 +57,22 @@ impl Opened {
 
     /// The same, with a change of its files in between.
     pub(super) async fn reopen_after(self, change: impl FnOnce(&Path)) -> Self {
+        let settings = self.settings.clone();
         let directory = self.close().await;
         change(&directory.path().join("segments"));
-        let store = open_again(directory.path()).await.unwrap();
-        Self { store, directory }
+        let store = open_with(directory.path(), &settings).await.unwrap();
+        Self { store, directory, settings }
+    }
+
+    /// Closes the store and opens it again, with other settings.
+    pub(super) async fn reopen_with(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self.reopen().await
     }
 
     /// Closes the store.
     pub(super) async fn close(self) -> TempDir {
-        let Self { store, directory } = self;
+        let Self { store, directory, .. } = self;
         store.close().await.unwrap();
         directory
     }
@@ -91,9 +104,14 @@ impl Opened {
 
 /// Opens a store that was closed.
 pub(super) async fn open_again(directory: &Path) -> Result<Store, Error> {
+    open_with(directory, &Settings::default()).await
+}
+
+/// The same with settings.
+pub(super) async fn open_with(directory: &Path, settings: &Settings) -> Result<Store, Error> {
     let began = Instant::now();
     loop {
-        match open(directory).await {
+        match open(directory, settings).await {
             // Tasks of the engine still end.
             Err(Error::InUse { .. } | Error::Open { .. })
                 if began.elapsed() < Duration::from_secs(60) =>
@@ -105,8 +123,8 @@ pub(super) async fn open_again(directory: &Path) -> Result<Store, Error> {
     }
 }
 
-async fn open(directory: &Path) -> Result<Store, Error> {
-    Store::open(&Location::Directory(directory.to_owned()), Settings::default()).await
+async fn open(directory: &Path, settings: &Settings) -> Result<Store, Error> {
+    Store::open(&Location::Directory(directory.to_owned()), settings.clone()).await
 }
 
 /// The files below a directory, sorted. Those of the logs of tables are left out.
@@ -144,6 +162,17 @@ pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option
     let done = compact_within(store, now(), bounds).await.unwrap();
     remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
     done
+}
+
+/// Removes the segments with events before a time, unless they have unread events.
+pub(super) async fn drop_old(
+    store: &Store,
+    project: ProjectId,
+    before: Timestamp,
+    unread: &[Wanted],
+) -> Result<Dropped, Error> {
+    let old = Old { before, unread: unread.to_vec() };
+    drop_older(store, project, now(), async { Ok(Some(old)) }).await
 }
 
 /// The uuid of the event with this arrival number. Neighbours are far apart.

@@ -11,9 +11,9 @@ use weir_segments::{ColumnType, TypedColumn};
 
 use super::super::support::{PROJECT, batch, events};
 use super::removing::add_at;
-use super::support::{NOW, Opened, compact, now, seal, uuid};
+use super::support::{NOW, Opened, compact, drop_old, now, seal, uuid};
 use crate::events::segments::{CompactBounds, compact_within};
-use crate::events::{SealBounds, apply, drop_older, position, purge, seal_all};
+use crate::events::{SealBounds, apply, position, purge, seal_all};
 use crate::transaction::tests::stored_of;
 
 const DAY: i64 = 86_400_000_000;
@@ -82,7 +82,7 @@ async fn the_table_has_what_was_sealed_merged_and_removed() {
     let merge = fs::read_to_string(opened.commit(5)).unwrap();
     assert!(merge.contains("OPTIMIZE") && !merge.contains("\"dataChange\":true"), "{merge}");
     let before = Timestamp::from_micros(50 * DAY);
-    assert_eq!(drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().segments, 2);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 2);
     assert_eq!((opened.listed().len(), opened.version()), (2, Some(6)));
     assert!(fs::read_to_string(opened.commit(6)).unwrap().contains("DELETE"));
     // Nothing changes, and nothing is written.
@@ -95,7 +95,7 @@ async fn the_table_has_what_was_sealed_merged_and_removed() {
     assert_eq!(seal(&opened.store, 10).await.segments, 1);
     assert_eq!((opened.listed().len(), opened.version()), (3, Some(7)));
     let before = Timestamp::from_micros(500 * DAY);
-    assert_eq!(drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap().segments, 3);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 3);
     assert_eq!((opened.listed().len(), opened.version()), (0, Some(8)));
 }
 
@@ -161,7 +161,7 @@ async fn a_commit_that_is_missing_is_written_by_the_next_pass() {
                 compact(&opened.store, 2, 1_000).await.unwrap();
             } else {
                 let before = Timestamp::from_micros(50 * DAY);
-                drop_older(&opened.store, PROJECT, before, now(), &[]).await.unwrap();
+                drop_old(&opened.store, PROJECT, before, &[]).await.unwrap();
             }
         }
     }

@@ -3,6 +3,7 @@
 //! What belongs here: sending one request, and the meaning of its answer. What does not:
 //! signatures and retries of single requests (`object_store`).
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
@@ -13,12 +14,8 @@ use object_store::client::{
 };
 use weir_egress::{Body, Egress, Fault, FaultClass, Refused};
 
-use crate::destination::Failure;
-
 /// The timeout for a request up to the end of its answer: a part over a slow connection.
 const REQUEST: Duration = Duration::from_secs(180);
-/// Upper bound of bytes in an answer: lists of parts and errors.
-const ANSWER: usize = 1 << 20;
 /// Bytes of an answer in which the code of an error is searched for.
 const CODE_WITHIN: usize = 4 << 10;
 /// The header with the error code of Azure.
@@ -28,20 +25,38 @@ const AZURE_CODE: &str = "x-ms-error-code";
 /// is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} {}", .code.unwrap_or_default())]
-pub(super) struct Answered {
-    pub(super) fault: Fault,
-    pub(super) code: Option<&'static str>,
+pub struct Answered {
+    /// What happened.
+    pub fault: Fault,
+    /// The code of the error, if it is a known one.
+    pub code: Option<&'static str>,
+}
+
+impl Answered {
+    /// The answer of the storage, if it is the cause of the error.
+    pub fn of(error: &object_store::Error) -> Option<Self> {
+        let mut next: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(cause) = next {
+            if let Some(answered) = cause.downcast_ref::<Self>() {
+                return Some(*answered);
+            }
+            next = cause.source();
+        }
+        None
+    }
 }
 
 /// Creates clients that send through the egress filter.
 #[derive(Clone)]
-pub(crate) struct Connector {
+pub struct Connector {
     egress: Egress,
+    answer: usize,
 }
 
 impl Connector {
-    pub(crate) fn new(egress: &Egress) -> Self {
-        Self { egress: egress.clone() }
+    /// Sends requests whose answers have at most `answer` bytes.
+    pub fn new(egress: &Egress, answer: usize) -> Self {
+        Self { egress: egress.clone(), answer }
     }
 }
 
@@ -61,6 +76,7 @@ impl HttpConnector for Connector {
 impl HttpService for Connector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
+        let is_list = parts.uri.query().is_some_and(|query| query.contains("list-type=2"));
         let request = self
             .egress
             .request(parts.method, &parts.uri.to_string())
@@ -70,13 +86,14 @@ impl HttpService for Connector {
             .body(Body::wrap(body));
         let response = request.send().await.map_err(|broken| error(broken.into(), None))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = Egress::read(response, ANSWER).await.map_err(|fault| error(fault, None))?;
+        let body = Egress::read(response, self.answer).await.map_err(|fault| error(fault, None))?;
         if !status.is_success() {
             let named = headers.get(AZURE_CODE).and_then(|code| code.to_str().ok());
             let code = named.map(str::to_owned).or_else(|| code_in(&body));
             let fault = Fault::from(FaultClass::Status(status.as_u16()));
             return Err(error(fault, code.as_deref().and_then(known)));
         }
+        let body = if is_list { without_unusable(&body).into() } else { body };
         let mut answer = HttpResponse::new(body.into());
         *answer.status_mut() = status;
         *answer.headers_mut() = headers;
@@ -94,6 +111,36 @@ fn error(fault: Fault, code: Option<&'static str>) -> HttpError {
         _ => HttpErrorKind::Unknown,
     };
     HttpError::new(kind, Answered { fault, code })
+}
+
+/// Leaves out the objects of a list whose names `object_store` refuses: it would refuse the
+/// whole list because of one of them.
+fn without_unusable(list: &[u8]) -> Vec<u8> {
+    const BEGIN: &str = "<Contents>";
+    const END: &str = "</Contents>";
+    let Ok(mut rest) = std::str::from_utf8(list) else { return list.to_vec() };
+    let mut usable = String::with_capacity(rest.len());
+    while let Some((before, behind)) = rest.split_once(BEGIN) {
+        let Some((object, after)) = behind.split_once(END) else { break };
+        usable.push_str(before);
+        let key = object.split_once("<Key>").and_then(|(_, behind)| behind.split_once("</Key>"));
+        if key.is_none_or(|(key, _)| is_usable(key)) {
+            usable.extend([BEGIN, object, END]);
+        }
+        rest = after;
+    }
+    usable.push_str(rest);
+    usable.into_bytes()
+}
+
+/// Whether a name, as it is in XML, has neither an empty part nor a control character.
+fn is_usable(key: &str) -> bool {
+    let key = key.strip_prefix('/').unwrap_or(key);
+    let key = key.strip_suffix('/').unwrap_or(key);
+    key.is_empty()
+        || !key.contains("&#")
+            && !key.chars().any(|c| c.is_ascii_control())
+            && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// `<Code>NoSuchBucket</Code>`
@@ -135,60 +182,6 @@ fn known(code: &str) -> Option<&'static str> {
     CODES.iter().copied().find(|known| *known == code)
 }
 
-impl From<Answered> for Failure {
-    fn from(Answered { fault, code }: Answered) -> Self {
-        let FaultClass::Status(status) = fault.class else { return fault.into() };
-        match (code.unwrap_or_default(), status) {
-            (
-                "NoSuchBucket" | "ContainerNotFound" | "InvalidBucketName" | "InvalidResourceName",
-                _,
-            ) => Self::permanent("NoSuchBucket", "There is no such bucket or container."),
-            (
-                "InvalidAccessKeyId"
-                | "SignatureDoesNotMatch"
-                | "ExpiredToken"
-                | "InvalidToken"
-                | "AuthenticationFailed"
-                | "InvalidAuthenticationInfo",
-                _,
-            )
-            | (_, 401) => Self::permanent(
-                "InvalidCredentials",
-                "The storage does not know these credentials.",
-            ),
-            ("KMS.NotFoundException" | "KMS.DisabledException", _) => {
-                Self::permanent("InvalidKey", "The key for encryption is not there, or is off.")
-            }
-            ("PermanentRedirect" | "AuthorizationHeaderMalformed", _) | (_, 300..=399) => {
-                Self::permanent(
-                    "WrongRegion",
-                    "The bucket is in another region, or at another address.",
-                )
-            }
-            ("EntityTooLarge", _) | (_, 413) => Self::permanent(
-                "FileTooLarge",
-                "The storage does not take files of this size. Set max_file_size_mb.",
-            ),
-            ("RequestTimeTooSkewed", _) => Self::retryable(
-                "WrongClock",
-                "The storage says that the clock of this server is wrong.",
-            ),
-            ("NoSuchUpload", _) => {
-                Self::retryable("UploadGone", "The storage has dropped parts of a file.")
-            }
-            (_, 403) => Self::permanent(
-                "AccessDenied",
-                "The credentials do not allow to do this at this place.",
-            ),
-            (_, 408 | 429 | 500..) => Self::retryable(
-                "StorageUnavailable",
-                format!("The storage is busy or out of order: it answered with HTTP {status}."),
-            ),
-            _ => fault.into(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,28 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_tried_again() {
-        let failure = |status, code| {
-            Failure::from(Answered { fault: FaultClass::Status(status).into(), code })
+    fn a_list_has_no_names_that_no_request_can_have() {
+        let list = |keys: &[&str]| {
+            let object =
+                |key: &&str| format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
+            let objects: String = keys.iter().map(object).collect();
+            format!("<List><Max>9</Max>{objects}<Prefix>a</Prefix></List>").into_bytes()
         };
-        for (status, code, class, is_retryable) in [
-            (404, Some("NoSuchBucket"), "NoSuchBucket", false),
-            (404, Some("ContainerNotFound"), "NoSuchBucket", false),
-            (403, Some("AccessDenied"), "AccessDenied", false),
-            (403, None, "AccessDenied", false),
-            (403, Some("SignatureDoesNotMatch"), "InvalidCredentials", false),
-            (401, None, "InvalidCredentials", false),
-            (301, None, "WrongRegion", false),
-            (413, None, "FileTooLarge", false),
-            (404, Some("NoSuchUpload"), "UploadGone", true),
-            (403, Some("RequestTimeTooSkewed"), "WrongClock", true),
-            (503, None, "StorageUnavailable", true),
-            (429, None, "StorageUnavailable", true),
-            (400, None, "HttpStatus", false),
-        ] {
-            let failure = failure(status, code);
-            let found = (failure.class, failure.is_retryable);
-            assert_eq!(found, (class, is_retryable), "{status} {code:?}");
-        }
+        let all = list(&["a", "a//b", "/c/", "..", "d/./e", "f&#10;", "a//", "g&amp;h/i", ""]);
+        assert_eq!(without_unusable(&all), list(&["a", "/c/", "g&amp;h/i", ""]));
+        assert_eq!(without_unusable(b"<Contents><Key>.."), b"<Contents><Key>..");
     }
 }

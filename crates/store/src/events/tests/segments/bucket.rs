@@ -1,0 +1,492 @@
+//! Segments in a bucket, at a real server of S3 (moto). `make quick` installs none.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use weir_model::Timestamp;
+use weir_objects::{Access, Bucket, Place};
+use weir_testservers::{Moto, SwitchedProxy, python};
+
+use super::super::support::{PROJECT, ada, batch, events, records};
+use super::damage::flip;
+use super::reading::known;
+use super::removing::add_at;
+use super::seen::Seen;
+use super::support::{
+    NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
+};
+use crate::events::segments::{CompactBounds, compact_within};
+use crate::events::{
+    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
+    write_persons,
+};
+use crate::persons::{PersonWrite, first_id};
+use crate::{Error, Result, SegmentBucket, Settings, Store};
+
+const DAY: i64 = 86_400_000_000;
+const PLACE: &str = "s3://events/weir";
+/// Keeps all copies.
+const LARGE: u64 = 1 << 30;
+
+/// Reads the table of a project as delta-rs does.
+const SCRIPT: &str = r#"
+import json, sys
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+given = json.load(sys.stdin)
+table = DeltaTable(given["table"], storage_options={
+    "AWS_ENDPOINT_URL": given["url"], "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+})
+found = QueryBuilder().register("events", table).execute(
+    "SELECT count(*) AS events, min(arrival) AS first, max(arrival) AS last FROM events")
+row = pa.table(found.read_all()).to_pylist()[0]
+print(json.dumps({
+    "version": table.version(), "files": len(table.file_uris()), "events": list(row.values()),
+}))
+"#;
+
+/// A server with a bucket, behind a proxy that can be switched off.
+struct Storage {
+    moto: Moto,
+    proxy: SwitchedProxy,
+}
+
+impl Storage {
+    /// `None`: there is no server.
+    async fn start() -> Option<Self> {
+        if std::env::var_os("WEIR_QUICK").is_some() {
+            return None;
+        }
+        let moto = Moto::start().await;
+        moto.create_bucket("events").await;
+        let proxy = SwitchedProxy::start(moto.address()).await;
+        Some(Self { moto, proxy })
+    }
+
+    fn settings(&self, cache: u64) -> Settings {
+        let (place, access) = (PLACE.parse().unwrap(), self.access());
+        let segments = Some(SegmentBucket { place, access, cache });
+        Settings { segments, ..Settings::default() }
+    }
+
+    fn access(&self) -> Access {
+        Access {
+            endpoint: Some(self.proxy.url()),
+            region: "us-east-1".to_owned(),
+            key: "key".to_owned(),
+            secret: "secret".parse().unwrap(),
+        }
+    }
+
+    fn bucket(&self) -> Bucket {
+        let access = Access { endpoint: Some(self.moto.url()), ..self.access() };
+        Bucket::new(&PLACE.parse::<Place>().unwrap(), &access).unwrap()
+    }
+
+    /// The names of all objects.
+    async fn names(&self) -> BTreeSet<String> {
+        self.bucket().list(10_000, 1 << 20, |_| true).await.unwrap()
+    }
+
+    /// The names of segments.
+    async fn segments(&self) -> Vec<String> {
+        let names = self.names().await.into_iter();
+        names.filter(|name| name.ends_with(".parquet") && !name.contains("_delta_log")).collect()
+    }
+
+    /// The version, the number of files and events, the first and the last arrival number
+    /// of the table, as another engine reads it.
+    async fn table(&self) -> Value {
+        let table = format!("{PLACE}/{PROJECT}");
+        python(SCRIPT, &json!({ "url": self.moto.url(), "table": table })).await
+    }
+}
+
+async fn all(store: &Store) -> Result<Vec<StoredEvent>> {
+    let all = Selection { up_to: 1 << 40, ..Selection::default() };
+    let mut scan = Scan::begin(store, PROJECT, all).await?;
+    let mut found = Vec::new();
+    while let Some(events) = scan.next().await? {
+        found.extend(events);
+    }
+    Ok(found)
+}
+
+/// The report of a pass, also if it failed.
+async fn pass(store: &Store, events: u64, at: Timestamp) -> SealReport {
+    let bounds = SealBounds { events, age: i64::MAX, ..SealBounds::default() };
+    seal_all(store, at, usize::MAX, bounds).await.unwrap()
+}
+
+fn remove_segments(directory: &Path) {
+    for file in segment_paths(directory) {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+fn segment_paths(directory: &Path) -> Vec<PathBuf> {
+    let mut files = super::support::files(directory);
+    files.retain(|file| file.extension().is_some_and(|name| name == "parquet"));
+    files
+}
+
+#[tokio::test]
+async fn the_bucket_has_what_was_sealed_merged_and_removed() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(LARGE)).await;
+    for (number, day) in (0..).zip([1, 2, 3, 100, 101, 200]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    assert_eq!(seal(&opened.store, 10).await.segments, 5);
+    assert_eq!(storage.segments().await.len(), 5);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
+    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 5, "files": 4, "events": [50, 1, 50] }));
+    assert_eq!(storage.segments().await.len(), 4);
+    let before = Timestamp::from_micros(50 * DAY);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 2);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 6, "files": 2, "events": [20, 31, 50] }));
+    assert_eq!(storage.segments().await.len(), 2);
+    // A log that is written again in the directory is written again in the bucket.
+    opened = opened
+        .reopen_after(|directory| {
+            std::fs::remove_dir_all(directory.join(format!("{PROJECT}/_delta_log"))).unwrap();
+        })
+        .await;
+    seal(&opened.store, 10).await;
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 0, "files": 2, "events": [20, 31, 50] }));
+    // Snapshots of persons, two of which are kept.
+    for _ in 0..3 {
+        write_persons(&opened.store, now()).await.unwrap();
+    }
+    let of_persons = format!("{PROJECT}/persons/_delta_log/");
+    let names = storage.names().await;
+    assert_eq!(names.iter().filter(|name| name.starts_with(&of_persons)).count(), 0);
+    add_person(&opened).await;
+    for _ in 0..3 {
+        write_persons(&opened.store, now()).await.unwrap();
+    }
+    let names = storage.names().await;
+    assert_eq!(names.iter().filter(|name| name.starts_with(&of_persons)).count(), 3);
+    assert_eq!(storage.segments().await.len(), 2 + 2);
+    purge(&opened.store, PROJECT).await.unwrap();
+    seal(&opened.store, 10).await;
+    assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// Adds an event with a person.
+async fn add_person(opened: &Opened) {
+    let at = position(&opened.store, 0).await.unwrap().offset;
+    let mut write = batch(0, at, at + 1, &events(1_000, 1_000, "a"));
+    write.projects[0].persons = vec![PersonWrite {
+        id: first_id(PROJECT, "a"),
+        state: ada("{}"),
+        expected: None,
+        version: 1,
+    }];
+    apply(&opened.store, write).await.unwrap();
+}
+
+#[tokio::test]
+async fn copies_are_evicted_and_fetched_when_they_are_read() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(1)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 24, 37).await;
+    let known = known(&sent);
+    let before = Seen::of(&opened.store, &known).await;
+    assert_eq!(seal(&opened.store, 37).await.segments, 20);
+    assert_eq!(storage.segments().await.len(), 20);
+    assert_eq!(opened.segment_files().len(), 1);
+    before.assert_same(&Seen::of(&opened.store, &known).await);
+    assert_eq!(opened.segment_files().len(), 1);
+    let bytes = std::fs::metadata(&opened.segment_files()[0]).unwrap().len();
+    assert_eq!(opened.store.segment_cache_bytes(), bytes);
+    // Without any copy, and with a merge of segments that are not here.
+    opened = opened.reopen_after(remove_segments).await;
+    before.assert_same(&Seen::of(&opened.store, &known).await);
+    seal(&opened.store, 37).await;
+    assert_eq!(compact(&opened.store, 5, 10_000).await.unwrap().segments, 5);
+    before.assert_same(&Seen::of(&opened.store, &known).await);
+    assert_eq!(storage.segments().await.len(), 16);
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(LARGE)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 8, 20).await;
+    storage.proxy.switch(false);
+    let report = pass(&opened.store, 20, now()).await;
+    assert_eq!(report.segments, 0);
+    assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
+    assert!(opened.segment_files().is_empty());
+    // Events are stored and read meanwhile.
+    let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
+    let sent = [sent, more].concat();
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
+    storage.proxy.switch(true);
+    assert_eq!(seal(&opened.store, 20).await.segments, 8);
+    // A start sends nothing, and what is not here is an error that says so.
+    storage.proxy.switch(false);
+    opened = opened.reopen_after(|_| {}).await;
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
+    opened = opened.reopen_after(remove_segments).await;
+    let error = all(&opened.store).await.unwrap_err();
+    assert!(matches!(error, Error::Bucket { .. }) && error.is_temporary(), "{error}");
+    assert!(error.to_string().contains(PLACE), "{error}");
+    // It goes away between two requests of a pass.
+    add_blocks(&opened.store, PROJECT, 4, 20).await;
+    assert_eq!(pass(&opened.store, 20, now()).await.segments, 0);
+    storage.proxy.switch(true);
+    assert_eq!(seal(&opened.store, 20).await.segments, 4);
+    assert_eq!(all(&opened.store).await.unwrap().len(), 16 * 20);
+    // Removed while it is down: the objects go away later.
+    storage.proxy.switch(false);
+    purge(&opened.store, PROJECT).await.unwrap();
+    storage.proxy.switch(true);
+    assert_eq!(storage.segments().await.len(), 12);
+    seal(&opened.store, 20).await;
+    assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// A removal while the storage is down, and one after a merge.
+#[tokio::test]
+async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    for (number, day) in (0..).zip([1, 2, 3, 100, 101, 200]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    seal(&opened.store, 10).await;
+    storage.proxy.switch(false);
+    assert_eq!(pass(&opened.store, 10, now()).await.segments, 0);
+    assert_eq!(compact(&opened.store, 2, 1_000).await, None);
+    let before = Timestamp::from_micros(2 * DAY);
+    storage.proxy.switch(true);
+    // No pass has found that the storage is back.
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 1);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
+    seal(&opened.store, 10).await;
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 5, "files": 4, "events": [40, 11, 50] }));
+    assert_eq!(storage.segments().await.len(), 4);
+    // Files of a merge stay for a while, also as objects.
+    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
+    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    for (minutes, objects) in [(0, 5), (9, 5), (10, 3)] {
+        pass(&opened.store, 10, Timestamp::from_micros(NOW + minutes * 60_000_000)).await;
+        assert_eq!(storage.segments().await.len(), objects, "{minutes}");
+    }
+    assert_eq!(storage.table().await["files"], 3);
+}
+
+#[tokio::test]
+async fn wrong_credentials_delay_sealing() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    add_blocks(&opened.store, PROJECT, 8, 20).await;
+    storage.moto.check_credentials().await;
+    let report = pass(&opened.store, 20, now()).await;
+    assert_eq!(report.segments, 0);
+    let failure = report.failure.unwrap().to_string();
+    assert!(failure.contains("InvalidAccessKeyId"), "{failure}");
+    assert_eq!(records(&opened.store, "event_block").await, 8);
+}
+
+#[tokio::test]
+async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(LARGE)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 20).await;
+    seal(&opened.store, 20).await;
+    // A copy that is damaged is fetched again by the read that finds it.
+    let copy = opened.segment_files().remove(0);
+    let middle = usize::try_from(std::fs::metadata(&copy).unwrap().len() / 3).unwrap();
+    opened = opened.reopen_after(|_| flip(&copy, middle)).await;
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
+    assert_eq!(opened.store.segment_damage(), 0);
+    // A merge does the same.
+    opened = opened.reopen_after(|_| flip(&copy, middle)).await;
+    seal(&opened.store, 20).await;
+    let bounds = CompactBounds { fan_in: 2, events: 40 };
+    for _ in 0..4 {
+        compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    }
+    assert_eq!(opened.store.segment_damage(), 0);
+    opened = opened.reopen_after(|_| {}).await;
+    seal(&opened.store, 20).await;
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
+    // Objects that are damaged, cut or missing.
+    let (bucket, name) = (storage.bucket(), storage.segments().await.remove(0));
+    let content = bucket.get(&name, LARGE).await.unwrap().unwrap();
+    let mut flipped = content.clone();
+    flipped[content.len() / 3] ^= 1;
+    for wrong in [Some(flipped), Some(content[..content.len() - 1].to_vec()), None] {
+        match wrong {
+            Some(wrong) => bucket.put(&name, wrong).await.unwrap(),
+            None => bucket.remove(&name).await.unwrap(),
+        }
+        opened = opened.reopen_after(remove_segments).await;
+        let error = all(&opened.store).await.unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains(&name), "{error}");
+        assert!(opened.store.segment_damage() > 0);
+        bucket.put(&name, content.clone()).await.unwrap();
+        opened = opened.reopen_after(|_| {}).await;
+        assert_eq!(all(&opened.store).await.unwrap(), sent);
+    }
+}
+
+#[tokio::test]
+async fn segments_from_before_the_setting_are_uploaded() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 24, 20).await;
+    seal(&opened.store, 20).await;
+    opened = opened.reopen_with(storage.settings(1)).await;
+    // An object that nothing names, and some that are not ours.
+    let orphan = format!("{PROJECT}/0/1-20-{}.parquet", "0".repeat(32));
+    let of_others = ["notes.txt", "2025/report.csv", "7/0/1-20.parquet", "9/_delta_log/1.json"];
+    for name in of_others.into_iter().chain([orphan.as_str()]) {
+        storage.bucket().put(name, b"x".to_vec()).await.unwrap();
+    }
+    seal(&opened.store, 20).await;
+    let names = storage.names().await;
+    let segments = names.iter().filter(|name| name.ends_with(".parquet"));
+    assert_eq!(segments.count(), 20 + 1);
+    assert!(!names.contains(&orphan));
+    assert!(of_others.iter().all(|name| names.contains(*name)), "{names:?}");
+    assert_eq!(opened.segment_files().len(), 1);
+    let found = storage.table().await;
+    assert_eq!(found["events"][0], 400);
+    assert_eq!(found["files"], 20);
+    assert_eq!(all(&opened.store).await.unwrap(), sent);
+    // Without the setting the start says where they are.
+    let directory = opened.close().await;
+    let refused = open_again(directory.path()).await.err().unwrap();
+    let Error::File { source, .. } = refused else { panic!("{refused}") };
+    assert!(source.to_string().contains(PLACE), "{source}");
+}
+
+#[tokio::test]
+async fn two_data_directories_never_share_a_place() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    add_blocks(&opened.store, PROJECT, 8, 20).await;
+    seal(&opened.store, 20).await;
+    let names = storage.names().await;
+    let other = Opened::with(storage.settings(LARGE)).await;
+    add_blocks(&other.store, PROJECT, 8, 20).await;
+    let report = pass(&other.store, 20, Timestamp::from_micros(NOW)).await;
+    let failure = report.failure.unwrap().to_string();
+    assert!(failure.contains("another data directory"), "{failure}");
+    assert_eq!(storage.names().await, names);
+    // An emptied bucket is not filled with a part of the segments.
+    for name in &names {
+        storage.bucket().remove(name).await.unwrap();
+    }
+    let report = pass(&opened.store, 20, now()).await;
+    let failure = report.failure.unwrap().to_string();
+    assert!(failure.contains("no objects of this data directory"), "{failure}");
+    assert!(storage.names().await.is_empty());
+    // And what it does not have is not damaged.
+    let opened = opened.reopen_after(remove_segments).await;
+    let error = all(&opened.store).await.unwrap_err();
+    assert!(matches!(error, Error::Bucket { .. }), "{error}");
+    assert_eq!(opened.store.segment_damage(), 0);
+}
+
+/// As a restored backup beside the running instance.
+#[tokio::test]
+async fn a_copy_of_a_data_directory_never_shares_its_place() {
+    let Some(storage) = Storage::start().await else { return };
+    for is_copy_first in [false, true] {
+        let settings = storage.settings(LARGE);
+        let opened = Opened::with(settings.clone()).await;
+        for name in storage.names().await {
+            storage.bucket().remove(&name).await.unwrap();
+        }
+        add_blocks(&opened.store, PROJECT, 8, 20).await;
+        seal(&opened.store, 20).await;
+        let directory = opened.close().await;
+        let other = tempfile::tempdir().unwrap();
+        let from = directory.path().join(".");
+        let copied = Command::new("cp").arg("-r").arg(from).arg(other.path()).status();
+        assert!(copied.unwrap().success());
+        let (first, second) = match is_copy_first {
+            true => (other.path(), directory.path()),
+            false => (directory.path(), other.path()),
+        };
+        let first = open_with(first, &settings).await.unwrap();
+        add_blocks(&first, PROJECT, 8, 20).await;
+        assert_eq!(pass(&first, 20, now()).await.segments, 8);
+        let names = storage.segments().await;
+        let second = open_with(second, &settings).await.unwrap();
+        add_blocks(&second, PROJECT, 8, 20).await;
+        for _ in 0..2 {
+            let report = pass(&second, 20, now()).await;
+            assert_eq!(report.segments, 0);
+            let failure = report.failure.unwrap().to_string();
+            assert!(failure.contains("another process"), "{failure}");
+        }
+        purge(&second, PROJECT).await.unwrap();
+        assert_eq!(storage.segments().await, names);
+        assert!(pass(&first, 20, now()).await.failure.is_none());
+        assert_eq!(storage.segments().await, names);
+    }
+}
+
+#[tokio::test]
+async fn segments_that_cannot_be_read_here_are_not_uploaded() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::new().await;
+    add_blocks(&opened.store, PROJECT, 24, 20).await;
+    seal(&opened.store, 20).await;
+    let [damaged, unreadable] = [0, 1].map(|at| opened.segment_files().remove(at));
+    let directory = opened.close().await;
+    flip(&damaged, usize::try_from(std::fs::metadata(&damaged).unwrap().len() / 3).unwrap());
+    std::fs::remove_file(&unreadable).unwrap();
+    std::fs::create_dir(&unreadable).unwrap();
+    let store = open_with(directory.path(), &storage.settings(1)).await.unwrap();
+    for _ in 0..2 {
+        let report = pass(&store, 20, now()).await;
+        assert!(report.failure.is_none(), "{:?}", report.failure);
+        assert!(!report.is_limited);
+    }
+    assert_eq!(storage.segments().await.len(), 18);
+    // What is here alone is never evicted.
+    assert!(damaged.exists() && unreadable.exists());
+    assert!(store.segment_damage() > 0);
+}
+
+/// A run is damaged and the segments that have its uuids are in a bucket that is down.
+#[tokio::test]
+async fn a_start_does_not_wait_for_the_bucket() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(1)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 8, 20).await;
+    seal(&opened.store, 20).await;
+    let before = Seen::of(&opened.store, &known(&sent)).await;
+    let run = opened.run_files().remove(0);
+    storage.proxy.switch(false);
+    opened = opened.reopen_after(|_| std::fs::write(&run, b"damaged").unwrap()).await;
+    let report = pass(&opened.store, 20, now()).await;
+    assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
+    storage.proxy.switch(true);
+    seal(&opened.store, 20).await;
+    before.assert_same(&Seen::of(&opened.store, &known(&sent)).await);
+    // What was read for the repair does not stay, although nothing was listed then.
+    assert_eq!(opened.segment_files().len(), 1);
+}
