@@ -135,7 +135,28 @@ async function onPhone(browser: Browser, { server, state }: Instance): Promise<W
   const context = await phoneContext(browser, server.url, state);
   await context.addInitScript(countCalls);
   const { page } = await phonePage(context);
-  return { page, follow: (link) => link.tap(), ...watched(page), close: () => context.close() };
+  const follow = async (link: Locator) => {
+    await atRest(link);
+    await link.tap();
+  };
+  return { page, follow, ...watched(page), close: () => context.close() };
+}
+
+/**
+ * Scrolls to a link and waits until it does not move any more. Cards of a table get their
+ * height when they are seen, so the page moves for a moment, and a press would miss.
+ */
+async function atRest(link: Locator): Promise<void> {
+  await link.scrollIntoViewIfNeeded();
+  await link.evaluate(async (element) => {
+    let top = NaN;
+    for (let frames = 0; frames < 5; frames++) {
+      await new Promise(requestAnimationFrame);
+      const next = element.getBoundingClientRect().top;
+      if (next !== top) frames = 0;
+      top = next;
+    }
+  });
 }
 
 function watched(page: Page): Pick<Walk, "documents" | "said"> {
