@@ -31,6 +31,7 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/login") view=entrance::Login ssr=SsrMode::Async />
                 <Route path=path!("/login/2fa") view=entrance::LoginCode ssr=SsrMode::Async />
                 <Route path=path!("/login/again") view=entrance::LoginAgain ssr=SsrMode::Async />
+                <Route path=path!("/login/link/:id") view=entrance::LoginLink ssr=SsrMode::Async />
                 <Route path=path!("/") view=entrance::Home ssr=SsrMode::Async />
                 <ParentRoute path=path!("") view=Frame>
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />

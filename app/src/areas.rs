@@ -139,6 +139,7 @@ area!(entrance {
     Login => pages::login::Login,
     LoginCode => pages::login_code::LoginCode,
     LoginAgain => pages::login_again::LoginAgain,
+    LoginLink => pages::login_link::LoginLink,
     Home => pages::home::Home,
 });
 
@@ -279,7 +280,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 62] = [
+const PAGES: [(&str, AreaPage); 63] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -288,6 +289,7 @@ const PAGES: [(&str, AreaPage); 62] = [
     ("/login", entrance::Login),
     ("/login/2fa", entrance::LoginCode),
     ("/login/again", entrance::LoginAgain),
+    ("/login/link/:id", entrance::LoginLink),
     ("/", entrance::Home),
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),

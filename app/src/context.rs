@@ -30,6 +30,8 @@ use crate::theme::{self, Theme};
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
 /// How long a sign-in waits for the second factor, in seconds.
 const PENDING_SECONDS: u32 = 10 * 60;
+/// How long a sign-in waits for a provider, in seconds.
+const DEPARTURE_SECONDS: u32 = 10 * 60;
 /// The page that asks for the second factor.
 const SECOND_STEP: &str = "/login/2fa";
 /// The page where the second factor is turned on.
@@ -107,6 +109,27 @@ impl Cookies {
     /// Name of the cookie of a sign-in that waits for the second factor.
     pub fn pending_name(self) -> &'static str {
         if self.secure { "__Host-pending" } else { "pending" }
+    }
+
+    /// Name of the cookie of a browser that left for a provider. Answers by SAML come with
+    /// a request of another site, so their cookie is another one.
+    pub fn departure_name(self, is_saml: bool) -> &'static str {
+        match (is_saml, self.secure) {
+            (true, true) => "__Host-sso",
+            (true, false) => "sso",
+            (false, true) => "__Host-departure",
+            (false, false) => "departure",
+        }
+    }
+
+    /// The cookie of a browser that left for a provider. Without TLS, no browser accepts a
+    /// cookie for requests of other sites.
+    pub fn departure(self, is_saml: bool, token: &str) -> String {
+        let cookie = self.hidden(self.departure_name(is_saml), token, DEPARTURE_SECONDS);
+        match is_saml && self.secure {
+            true => cookie.replace("SameSite=Lax", "SameSite=None"),
+            false => cookie,
+        }
     }
 
     /// Name of the cookie with the values of a form that failed.
@@ -512,5 +535,11 @@ mod tests {
             "__Host-session=t; Path=/; SameSite=Lax; Max-Age=5; Secure; HttpOnly"
         );
         assert_eq!(cookie(false), "session=t; Path=/; SameSite=Lax; Max-Age=5; HttpOnly");
+        let departure = |secure, is_saml| Cookies { secure }.departure(is_saml, "t");
+        let rest = "Path=/; SameSite=None; Max-Age=600; Secure; HttpOnly";
+        assert_eq!(departure(true, true), format!("__Host-sso=t; {rest}"));
+        let rest = "Path=/; SameSite=Lax; Max-Age=600; HttpOnly";
+        assert_eq!(departure(false, true), format!("sso=t; {rest}"));
+        assert_eq!(departure(false, false), format!("departure=t; {rest}"));
     }
 }

@@ -230,6 +230,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/reset", "/reset"],
     ["/reset/:id", `/reset/${UNKNOWN_ID}?token=x`],
     ["/login", "/login"],
+    ["/login/link/:id", `/login/link/${UNKNOWN_ID}?token=x`],
     // Who has not begun to sign in is led to where that begins.
     ["/login/2fa", "/login/2fa?next=/account"],
   ];

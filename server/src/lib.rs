@@ -32,6 +32,7 @@ pub mod seal;
 pub mod serve;
 pub mod setup;
 pub mod site_apps;
+pub mod sso;
 pub mod starting;
 pub mod throttle;
 pub mod tokens;

@@ -26,8 +26,8 @@ use weir_model::scopes::Scope;
 
 use crate::api::{
     activity, definitions, domains, events, exports, groups, invites, members, organizations,
-    personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema, sessions, signup,
-    user_links, users, warnings,
+    personal_api_keys, persons, plugin_configs, plugins, projects, roles, saml, schema, sessions,
+    signup, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -266,6 +266,8 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/reset/{user_id}/"                  user_links::reset_password, "the token of the link is the credential";
         POST "/api/users/verify_email/"               user_links::confirm_email, "the token of the link is the credential";
         POST "/api/users/request_email_verification/" user_links::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
+
+        GET "/api/saml/metadata/" saml::get_metadata, "identity providers read it; shows no data";
 
         GET "/api/schema/" schema::get_schema, "describes every instance alike and shows no data";
         GET "/api/docs/"   schema::get_docs,   "the same for people";

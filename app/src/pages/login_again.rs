@@ -6,8 +6,7 @@ use super::entrance::Entrance;
 use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path;
-use crate::server_fns::account::get_viewer;
-use crate::server_fns::identity::SignInAgain;
+use crate::server_fns::identity::{AgainView, SignInAgain, get_again_view};
 use crate::ui::alert::Alert;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
@@ -22,8 +21,11 @@ pub(crate) fn LoginAgain() -> impl IntoView {
     let content = page(
         TITLE,
         || (in_query("next"), in_query("held"), !in_query("unsent").is_empty()),
-        |_| async { Ok(get_viewer().await?.email) },
-        |(next, held, unsent), email| {
+        |(next, held, _)| get_again_view(after(&next, !held.is_empty())),
+        |(next, held, unsent), AgainView { email, provider }| {
+            if let Some((label, href)) = provider {
+                return by_provider(email, label, href);
+            }
             view! {
                 <PageHead title=TITLE />
                 <AgainForm email=email next=next held=held unsent=unsent />
@@ -32,6 +34,29 @@ pub(crate) fn LoginAgain() -> impl IntoView {
         },
     );
     view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+/// The page to continue with. It shows what a waiting form has entered.
+fn after(next: &str, waits: bool) -> String {
+    let next = local_path::safe(next).unwrap_or("/").to_owned();
+    if !waits {
+        return next;
+    }
+    let sign = if next.contains('?') { '&' } else { '?' };
+    format!("{next}{sign}{KEPT}=1")
+}
+
+/// A user who signed in through a provider confirms there.
+fn by_provider(email: String, label: String, href: String) -> AnyView {
+    view! {
+        <PageHead title="Confirm that it is you" />
+        <p class="lead">
+            "This change can give others access. You signed in more than 15 minutes ago as "
+            <strong>{email}</strong> ". Your change has not been made yet: send it again after you have confirmed."
+        </p>
+        <p><a class="button button-primary" href=href rel="external">{format!("Confirm with {label}")}</a></p>
+    }
+    .into_any()
 }
 
 #[component]
@@ -46,12 +71,8 @@ fn AgainForm(
 ) -> impl IntoView {
     let action = form_action::<SignInAgain>();
     let result = form_result(action);
-    let mut back = local_path::safe(&next).unwrap_or("/").to_owned();
     let waits = !held.is_empty();
-    if waits {
-        let sign = if back.contains('?') { '&' } else { '?' };
-        back = format!("{back}{sign}{KEPT}=1");
-    }
+    let back = after(&next, waits);
     let note = match (waits, unsent) {
         (true, _) => Some("Your change has not been made yet. It is made as soon as you confirm."),
         (false, true) => Some(

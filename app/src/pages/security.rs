@@ -1,15 +1,17 @@
 //! Security of the user: password, second factor, sessions.
 
+mod linked;
 mod password;
 mod sessions;
 mod two_step;
 
-use futures::future::try_join;
+use futures::future::try_join3;
 use leptos::prelude::*;
 
 use super::account_nav::AccountNav;
+use super::in_query;
 use crate::server_fns::second_factor::{FactorView, get_second_factor};
-use crate::server_fns::security::list_sessions;
+use crate::server_fns::security::{list_linked_accounts, list_sessions};
 use crate::ui::alert::Alert;
 use crate::ui::page::{PageHead, page};
 
@@ -19,15 +21,16 @@ const TITLE: &str = "Security";
 pub(crate) fn Security() -> impl IntoView {
     page(
         TITLE,
-        || (),
-        |()| try_join(get_second_factor(), list_sessions()),
-        |(), (factor, open)| {
+        || in_query("error_code"),
+        |_| try_join3(get_second_factor(), list_sessions(), list_linked_accounts()),
+        |error_code, (factor, open, linked)| {
             view! {
                 <PageHead title=TITLE />
                 <AccountNav />
                 <Demand factor=factor.clone() />
                 <two_step::TwoStepSection factor=factor />
                 <password::PasswordSection />
+                <linked::LinkedSection linked=linked error_code=error_code />
                 <sessions::SessionsSection sessions=open />
             }
             .into_any()

@@ -3,9 +3,10 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::domains::DomainDetails;
+use weir_model::sso::SamlTrial;
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, go, ui_error};
+use crate::context::{anyone, done, enter_organization, go, ui_error};
 use crate::error::UiError;
 
 /// The domains of an organization.
@@ -20,6 +21,18 @@ pub(crate) struct DomainsView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainView {
     pub(crate) details: DomainDetails,
+    /// Weir as a service provider: entity id and address of answers.
+    pub(crate) site: SiteView,
+    /// The result of the last test of the SAML connection.
+    pub(crate) trial: Option<SamlTrial>,
+    /// The link that tests the connection; empty: the user may not.
+    pub(crate) test_link: String,
+    /// Whether the second SAML certificate has expired.
+    pub(crate) next_certificate_expired: bool,
+    /// For each way with a provider, the members who have signed in this way.
+    pub(crate) proved: Vec<(String, Vec<String>)>,
+    /// Owners whom the rules do not affect.
+    pub(crate) free_owners: Vec<String>,
     /// Whether the SAML certificate has expired.
     pub(crate) certificate_expired: bool,
     /// Whether the user may change the domain.
@@ -31,6 +44,14 @@ pub(crate) struct DomainView {
     /// The ways of signing in that a domain can require: value in the API, name, and
     /// whether this instance supports it.
     pub(crate) ways: Vec<(String, String, bool)>,
+}
+
+/// What an identity provider must know of this instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SiteView {
+    pub(crate) entity_id: String,
+    pub(crate) acs_url: String,
+    pub(crate) metadata: String,
 }
 
 /// Lists the domains of an organization.
@@ -50,30 +71,61 @@ pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
 #[server(prefix = "/_fn", endpoint = "get_domain")]
 pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
     use weir_model::domains::SsoEnforcement;
-    use weir_service::domains::Domains;
+    use weir_service::domains::Way;
+    use weir_service::identity::Identity;
     use weir_service::policy::Action;
+    use weir_service::sso::SamlSite;
+
+    use crate::local_path::encode;
 
     let (services, org) = enter_organization(&id).await?;
+    let (_, visit) = anyone()?;
     let details = services.domains.get(&org, &domain).await.map_err(ui_error)?;
     let impact = services.domains.impact(&org, &domain).await.map_err(ui_error)?;
     let expires_at = details.saml_certificate_expires_at;
-    let way = |sso: SsoEnforcement| {
+    let next_expires_at = details.saml_next_certificate_expires_at;
+    let ways = services.domains.ways(&org, &domain).await.map_err(ui_error)?;
+    let way = |Way { sso, label, is_set_up }: Way| {
         let name = match sso {
-            SsoEnforcement::Off => "Any way",
-            SsoEnforcement::Google => "Google only",
-            SsoEnforcement::GitHub => "GitHub only",
-            SsoEnforcement::GitLab => "GitLab only",
-            SsoEnforcement::Saml => "The domain's SAML provider only",
+            SsoEnforcement::Off => "Any way".to_owned(),
+            SsoEnforcement::Provider(_) => format!("{label} only"),
+            SsoEnforcement::Saml => "The domain's SAML provider only".to_owned(),
         };
-        (sso.text().to_owned(), name.to_owned(), Domains::can_enforce(sso))
+        (sso.text().to_owned(), name, is_set_up)
     };
+    let may_change = org.level >= Action::ManageDomains.level();
+    let domain_id = details.domain.id;
+    let trial = match may_change {
+        true => services.identity.last_test(&org, domain_id).await.map_err(ui_error)?,
+        false => None,
+    };
+    let page = encode(&format!("/organizations/{id}/domains/{domain_id}#saml"));
+    let test_link = match &visit.token {
+        Some(token) if may_change && details.domain.has_saml => format!(
+            "/login/saml/?purpose=test&organization={id}&domain={domain_id}&proof={}&next={page}",
+            Identity::departure_proof(token)
+        ),
+        _ => String::new(),
+    };
+    let SamlSite { entity_id, acs_url } = SamlSite::at(&visit.origin);
+    let proved = |(sso, members): (SsoEnforcement, Vec<String>)| (sso.text().to_owned(), members);
     Ok(DomainView {
+        site: SiteView {
+            metadata: format!("{}/api/saml/metadata/", visit.origin),
+            entity_id,
+            acs_url,
+        },
+        trial,
+        test_link,
+        next_certificate_expired: next_expires_at.is_some_and(|end| end <= org.ctx.now),
+        proved: impact.proved.into_iter().map(proved).collect(),
+        free_owners: impact.free_owners,
         details,
         certificate_expired: expires_at.is_some_and(|end| end <= org.ctx.now),
-        may_change: org.level >= Action::ManageDomains.level(),
+        may_change,
         touched: impact.members,
         touches_you: impact.includes_actor,
-        ways: SsoEnforcement::ALL.map(way).into(),
+        ways: ways.into_iter().map(way).collect(),
     })
 }
 
@@ -132,12 +184,16 @@ pub(crate) async fn enforce_sso(
     id: String,
     domain: String,
     #[server(default)] sso_enforcement: String,
+    #[server(default)] confirmed_name: String,
 ) -> Result<(), UiError> {
     use weir_model::Patch;
     use weir_model::domains::DomainPatch;
 
-    let patch =
-        DomainPatch { sso_enforcement: Patch::Set(sso_enforcement), ..DomainPatch::default() };
+    let patch = DomainPatch {
+        sso_enforcement: Patch::Set(sso_enforcement),
+        confirmed_name: Some(confirmed_name),
+        ..DomainPatch::default()
+    };
     update(&id, &domain, patch).await
 }
 
@@ -150,6 +206,7 @@ pub(crate) async fn save_saml(
     #[server(default)] saml_entity_id: String,
     #[server(default)] saml_acs_url: String,
     #[server(default)] saml_x509_cert: String,
+    #[server(default)] saml_x509_cert_next: String,
 ) -> Result<(), UiError> {
     use weir_model::domains::{CERTIFICATE_MAX, DomainPatch, SAML_TEXT_MAX, SamlPatch};
     use weir_model::{Patch, validate};
@@ -168,6 +225,7 @@ pub(crate) async fn save_saml(
     };
     let (entity, acs) = (now.saml_entity_id.as_deref(), now.saml_acs_url.as_deref());
     let certificate = now.saml_x509_cert.as_deref();
+    let next = now.saml_x509_cert_next.as_deref();
     let saml = SamlPatch {
         entity_id: read("saml_entity_id", "Entity id", &saml_entity_id, SAML_TEXT_MAX, entity)?,
         acs_url: read("saml_acs_url", "ACS URL", &saml_acs_url, SAML_TEXT_MAX, acs)?,
@@ -177,6 +235,13 @@ pub(crate) async fn save_saml(
             &saml_x509_cert,
             CERTIFICATE_MAX,
             certificate,
+        )?,
+        x509_cert_next: read(
+            "saml_x509_cert_next",
+            "Second certificate",
+            &saml_x509_cert_next,
+            CERTIFICATE_MAX,
+            next,
         )?,
     };
     edits.check()?;

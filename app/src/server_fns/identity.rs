@@ -13,6 +13,7 @@ use crate::context::{
     refuse_without_session, ui_error,
 };
 use crate::error::UiError;
+use crate::local_path::encode;
 use crate::theme::Theme;
 
 /// Data of the sign-in page.
@@ -22,17 +23,121 @@ pub(crate) struct SignInView {
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
     pub(crate) insecure: bool,
+    /// The providers: label and address.
+    pub(crate) providers: Vec<(String, String)>,
+    /// What the page asks for.
+    pub(crate) way: SignInWay,
+}
+
+/// A step of the sign-in page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SignInWay {
+    /// The address.
+    Address,
+    /// The password.
+    Password {
+        /// The address; empty: it is asked for together with the password.
+        email: String,
+        /// Whether the domain of the address has a SAML provider too.
+        has_saml: bool,
+    },
+    /// The provider that the domain of the address requires.
+    Provider {
+        email: String,
+        /// The name of the provider.
+        label: String,
+        /// Where the browser leaves for it.
+        href: String,
+    },
+}
+
+/// Where the browser leaves for a provider.
+#[cfg(feature = "ssr")]
+pub(crate) fn provider_href(name: &str, next: &str) -> String {
+    format!("/login/{name}/?next={}", encode(next))
+}
+
+/// Where the browser leaves for the SAML provider of an address.
+pub(crate) fn saml_href(email: &str, next: &str) -> String {
+    format!("/login/saml/?email={}&next={}", encode(email), encode(next))
+}
+
+/// What the page that confirms the identity of the user shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AgainView {
+    pub(crate) email: String,
+    /// The provider that the user signed in through: its name and address. `None`: the
+    /// user confirms with the password.
+    pub(crate) provider: Option<(String, String)>,
 }
 
 /// Returns the data of the sign-in page. A signed-in user is redirected to `next`.
 #[server(prefix = "/_fn", endpoint = "get_sign_in_view")]
-pub(crate) async fn get_sign_in_view(next: String) -> Result<SignInView, UiError> {
+pub(crate) async fn get_sign_in_view(
+    next: String,
+    #[server(default)] email: String,
+) -> Result<SignInView, UiError> {
+    use weir_model::domains::SsoEnforcement;
+
     let (services, visit) = anyone()?;
     if visit.ctx.is_some() {
         go(&next);
     }
     let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
-    Ok(SignInView { is_set_up, insecure: visit.insecure })
+    let offered = services.providers.offered().await.map_err(ui_error)?;
+    let href = |name: &str| provider_href(name, &next);
+    let asks = services.providers.is_used().await.map_err(ui_error)?;
+    let way = match (asks, email.trim()) {
+        (false, _) => SignInWay::Password { email: String::new(), has_saml: false },
+        (true, "") => SignInWay::Address,
+        (true, email) => {
+            let found = services.identity.precheck(email, &visit.peer).await.map_err(ui_error)?;
+            let email = email.to_owned();
+            match found.sso_enforcement {
+                Some(SsoEnforcement::Provider(name)) => {
+                    let label = offered.iter().find(|(offered, _)| *offered == name);
+                    let label = label.map_or_else(|| name.label(), |(_, label)| label).to_owned();
+                    SignInWay::Provider { email, label, href: href(name.text()) }
+                }
+                Some(SsoEnforcement::Saml) => {
+                    let href = saml_href(&email, &next);
+                    SignInWay::Provider { email, label: "SAML".to_owned(), href }
+                }
+                Some(SsoEnforcement::Off) | None => {
+                    SignInWay::Password { email, has_saml: found.saml_available }
+                }
+            }
+        }
+    };
+    let providers =
+        offered.iter().map(|(name, label)| (label.clone(), href(name.text()))).collect();
+    Ok(SignInView { is_set_up, insecure: visit.insecure, providers, way })
+}
+
+/// Returns how the signed-in user confirms their identity.
+#[server(prefix = "/_fn", endpoint = "get_again_view")]
+pub(crate) async fn get_again_view(next: String) -> Result<AgainView, UiError> {
+    use weir_model::sso::Connection;
+
+    let (services, ctx) = enter()?;
+    let email = services.users.me(&ctx).await.map_err(ui_error)?.email;
+    let connection = services.identity.session_connection(&ctx).await.map_err(ui_error)?;
+    let provider = connection.map(|connection| match connection {
+        Connection::Provider(name) => (name.label().to_owned(), provider_href(name.text(), &next)),
+        Connection::Saml(_) => ("SAML".to_owned(), saml_href(&email, &next)),
+    });
+    Ok(AgainView { email, provider })
+}
+
+/// Signs in with a link of the operator, and redirects to the first page.
+#[server(prefix = "/_fn", endpoint = "sign_in_by_link")]
+pub(crate) async fn sign_in_by_link(id: String, token: String) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
+    let identity = &services.identity;
+    let opened = identity.use_sign_in_link(&id, &token, &visit.peer, &visit.request_id).await;
+    let session = opened.map_err(ui_error)?;
+    come_in(&services, &session, &visit, "/").await
 }
 
 /// Signs in and redirects to `next`. Redirects to another page if the e-mail address must

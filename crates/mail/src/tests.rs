@@ -158,6 +158,8 @@ fn mails_look_like_their_files() {
         ("changed_password", changed(UserChange::Password)),
         ("changed_second_factor", changed(UserChange::SecondFactorOff)),
         ("changed_second_factor_by_operator", changed(UserChange::SecondFactorTakenAway)),
+        ("changed_linked", changed(UserChange::AccountLinked)),
+        ("changed_unlinked", changed(UserChange::AccountUnlinked)),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),

@@ -291,6 +291,25 @@ fn user_changed(
             ),
             "tell the operator of this instance.".to_owned(),
         ),
+        UserChange::AccountLinked => (
+            "An account was linked to yours on Weir",
+            format!(
+                "An account at another provider was linked to your account on the Weir instance \
+                 at {origin} on {at}. It signs you in from now on."
+            ),
+            format!(
+                "remove it at {origin}/account/security immediately, {renew}, and tell the \
+                 operator of this instance."
+            ),
+        ),
+        UserChange::AccountUnlinked => (
+            "A linked account was removed from yours on Weir",
+            format!(
+                "A linked account was removed from your account on the Weir instance at {origin} \
+                 on {at}. It does not sign you in any more."
+            ),
+            format!("{renew} immediately, and tell the operator of this instance."),
+        ),
     };
     let (if_not, if_so) = match change {
         UserChange::SecondFactorTakenAway => (

@@ -115,6 +115,8 @@ words! {
         AttachmentUpdated => "attachment_updated",
         /// An attached file was removed.
         AttachmentDeleted => "attachment_deleted",
+        /// A sign-in through a provider was refused.
+        SignInRefused => "sign_in_refused",
     }
 }
 

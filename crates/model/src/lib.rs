@@ -37,6 +37,7 @@ pub mod roles;
 pub mod schema;
 pub mod scopes;
 pub mod sessions;
+pub mod sso;
 #[cfg(feature = "store")]
 mod store;
 pub mod time;

@@ -128,6 +128,10 @@ pub enum UserChange {
     SecondFactorOff,
     /// The second factor was removed by the operator of the instance.
     SecondFactorTakenAway,
+    /// An account at a provider was linked.
+    AccountLinked,
+    /// A linked account was removed.
+    AccountUnlinked,
 }
 
 /// A batch export, described with the names that users know.

@@ -160,6 +160,10 @@ pub const FEATURES: &[(&str, &str)] = &[
     ("organizations_projects", "Projects"),
     ("group_analytics", "Group analytics"),
     ("data_pipelines", "Data pipelines"),
+    ("social_sso", "Sign-in through providers"),
+    ("saml", "SAML"),
+    ("sso_enforcement", "Required single sign-on"),
+    ("automatic_provisioning", "Just-in-time provisioning"),
 ];
 
 /// The settings of a new organization, or changes of one.

@@ -21,7 +21,7 @@ use weir_model::domains::{
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
-use weir_model::{DomainId, Patch};
+use weir_model::{DomainId, Patch, validate};
 use weir_store::domains::{self as rows, Created, DomainRow};
 use weir_store::ids;
 use weir_store::update::{Updated, lock};
@@ -38,8 +38,6 @@ pub use checks::Released;
 pub use impact::Impact;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
 
-/// The ways of signing in that this instance supports, in addition to a password.
-pub(crate) const PROVIDERS: &[SsoEnforcement] = &[];
 /// Days for which the record of a verified domain may be missing before its rules for
 /// signing in are suspended.
 const GRACE_DAYS: i64 = 7;
@@ -53,6 +51,17 @@ const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has veri
 pub struct Domains {
     core: Arc<Core>,
     lookup: Arc<dyn TxtLookup>,
+}
+
+/// A way of signing in that a domain can require.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// The value of the domain.
+    pub sso: SsoEnforcement,
+    /// The name of a provider; empty for the other ways.
+    pub label: String,
+    /// Whether it is set up.
+    pub is_set_up: bool,
 }
 
 /// A domain that the caller may change.
@@ -128,6 +137,8 @@ impl Domains {
             saml_acs_url: None,
             saml_x509_cert: None,
             certificate_expires_at: None,
+            saml_x509_cert_next: None,
+            next_certificate_expires_at: None,
             created_at: org.ctx.now,
             updated_at: org.ctx.now,
         };
@@ -147,10 +158,31 @@ impl Domains {
         }
     }
 
-    /// Whether a domain can require this way of signing in: the instance supports it.
-    #[must_use]
-    pub fn can_enforce(sso: SsoEnforcement) -> bool {
-        sso == SsoEnforcement::Off || PROVIDERS.contains(&sso)
+    /// The ways of signing in that a domain can require, and whether each is set up.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`].
+    pub async fn ways(&self, org: &OrgCtx, domain: &str) -> Result<Vec<Way>> {
+        policy::check(org, Action::ReadOrganization)?;
+        let row = self.find(org, domain).await?;
+        let offered = self.core.provider_facts().await?.into_iter();
+        let known = SsoEnforcement::KNOWN.into_iter().map(|sso| {
+            let label = match sso {
+                SsoEnforcement::Provider(name) => name.label().to_owned(),
+                SsoEnforcement::Off | SsoEnforcement::Saml => String::new(),
+            };
+            (sso, label)
+        });
+        let offered = offered.map(|facts| (SsoEnforcement::Provider(facts.name), facts.label));
+        let mut ways: Vec<Way> = Vec::new();
+        for (sso, label) in known.chain(offered) {
+            let is_set_up = self.core.can_enforce(&row, sso).await?;
+            match ways.iter_mut().find(|way| way.sso == sso) {
+                Some(way) => way.label = label,
+                None => ways.push(Way { sso, label, is_set_up }),
+            }
+        }
+        Ok(ways)
     }
 
     /// Proves that there is this domain and that the actor may change it.
@@ -176,6 +208,7 @@ impl Domains {
         patch: DomainPatch,
     ) -> Result<Domain> {
         let now = org.ctx.now;
+        self.check_enforcement(org, &changeable.0, &patch).await?;
         let change = |row: &mut DomainRow| {
             let before = row.clone();
             change(row, patch.clone())?;
@@ -254,6 +287,43 @@ impl Domains {
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
         Ok(rows::delete(store, org.organization, row.id, &[audit_entry]).await?)
+    }
+
+    /// Refuses a way of signing in that is not set up, and one that could lock out all
+    /// owners unless the name of the domain confirms it.
+    async fn check_enforcement(
+        &self,
+        org: &OrgCtx,
+        row: &DomainRow,
+        patch: &DomainPatch,
+    ) -> Result<()> {
+        let mut after = row.clone();
+        change(&mut after, patch.clone())?;
+        let sso = after.sso_enforcement;
+        if sso == SsoEnforcement::Off || sso == row.sso_enforcement {
+            return Ok(());
+        }
+        let is_readable = sso != SsoEnforcement::Saml || has_certificate(&after);
+        if !is_readable || !self.core.can_enforce(&after, sso).await? {
+            if !SsoEnforcement::KNOWN.contains(&sso) {
+                return Err(validate::invalid_choice("sso_enforcement", &sso.text()).into());
+            }
+            let detail = format!(
+                "Signing in through {} is not set up, so no member could sign in.",
+                sso.text()
+            );
+            return Err(FieldError::new("sso_enforcement", "provider_unavailable", detail).into());
+        }
+        let is_confirmed = patch.confirmed_name.as_deref().map(str::trim) == Some(&*after.domain);
+        if !is_confirmed && self.would_lock_out(org, &after, sso).await? {
+            let detail = format!(
+                "Every owner has an address of this domain, and none of them has signed in this \
+                 way yet. Sign in this way first, or confirm with the name of the domain: {}",
+                after.domain
+            );
+            return Err(FieldError::new("confirmed_name", "would_lock_out", detail).into());
+        }
+        Ok(())
     }
 
     async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
@@ -350,7 +420,7 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
         && text != row.sso_enforcement.text()
     {
         refuse_unverified("sso_enforcement", is_verified)?;
-        row.sso_enforcement = enforceable(&text)?;
+        row.sso_enforcement = SsoEnforcement::parse(&text)?;
     }
     fill_in(row, patch.saml);
     Ok(())
@@ -364,18 +434,6 @@ fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
     Err(FieldError::new(attr, "verification_required", detail))
 }
 
-/// A way of signing in that a domain can require: one that the instance supports.
-fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
-    let chosen = SsoEnforcement::parse(text)?;
-    if Domains::can_enforce(chosen) {
-        return Ok(chosen);
-    }
-    let detail = format!(
-        "Signing in through {text} is not possible on this instance yet, so no member could sign in."
-    );
-    Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
-}
-
 /// Sets the SAML fields of a patch. Any text is kept as a certificate.
 fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     let set = |present: &mut Option<String>, patch: Patch<String>| match patch {
@@ -386,8 +444,13 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     set(&mut row.saml_entity_id, saml.entity_id);
     set(&mut row.saml_acs_url, saml.acs_url);
     set(&mut row.saml_x509_cert, saml.x509_cert);
-    let read = row.saml_x509_cert.as_deref().map(certificate::read);
-    row.certificate_expires_at = read.and_then(Result::ok).flatten().map(|facts| facts.expires_at);
+    set(&mut row.saml_x509_cert_next, saml.x509_cert_next);
+    let end = |text: &Option<String>| {
+        let read = text.as_deref().map(certificate::read);
+        read.and_then(Result::ok).flatten().map(|facts| facts.expires_at)
+    };
+    row.certificate_expires_at = end(&row.saml_x509_cert);
+    row.next_certificate_expires_at = end(&row.saml_x509_cert_next);
 }
 
 fn verified_elsewhere() -> Error {
@@ -429,6 +492,17 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
         .field("saml_entity_id", &before.saml_entity_id, &after.saml_entity_id)
         .field("saml_acs_url", &before.saml_acs_url, &after.saml_acs_url)
         .field("saml_x509_cert", &print(&before.saml_x509_cert), &print(&after.saml_x509_cert))
+        .field(
+            "saml_x509_cert_next",
+            &print(&before.saml_x509_cert_next),
+            &print(&after.saml_x509_cert_next),
+        )
+}
+
+/// Whether one of the certificates can be read.
+fn has_certificate(row: &DomainRow) -> bool {
+    let texts = [&row.saml_x509_cert, &row.saml_x509_cert_next];
+    texts.into_iter().flatten().any(|text| matches!(certificate::read(text), Ok(Some(_))))
 }
 
 /// Whether all three SAML fields are filled in.
@@ -456,6 +530,9 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         }
         None => None,
     };
+    if let Some(Err(why)) = row.saml_x509_cert_next.as_deref().map(certificate::read) {
+        warnings.push(warning("saml_x509_cert_next", "invalid_certificate", &why));
+    }
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),
         checked_at: row.checked_at,
@@ -465,6 +542,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         verification_failing_since: row.failing_since,
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,
+        saml_next_certificate_expires_at: row.next_certificate_expires_at,
         domain: Domain {
             has_saml: has_saml(&row),
             id: row.id,
@@ -477,6 +555,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
             saml_entity_id: row.saml_entity_id,
             saml_acs_url: row.saml_acs_url,
             saml_x509_cert: row.saml_x509_cert,
+            saml_x509_cert_next: row.saml_x509_cert_next,
             warnings,
         },
     }

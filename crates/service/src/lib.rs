@@ -41,6 +41,7 @@ pub mod sealing;
 pub mod search;
 pub mod secrets;
 pub mod sessions;
+pub mod sso;
 #[cfg(test)]
 mod test_support;
 pub mod traffic;
@@ -114,6 +115,8 @@ pub struct Services {
     pub search: search::Search,
     /// The instance, for staff.
     pub instance: instance::Instance,
+    /// The providers of single sign-on.
+    pub providers: sso::Providers,
     /// The clock of all services.
     pub clock: Clock,
 }
@@ -126,16 +129,18 @@ pub struct Dependencies {
     pub lookup: Arc<dyn domains::TxtLookup>,
     /// The implementation that inspects, fetches and tries code of plugins.
     pub plugin_code: Arc<dyn plugins::code::PluginCode>,
+    /// The implementation of the protocols of single sign-on.
+    pub protocols: Arc<dyn sso::Protocols>,
 }
 
 impl Services {
     /// Creates the services.
     #[must_use]
     pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
-        let Dependencies { hashing, lookup, plugin_code } = dependencies;
+        let Dependencies { hashing, lookup, plugin_code, protocols } = dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         Self {
-            identity: identity::Identity::new(Arc::clone(&core), hashing),
+            identity: identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols)),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),
@@ -159,6 +164,7 @@ impl Services {
             messages: messages::Messages::new(Arc::clone(&core)),
             search: search::Search::new(Arc::clone(&core), plugins.clone()),
             instance: instance::Instance::new(Arc::clone(&core)),
+            providers: sso::Providers::new(Arc::clone(&core), protocols),
             plugins,
             clock: core.clock.clone(),
             activity: activity::ActivityLog::new(core),
@@ -180,4 +186,6 @@ pub struct Core {
     pub sealer: sealing::Sealer,
     /// The rules about hosts that are never connected to.
     pub hosts: Arc<dyn exports::HostPolicy>,
+    /// The providers of single sign-on in the settings of the server.
+    pub providers: Vec<sso::Provider>,
 }

@@ -10,10 +10,11 @@
 //! | `domain_name` | name | the domain that is verified under it, at most one in the instance |
 //! | `org_domain` | `[organization, name, domain]` | nothing: the list, in order of names |
 //! | `domain_due` | `[time, domain]` | nothing: when a verified domain is checked next |
+//! | `sso_domain` | domain | nothing: a verified domain with a provider of its own, or that requires one |
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{RecordId, RecordIdKey, SurrealValue};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::domains::SsoEnforcement;
@@ -21,9 +22,10 @@ use weir_model::{DomainId, OrganizationId, Timestamp};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Failure, Operation, Statement};
 use crate::lists::{self, Order};
 use crate::organizations::touch_organization;
+use crate::transaction::{Keyspace, Transaction};
 use crate::update::{Row, update_text};
 use crate::{Error, Result, Store, ids};
 
@@ -74,6 +76,13 @@ macro_rules! keep_lists {
              IF $row.due_at != NONE {
                  UPSERT type::record('domain_due', [$row.due_at, $row.uuid])
                      CONTENT {} RETURN NONE;
+             };
+             IF $row.verified_at != NONE AND ($row.sso_enforcement != ''
+                 OR ($row.saml_entity_id != NONE AND $row.saml_acs_url != NONE
+                     AND $row.saml_x509_cert != NONE)) {
+                 UPSERT type::record('sso_domain', $row.uuid) CONTENT {} RETURN NONE;
+             } ELSE {
+                 DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
              };"
         )
     };
@@ -115,6 +124,10 @@ pub struct DomainRow {
     pub saml_x509_cert: Option<String>,
     /// When the certificate expires.
     pub certificate_expires_at: Option<Timestamp>,
+    /// A second certificate that is accepted too.
+    pub saml_x509_cert_next: Option<String>,
+    /// When the second certificate expires.
+    pub next_certificate_expires_at: Option<Timestamp>,
     /// When the domain was claimed.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -158,11 +171,27 @@ pub async fn get(
     Ok(found.filter(|row| row.organization == organization))
 }
 
-const BY_NAME: Statement = Statement::read(
-    "domains by name",
-    "SELECT * FROM (SELECT VALUE type::record('domain', domain)
-                    FROM type::record('domain_name', $name));",
-);
+const BY_NAME: Operation = Operation::read("domains by name");
+
+/// The verified domain with this name. Used by the reads of credentials.
+pub(crate) async fn verified(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    name: &str,
+) -> Result<Option<DomainRow>, Failure> {
+    #[derive(SurrealValue)]
+    struct Holder {
+        domain: Uuid,
+    }
+    // No record has an empty id, and asking for one is an error.
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let holder = keyspace.key(RecordId::new("domain_name", name))?;
+    let Some(Holder { domain }) = tx.get_one(&holder).await? else { return Ok(None) };
+    let row = RecordId::new("domain", RecordIdKey::Uuid(domain.into()));
+    tx.get_one(&keyspace.key(row)?).await
+}
 
 /// The verified domain with this name, of any organization: for sign-ins, where the
 /// organization is not known yet, and for the operator.
@@ -170,12 +199,26 @@ const BY_NAME: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
-    // No record has an empty id, and asking for one is an error.
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let mut answer = store.db.run(BY_NAME, bind! { name: name }).await?;
-    answer.row(0)
+    let keyspace = store.db.keyspace().await?;
+    let name = name.to_owned();
+    let work = move |tx: Transaction| {
+        let name = name.clone();
+        async move { verified(&tx, keyspace, &name).await }
+    };
+    store.db.transact(BY_NAME, (), work).await
+}
+
+const ANY_WITH_PROVIDER: Statement = Statement::read(
+    "domains any with provider",
+    "SELECT VALUE record::id(id) FROM sso_domain LIMIT 1;",
+);
+
+/// Whether a verified domain of the instance has a provider, or requires one.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn any_has_provider(store: &Store) -> Result<bool> {
+    Ok(store.db.run(ANY_WITH_PROVIDER, bind! {}).await?.row::<Uuid>(0)?.is_some())
 }
 
 /// Those of these names that an organization has verified.
@@ -294,6 +337,8 @@ pub async fn create(
 macro_rules! remove_domain {
     () => {
         "DELETE type::record('domain', $row.uuid) RETURN NONE;
+         DELETE type::record('saml_trial', $row.uuid) RETURN NONE;
+         DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
          IF $row.verified_at != NONE {
              DELETE type::record('domain_name', $row.domain) RETURN NONE;
          };

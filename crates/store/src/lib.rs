@@ -53,6 +53,7 @@ pub mod roles;
 pub mod sealing;
 pub mod second_factor;
 pub mod sessions;
+pub mod sso;
 pub mod throttle;
 pub mod traffic;
 pub mod update;

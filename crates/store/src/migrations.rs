@@ -140,6 +140,13 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0022_event_counts.surql"),
         ),
     },
+    Migration {
+        version: 23,
+        statement: Statement::write(
+            "migration 23",
+            include_str!("migrations/0023_single_sign_on.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -95,6 +95,8 @@ sealed_fields! {
     PluginAttachment = "plugin_attachment"."contents";
     /// The secret from which the codes of a user's second factor are computed.
     SecondFactorSecret = "second_factor"."secret";
+    /// The client secret of a provider of single sign-on.
+    SignInProviderSecret = "sign_in_provider"."secret";
 }
 
 /// The key that texts are sealed with, by its id.

@@ -7,10 +7,12 @@
 
 use surrealdb::types::{RecordId, SurrealValue};
 use uuid::Uuid;
+use weir_model::sso::OpenedBy;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
+use crate::domains::{self, DomainRow};
 use crate::error::is_done;
 use crate::transaction::Transaction;
 use crate::users::{PasswordHash, UserRow};
@@ -50,6 +52,8 @@ pub struct SessionRow {
     pub agent: Option<String>,
     /// SHA-256 of the token of the browser; `None` in older data.
     pub browser: Option<String>,
+    /// How the user proved their identity.
+    pub opened_by: OpenedBy,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -62,6 +66,7 @@ pub(crate) struct Stored {
     address: Option<String>,
     agent: Option<String>,
     browser: Option<String>,
+    opened_by: Option<String>,
 }
 
 impl From<Stored> for SessionRow {
@@ -75,6 +80,7 @@ impl From<Stored> for SessionRow {
             address: stored.address,
             agent: stored.agent,
             browser: stored.browser,
+            opened_by: OpenedBy::of_word(stored.opened_by.as_deref()),
         }
     }
 }
@@ -90,6 +96,7 @@ impl From<&SessionRow> for Stored {
             address: row.address.clone(),
             agent: row.agent.clone(),
             browser: row.browser.clone(),
+            opened_by: Some(row.opened_by.word()),
         }
     }
 }
@@ -209,23 +216,49 @@ fn key(hash: &str) -> RecordId {
     RecordId::new("session", hash)
 }
 
-/// The session with this hash, if its user is active. The caller checks whether it has
-/// expired.
+/// The session with this hash, if its user is active, and the verified domain of the
+/// user's address. `domain_of` returns the name of the domain of an address. The caller
+/// checks whether the session has expired, and whether the domain allows it.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn of_active_user(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
+pub async fn of_active_user(
+    store: &Store,
+    hash: &str,
+    domain_of: fn(&str) -> Option<String>,
+) -> Result<Option<(SessionRow, Option<DomainRow>)>> {
+    #[derive(SurrealValue)]
+    struct User {
+        is_active: bool,
+        email: String,
+    }
     let keyspace = store.db.keyspace().await?;
     let session = keyspace.key(key(hash))?;
     let work = move |tx: Transaction| {
         let session = session.clone();
         async move {
             let Some(found) = tx.get_one::<Stored>(&session).await? else { return Ok(None) };
-            let is_active = users::is_active(&tx, keyspace, UserId(found.user)).await?;
-            Ok(is_active.then_some(found))
+            let user = keyspace.key(users::key(UserId(found.user)))?;
+            let user = tx.get_one::<User>(&user).await?.filter(|user| user.is_active);
+            let Some(user) = user else { return Ok(None) };
+            let domain = match domain_of(&user.email) {
+                Some(name) => domains::verified(&tx, keyspace, &name).await?,
+                None => None,
+            };
+            Ok(Some((found, domain)))
         }
     };
-    Ok(store.db.transact(GET, (), work).await?.map(SessionRow::from))
+    let found = store.db.transact(GET, (), work).await?;
+    Ok(found.map(|(session, domain)| (SessionRow::from(session), domain)))
+}
+
+/// How the user of the session proved their identity; `None`: there is no such session.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn opened_by(store: &Store, hash: &str) -> Result<Option<OpenedBy>> {
+    let found = store.db.get_one::<Stored>(GET, key(hash)).await?;
+    Ok(found.map(|stored| SessionRow::from(stored).opened_by))
 }
 
 const IS_KNOWN: Statement = Statement::read(

@@ -11,6 +11,7 @@ use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::keys::PersonalKey;
 use weir_model::organizations::Level;
 use weir_model::scopes::Scope;
+use weir_model::sso::OpenedBy;
 use weir_model::{KeyId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::Verified;
@@ -421,14 +422,17 @@ async fn keys_and_sessions_die_with_their_user() {
         address: None,
         agent: None,
         browser: None,
+        opened_by: OpenedBy::Password,
     };
     assert!(sessions::create(&store, &session, None, sessions::Proved::of(&ada)).await.unwrap());
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_some());
-    assert_eq!(sessions::of_active_user(&store, "session").await.unwrap(), Some(session));
+    let found = sessions::of_active_user(&store, "session", |_| None).await.unwrap();
+    assert_eq!(found, Some((session, None)));
     let inactive = UserRow { is_active: false, ..ada };
     users::create(&store, &inactive, "a@b.example").await.unwrap();
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_none());
-    assert!(sessions::of_active_user(&store, "session").await.unwrap().is_none());
+    let found = sessions::of_active_user(&store, "session", |_| None).await.unwrap();
+    assert!(found.is_none());
 }
 
 #[tokio::test]

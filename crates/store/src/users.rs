@@ -275,12 +275,17 @@ const DELETE: Statement = Statement::delete(
      DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
      DELETE known_browser:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('second_factor', $user) RETURN NONE;
+     FOR $identity IN (SELECT VALUE record::id(id)[1]
+                       FROM user_identity:[$user]..=[$user, ..]) {
+         DELETE type::record('external_identity', $identity) RETURN NONE;
+         DELETE type::record('user_identity', [$user, $identity]) RETURN NONE;
+     };
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",
 );
 
-/// Deletes a user with their keys, sessions, links and second factor, unless the user
+/// Deletes a user with their keys, sessions, links, second factor and identities, unless the user
 /// belongs to an organization. `normalised` is the form of their address that must be
 /// unique.
 ///

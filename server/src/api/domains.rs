@@ -129,6 +129,7 @@ impl Input for DomainPatch {
             jit_provisioning_enabled: fields.boolean("jit_provisioning_enabled")?,
             sso_enforcement: enforcement(fields)?,
             saml: saml(fields)?,
+            confirmed_name: fields.optional_text("confirmed_name", DOMAIN_MAX)?.over(None),
         })
     }
 }
@@ -157,10 +158,8 @@ fn name_schema() -> serde_json::Value {
 /// domain can have one.
 fn enforcement(fields: &Fields) -> Result<Patch<String>, FieldError> {
     let text = fields.optional_text("sso_enforcement", SSO_ENFORCEMENT_MAX)?;
-    fields.refine(
-        "sso_enforcement",
-        || json!({"enum": SsoEnforcement::ALL.map(SsoEnforcement::text)}),
-    );
+    let known = SsoEnforcement::KNOWN.map(|known| known.text().to_owned());
+    fields.refine("sso_enforcement", || json!({"examples": known}));
     Ok(text)
 }
 
@@ -169,5 +168,6 @@ fn saml(fields: &Fields) -> Result<SamlPatch, FieldError> {
         entity_id: fields.nullable_text("saml_entity_id", SAML_TEXT_MAX)?,
         acs_url: fields.nullable_text("saml_acs_url", SAML_TEXT_MAX)?,
         x509_cert: fields.nullable_text_as_sent("saml_x509_cert", CERTIFICATE_MAX)?,
+        x509_cert_next: fields.nullable_text_as_sent("saml_x509_cert_next", CERTIFICATE_MAX)?,
     })
 }

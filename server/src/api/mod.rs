@@ -19,6 +19,7 @@ pub mod plugin_configs;
 pub mod plugins;
 pub mod projects;
 pub mod roles;
+pub mod saml;
 mod scanned_list;
 pub mod schema;
 pub mod sessions;

@@ -56,6 +56,7 @@ mod seal_and_log;
 mod sessions;
 mod settings;
 mod shutdown_releases;
+mod sign_on;
 mod silent_cases;
 mod small_machine;
 mod snapshot;

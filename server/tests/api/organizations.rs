@@ -1,8 +1,11 @@
 //! `/api/organizations/`.
 
 use serde_json::json;
+use weir_model::domains::SsoEnforcement;
 use weir_model::organizations::Level;
 use weir_testkit::{TestApp, until};
+
+use super::domains::{enforce, verified};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 
@@ -50,12 +53,24 @@ async fn the_resource_has_every_field_of_its_type() {
 /// Clients enable the features in `available_features`, so each of them is used here.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_feature_that_is_named_works() {
-    let app = TestApp::with_owner().await;
+    let providers = "github id secret".parse().unwrap();
+    let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+    let app = app.set_up().await;
+    let domain = verified(&app, "mail.example").await;
     let caller = app.owner().key(&["*"]).await;
     let organization = format!("/api/organizations/{}/", app.organization());
     let project = format!("/api/projects/{}/", app.project());
     let named = caller.get(&organization).await.json()["available_features"].clone();
-    assert_eq!(named, json!(["organizations_projects", "group_analytics", "data_pipelines"]));
+    let expected = [
+        "organizations_projects",
+        "group_analytics",
+        "data_pipelines",
+        "social_sso",
+        "saml",
+        "sso_enforcement",
+        "automatic_provisioning",
+    ];
+    assert_eq!(named, json!(expected));
     for feature in named.as_array().unwrap() {
         match feature.as_str().unwrap() {
             "organizations_projects" => {
@@ -78,6 +93,26 @@ async fn every_feature_that_is_named_works() {
                                     "destination": {"type": "NoOp", "config": {}}});
                 let made = caller.post(&format!("{organization}batch_exports/"), &export).await;
                 assert_eq!(made.status, 201, "{:?}", made.body);
+            }
+            // The tests of `sign_on` sign in, and `weir_service::identity::sso` joins.
+            "social_sso" => {
+                let offered = app.anonymous().get("/_preflight/").await.json();
+                assert_eq!(offered["available_social_auth_providers"]["github"], true);
+            }
+            "saml" => {
+                let metadata = app.anonymous().get("/api/saml/metadata/").await;
+                assert!(metadata.text().contains("AssertionConsumerService"));
+            }
+            "sso_enforcement" => {
+                enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+                let body = json!({"email": "ada@mail.example"});
+                let answer = app.anonymous().post("/api/login/precheck/", &body).await;
+                assert_eq!(answer.json()["sso_enforcement"], "saml");
+            }
+            "automatic_provisioning" => {
+                let path = format!("{organization}domains/{}/", domain["id"].as_str().unwrap());
+                let body = json!({"jit_provisioning_enabled": true});
+                assert_eq!(caller.patch(&path, &body).await.status, 200);
             }
             other => panic!("nothing here uses `{other}`"),
         }

@@ -51,6 +51,11 @@ const LAYERS: &[Layer] = &[
         why: "how an object storage is asked says nothing about what is stored there",
     },
     Layer {
+        of: "weir-oidc",
+        uses: &["weir-egress"],
+        why: "a protocol of others knows no user, no record and no cookie of ours",
+    },
+    Layer {
         of: "weir-service",
         // `weir-catalogue` defines the settings of its plugins.
         uses: &[
@@ -96,6 +101,11 @@ const LAYERS: &[Layer] = &[
             "weir-store",
         ],
         why: "exports read the store in the background, not through capture or management",
+    },
+    Layer {
+        of: "weir-saml",
+        uses: &[],
+        why: "whether a response is accepted follows from the response and the connection alone",
     },
     Layer {
         of: "weir-sandbox",
@@ -168,7 +178,9 @@ const LAYERS: &[Layer] = &[
             "weir-ingest",
             "weir-mail",
             "weir-model",
+            "weir-oidc",
             "weir-plugins",
+            "weir-saml",
             // To run as the sandbox child process.
             "weir-sandbox",
             "weir-service",
@@ -246,10 +258,21 @@ const RESERVED: &[Reserved] = &[
         why: "one crate reads and writes filters, whose form is part of a file format",
     },
     Reserved {
-        names: &["aes", "cbc", "des", "ring"],
+        names: &["ring"],
+        to: &["weir-export", "weir-saml"],
+        why: "keys of other people's services sign where those are spoken to, and the signatures \
+              of identity providers are checked in one crate",
+    },
+    Reserved {
+        names: &["aes", "cbc", "des"],
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
+    },
+    Reserved {
+        names: &["oauth2", "openidconnect"],
+        to: &["weir-oidc"],
+        why: "one crate checks the tokens of providers",
     },
     Reserved {
         names: &["oxc*"],

@@ -11,14 +11,16 @@ use crate::support::{self, File, files};
 use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
-const AREAS: [(&str, &str); 7] = [
+const AREAS: [(&str, &str); 9] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
     ("API", "management-api.md"),
     ("EXP", "batch-exports.md"),
     ("PLG", "plugins.md"),
+    ("SAML", "saml.md"),
     ("SEC", "security.md"),
     ("APP", "app.md"),
+    ("SSO", "sign-on.md"),
 ];
 
 /// Directories and files with our texts.

@@ -39,5 +39,6 @@ pub(crate) fn action(action: AuditAction) -> &'static str {
         AuditAction::AttachmentCreated => "Attached a file",
         AuditAction::AttachmentUpdated => "Replaced a file",
         AuditAction::AttachmentDeleted => "Removed a file",
+        AuditAction::SignInRefused => "Refused a sign-in",
     }
 }

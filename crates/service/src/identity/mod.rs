@@ -18,7 +18,7 @@ mod sessions;
 mod setup;
 mod sign_in;
 mod sign_up;
-mod sso;
+pub(crate) mod sso;
 mod throttle;
 
 #[cfg(test)]
@@ -32,6 +32,7 @@ use weir_model::users::User;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::Core;
+use crate::sso::Protocols;
 
 pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
@@ -41,17 +42,23 @@ pub use reset::Reset;
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};
+pub use sso::{Departure, LinkedAccount, Origin, SignedOn};
 
 /// The service for set-up, sign-in and sessions.
 #[derive(Clone)]
 pub struct Identity {
     core: Arc<Core>,
     hasher: passwords::Hasher,
+    protocols: Arc<dyn Protocols>,
 }
 
 impl Identity {
-    pub(crate) fn new(core: Arc<Core>, parameters: HashParameters) -> Self {
-        Self { core, hasher: passwords::Hasher::new(parameters) }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        parameters: HashParameters,
+        protocols: Arc<dyn Protocols>,
+    ) -> Self {
+        Self { core, hasher: passwords::Hasher::new(parameters), protocols }
     }
 }
 

@@ -16,10 +16,11 @@ use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::errors::FieldError;
 use weir_model::mail::UserChange;
+use weir_model::sso::OpenedBy;
 use weir_model::{OrganizationId, Timestamp, UserId};
 use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal, Used};
 use weir_store::users::{self as user_rows, UserRow};
-use weir_store::{ids, organizations};
+use weir_store::{ids, organizations, sessions};
 
 use super::throttle::{Caller, Counted};
 use super::{Identity, NewSession, Peer, emails};
@@ -151,7 +152,7 @@ impl Identity {
         let codes = recovery::new()?;
         let hashes = codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect();
         let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(true)).await?;
-        let (new, opened) = self.new_session(user.id, peer)?;
+        let (new, opened) = self.renewed_session(user.id, peer, session).await?;
         let proof = Proof::Step(step);
         let change = Change {
             factor: row.factor,
@@ -187,7 +188,7 @@ impl Identity {
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(false)).await?;
-        let (new, opened) = self.new_session(user.id, peer)?;
+        let (new, opened) = self.renewed_session(user.id, peer, session).await?;
         let change = Change {
             factor,
             proof: &proof,
@@ -328,7 +329,8 @@ impl Identity {
 }
 
 /// Refuses a user without a second factor where the organization requires one (API-41).
-/// Keys are not refused: their owner gave them their scopes.
+/// Keys are not refused: their owner gave them their scopes. A session that a provider
+/// opened is not refused either: the provider may ask for more than a password.
 pub(crate) async fn refuse_without(
     core: &Core,
     ctx: &Ctx,
@@ -342,9 +344,13 @@ pub(crate) async fn refuse_without(
         return Ok(());
     }
     let user = user_rows::get(&core.store, ctx.user()).await?;
-    match user.and_then(|user| user.second_factor) {
-        Some(_) => Ok(()),
-        None => Err(Error::SecondFactorMissing),
+    if user.is_some_and(|user| user.second_factor.is_some()) {
+        return Ok(());
+    }
+    let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
+    match sessions::opened_by(&core.store, session).await? {
+        Some(OpenedBy::Connection(_)) => Ok(()),
+        Some(OpenedBy::Password | OpenedBy::Operator) | None => Err(Error::SecondFactorMissing),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Sessions of the web app: opening, finding, listing and ending them.
 
 use uuid::Uuid;
+use weir_model::sso::{Connection, OpenedBy};
 use weir_model::{Timestamp, UserId};
 use weir_store::sessions::{self, Proved, SessionRow};
 
 use super::sign_in::wrong;
+use super::sso::shown_connection;
 use super::{Identity, NewSession, Peer};
 use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NO_KEYS, NOT_FOUND};
@@ -34,13 +36,16 @@ pub struct OwnSession {
     pub address: Option<String>,
     /// User agent at sign-in.
     pub agent: Option<String>,
+    /// How the user signed in, for people.
+    pub opened_by: String,
     /// Whether it is the session of this request.
     pub is_this: bool,
 }
 
 impl Identity {
     /// The context of the user whose session has this token; `None` when there is no
-    /// such session, or it has ended.
+    /// such session, it has ended, or the domain of the user requires another way of
+    /// signing in.
     pub async fn session(&self, token: &str, request_id: String) -> Result<Option<Ctx>> {
         if !secrets::is_token(token) {
             return Ok(None);
@@ -48,7 +53,7 @@ impl Identity {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let hash = secrets::sha256_hex(token);
-        let Some(row) = sessions::of_active_user(store, &hash).await? else { return Ok(None) };
+        let Some(row) = self.counting_session(&hash).await? else { return Ok(None) };
         if has_ended(&row, now) {
             // The session has ended for good, even if deleting the record fails now.
             if let Err(error) = sessions::delete(store, row.user, &hash).await {
@@ -74,7 +79,7 @@ impl Identity {
     /// [`Error::NotAuthenticated`].
     pub async fn check_session(&self, ctx: &Ctx) -> Result<()> {
         let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
-        let row = sessions::of_active_user(&self.core.store, session).await?;
+        let row = self.counting_session(session).await?;
         let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
     }
@@ -113,6 +118,11 @@ impl Identity {
             signed_in_at: row.signed_in_at,
             seen_at: row.seen_at,
             is_this: row.hash == this,
+            opened_by: match row.opened_by {
+                OpenedBy::Password => "Password".to_owned(),
+                OpenedBy::Operator => "Link of the operator".to_owned(),
+                OpenedBy::Connection(connection) => shown_connection(connection),
+            },
             address: row.address,
             agent: row.agent,
         };
@@ -140,6 +150,18 @@ impl Identity {
     pub async fn end_other_sessions(&self, ctx: &Ctx) -> Result<()> {
         let this = session_of_user(ctx)?;
         Ok(sessions::delete_others(&self.core.store, ctx.user(), this).await?)
+    }
+
+    /// The provider through which the session of the caller was opened, if it was.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys.
+    pub async fn session_connection(&self, ctx: &Ctx) -> Result<Option<Connection>> {
+        let session = session_of_user(ctx)?;
+        Ok(match sessions::opened_by(&self.core.store, session).await? {
+            Some(OpenedBy::Connection(connection)) => Some(connection),
+            Some(OpenedBy::Password | OpenedBy::Operator) | None => None,
+        })
     }
 
     /// Opens a session. It replaces the session `replaced`, if there is one.
@@ -176,6 +198,20 @@ impl Identity {
         Ok(session)
     }
 
+    /// A session that replaces another one of this user, opened in the same way.
+    pub(super) async fn renewed_session(
+        &self,
+        user: UserId,
+        peer: &Peer,
+        replaced: &str,
+    ) -> Result<(SessionRow, NewSession)> {
+        let (mut row, session) = self.new_session(user, peer)?;
+        if let Some(opened_by) = sessions::opened_by(&self.core.store, replaced).await? {
+            row.opened_by = opened_by;
+        }
+        Ok((row, session))
+    }
+
     /// A new session that is not stored yet: the row, and the value for its owner.
     pub(super) fn new_session(
         &self,
@@ -195,6 +231,7 @@ impl Identity {
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
             browser: Some(browser.hash()),
+            opened_by: OpenedBy::Password,
         };
         let browser = browser.cookie(user);
         Ok((row, NewSession { token: token.reveal(), browser, user, expires_at }))

@@ -102,7 +102,7 @@ pub(super) enum Caller<'a> {
 }
 
 /// An attempt that was counted.
-pub(super) struct Counted {
+pub(in crate::identity) struct Counted {
     rules: Vec<Rule>,
     at: Timestamp,
 }

@@ -46,6 +46,7 @@ fn session(hash: &str) -> SessionRow {
         address: None,
         agent: None,
         browser: None,
+        opened_by: weir_model::sso::OpenedBy::Password,
     }
 }
 

@@ -223,6 +223,7 @@ async fn no_session_is_opened_with_a_password_that_was_replaced() {
             address: None,
             agent: None,
             browser: None,
+            opened_by: weir_model::sso::OpenedBy::Password,
         };
         sessions::create(&store, &row, None, proved).await.unwrap()
     };

@@ -91,14 +91,21 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     answer.json()
 }
 
-/// Stores an enforcement that no request can set yet.
+/// Stores an enforcement, and SAML settings so that it is in force.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
     use weir_store::domains::{DomainRow, ordered, rows};
     let ids = ordered(app.store(), app.organization()).await.unwrap();
     let rows = rows(app.store(), app.organization(), &ids).await.unwrap();
     let domain = rows.into_iter().find(|row| row.domain == name).unwrap();
     let enforced = |row: &DomainRow| {
-        let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+        let saml = Some("https://idp.example".to_owned());
+        let row = DomainRow {
+            sso_enforcement: sso,
+            saml_entity_id: saml.clone(),
+            saml_acs_url: saml.clone(),
+            saml_x509_cert: saml,
+            ..row.clone()
+        };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))
     };
     let updated = weir_store::update::update(app.store(), domain.id, (), enforced).await.unwrap();

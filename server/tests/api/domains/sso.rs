@@ -4,6 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
+use weir_model::sso::ProviderName;
 use weir_testkit::{Answer, TestApp};
 
 use super::{claim, enforce, verified};
@@ -29,8 +30,8 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
     verified(&app, "mail.example").await;
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
-    enforce(&app, "mail.example", SsoEnforcement::GitHub).await;
-    let bound = json!({"sso_enforcement": "github", "saml_available": false});
+    enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+    let bound = json!({"sso_enforcement": "saml", "saml_available": true});
     for email in ["ada@mail.example", "nobody@mail.example", "ADA@Mail.Example"] {
         assert_eq!(precheck(&app, email).await, bound, "{email}");
     }
@@ -42,6 +43,10 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
         let answer = app.anonymous().post("/api/login/precheck", &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
     }
+    // A provider that is not set up is not required.
+    enforce(&app, "mail.example", SsoEnforcement::Provider(ProviderName::GITHUB)).await;
+    let free_with_saml = json!({"sso_enforcement": null, "saml_available": true});
+    assert_eq!(precheck(&app, "ada@mail.example").await, free_with_saml);
     // Only a verified domain has an effect.
     claim(&app, "coffee.example").await;
     enforce(&app, "coffee.example", SsoEnforcement::Saml).await;
