@@ -21,7 +21,7 @@ pub struct Facts {
     pub public_url: Option<String>,
     /// The data directory and its sizes. `None`: the data is in memory.
     pub disk: Option<DiskFacts>,
-    /// Bytes of accepted events that are not in the store yet.
+    /// Bytes of the log that are acknowledged and not yet applied.
     pub lag_bytes: u64,
     /// Whether capture accepts events.
     pub accepts: bool,
@@ -29,18 +29,19 @@ pub struct Facts {
     pub damage: Option<DamageFacts>,
     /// Number of runs of exports in progress.
     pub export_runs: u64,
-    /// Number of child processes that run scripts of plugins.
+    /// Number of child processes for scripts of plugins, idle ones too.
     pub plugin_children: u64,
 }
 
 /// Damage of the ingest log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DamageFacts {
-    /// Number of ranges that cannot be read.
+    /// Number of copies in `log/quarantine`: damaged ranges, and records that this version
+    /// cannot read.
     pub places: u64,
-    /// Size of these ranges, in bytes.
+    /// Size of these copies, in bytes.
     pub bytes: u64,
-    /// Bytes that are missing at the end of the log.
+    /// Bytes of the log that no segment of it had at the last start.
     pub missing_bytes: u64,
 }
 
@@ -51,7 +52,7 @@ pub struct DiskFacts {
     pub directory: String,
     /// Size of the data directory, in bytes.
     pub all_bytes: u64,
-    /// Bytes of the store in it.
+    /// Bytes of the store in it, with event segments.
     pub store_bytes: u64,
     /// Bytes of the ingest log in it.
     pub log_bytes: u64,

@@ -1,4 +1,4 @@
-//! Submits a code when its last digit is entered.
+//! Submits a six-digit sign-in code when its last digit is entered.
 
 use web_sys::{HtmlElement, HtmlInputElement};
 
@@ -8,7 +8,7 @@ use super::{closest, on, within};
 const DIGITS: usize = 6;
 
 /// `data-submits-code` on an element around a field: submits its form at the sixth digit,
-/// and shows that it does.
+/// and announces it to screen readers.
 pub(super) fn start() {
     on("input", |_, target| {
         let Some(around) = closest(target, "[data-submits-code]") else { return };

@@ -16,7 +16,7 @@ use super::{closest, each, on, within};
 const DIRTY: &str = "data-dirty";
 const DIRTY_FORMS: &str = "form[data-dirty]";
 const DIALOG: &str = "dialog[data-dirty-dialog]";
-const TEXT: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
+const DIALOG_HTML: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
     <p>What you changed in the form is lost.</p>\
     <div class=\"submit\">\
     <button type=\"button\" class=\"button button-primary\" data-dirty-keep>Keep editing</button>\
@@ -26,8 +26,8 @@ const TEXT: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
 /// The link, or the button of another form, that waits for the user's answer.
 type Waiting = Rc<RefCell<Option<HtmlElement>>>;
 
-/// `data-dirty-guard` on a form or around one. Start this before all behaviours that act
-/// on submissions.
+/// `data-dirty-guard` is on a form or around one. Start this behaviour first: it prevents a
+/// submission, and the others check `default_prevented`.
 pub(super) fn start() {
     let waiting = Waiting::default();
     for event in ["input", "change"] {
@@ -76,8 +76,7 @@ fn mark(field: &Element) {
     let _ = form.set_attribute(DIRTY, "");
 }
 
-/// `GET` forms change nothing, and a confirmation is quickly typed again. Both are not
-/// guarded.
+/// Not guarded: `GET` forms, which change nothing, and confirmations, which are short.
 fn is_guarded(form: &Element) -> bool {
     let changes = form.dyn_ref::<HtmlFormElement>().is_some_and(|form| form.method() == "post");
     changes
@@ -89,7 +88,7 @@ fn is_dirty() -> bool {
     document().query_selector(DIRTY_FORMS).ok().flatten().is_some()
 }
 
-/// Whether the link leads away from this page in this window.
+/// Whether this click opens another page in this window.
 fn leaves(event: &Event, link: &Element) -> bool {
     let plain = event.dyn_ref::<MouseEvent>().is_none_or(|click| {
         click.button() == 0
@@ -118,7 +117,7 @@ fn dialog() -> Option<HtmlDialogElement> {
     }
     let dialog = document().create_element("dialog").ok()?;
     dialog.set_class_name("dialog");
-    dialog.set_inner_html(TEXT);
+    dialog.set_inner_html(DIALOG_HTML);
     for (name, value) in [("data-dirty-dialog", ""), ("aria-labelledby", "dirty-title")] {
         let _ = dialog.set_attribute(name, value);
     }

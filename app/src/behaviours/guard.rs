@@ -1,4 +1,4 @@
-//! Enables a dangerous button only after the right name is typed.
+//! Enables the button of a form only after the required text is typed.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlButtonElement, HtmlInputElement};
@@ -6,7 +6,7 @@ use web_sys::{Element, HtmlButtonElement, HtmlInputElement};
 use super::{closest, each, on, within};
 
 /// `data-must-equal` on a field: the text that enables the form's `data-guarded` button.
-/// `data-guard-why` explains it.
+/// `data-guard-why` is the element that says why the button is disabled.
 pub(super) fn start() {
     again();
     on("input", |_, target| {
@@ -16,7 +16,8 @@ pub(super) fn start() {
     });
 }
 
-/// Checks all guarded forms, for example after elements were added.
+/// Checks all guarded forms: after a page is drawn again, and after `busy` has enabled
+/// its buttons.
 pub(crate) fn again() {
     each::<HtmlInputElement>("[data-must-equal]", check);
 }

@@ -84,7 +84,7 @@ fn Keys() -> impl IntoView {
                 <tbody>{general} {goals}</tbody>
             </table>
             <p class="hint">
-                "Keys do nothing in fields. "
+                "Single keys do nothing in fields. "
                 <a href="/account/preferences">"Switch single keys off"</a>
             </p>
         </dialog>

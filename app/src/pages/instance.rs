@@ -5,7 +5,7 @@ mod providers;
 use leptos::prelude::*;
 
 use crate::facts::{DamageFacts, DiskFacts, Facts};
-use crate::server_fns::instance::{InstanceView, get_instance};
+use crate::server_fns::instance::{BucketView, FilesView, InstanceView, get_instance};
 use crate::ui::bytes;
 use crate::ui::number::{Count, counted, duration};
 use crate::ui::page::{PageHead, page};
@@ -20,6 +20,7 @@ pub(crate) fn Instance() -> impl IntoView {
 fn draw(found: InstanceView) -> AnyView {
     let InstanceView {
         facts,
+        files,
         sends_mail,
         users,
         organizations,
@@ -32,7 +33,7 @@ fn draw(found: InstanceView) -> AnyView {
         <PageHead title="Instance" />
         <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
         <Process facts=facts.clone() sends_mail=sends_mail />
-        <Data facts=facts.clone() />
+        <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
         <providers::Providers providers=providers callback=callback />
         <Section id="contents" title="Contents">
@@ -80,15 +81,15 @@ fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
 }
 
 #[component]
-fn Data(facts: Facts) -> impl IntoView {
-    let content = match facts.disk {
-        Some(disk) => on_disk(disk),
+fn Data(disk: Option<DiskFacts>, files: FilesView) -> impl IntoView {
+    let content = match disk {
+        Some(disk) => on_disk(disk, files),
         None => view! { <p>"The data is in memory: nothing survives the process."</p> }.into_any(),
     };
     view! { <Section id="data" title="Data">{content}</Section> }.into_any()
 }
 
-fn on_disk(disk: DiskFacts) -> AnyView {
+fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
     let others = disk.all_bytes.saturating_sub(disk.store_bytes).saturating_sub(disk.log_bytes);
     view! {
         <dl class="facts">
@@ -99,9 +100,40 @@ fn on_disk(disk: DiskFacts) -> AnyView {
             <dt>"Other files"</dt>
             <dd>{bytes::text(others)} ", most of it the reserve for a full disk"</dd>
             <dt>"Free on the disk"</dt><dd>{bytes::text(disk.free_bytes)}</dd>
+            {files.bucket.map(in_bucket)}
+            {(files.damage > 0).then(|| damaged_files(files.damage))}
         </dl>
     }
     .into_any()
+}
+
+fn in_bucket(bucket: BucketView) -> impl IntoView {
+    let BucketView { place, failure, cached_bytes } = bucket;
+    let state = match failure {
+        None => view! { <Status tone=Tone::Good label="Reachable" /> }.into_any(),
+        Some(failure) => view! {
+            <Status tone=Tone::Bad label="Not usable" /> " " {failure} ". "
+            <a href="/help/running#files-of-events-in-a-bucket">"What to do"</a>
+        }
+        .into_any(),
+    };
+    view! {
+        <dt>"Files of events"</dt><dd><code class="wrap">{place}</code></dd>
+        <dt>"Bucket"</dt><dd>{state}</dd>
+        <dt>"Copies of these files"</dt><dd>{bytes::text(cached_bytes)}</dd>
+    }
+}
+
+/// Damage of the files of stored events. Shown only if there is any.
+fn damaged_files(times: u64) -> impl IntoView {
+    view! {
+        <dt>"Damaged files of events"</dt>
+        <dd>
+            <Status tone=Tone::Bad label="Damaged" />
+            " Found " {counted(times, "time", "times")} " since the start. "
+            <a href="/help/running#files-of-events">"What to do"</a>
+        </dd>
+    }
 }
 
 /// Damage of the ingest log. Shown only if there is any.

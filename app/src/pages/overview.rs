@@ -1,4 +1,4 @@
-//! The home page of a project: what arrives, from whom, what fails, and what was changed.
+//! The overview page of a project: what arrives, from whom, what fails, and what was changed.
 //! Each number leads to its page.
 
 mod lists;

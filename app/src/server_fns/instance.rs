@@ -8,11 +8,33 @@ use crate::context::{anyone, done, enter, facts, ui_error};
 use crate::error::UiError;
 use crate::facts::Facts;
 
+/// The files of stored events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FilesView {
+    /// How often a file was found damaged or missing since the start.
+    pub(crate) damage: u64,
+    /// The bucket that the files are in, if they are in one.
+    pub(crate) bucket: Option<BucketView>,
+}
+
+/// The bucket of the files of stored events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BucketView {
+    /// `s3://bucket/prefix`.
+    pub(crate) place: String,
+    /// Why it could not be used last; `None` if it could.
+    pub(crate) failure: Option<String>,
+    /// Bytes of the copies in the data directory.
+    pub(crate) cached_bytes: u64,
+}
+
 /// Data of the instance page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceView {
     /// Facts about the process.
     pub(crate) facts: Facts,
+    /// The files of stored events.
+    pub(crate) files: FilesView,
     /// Whether the instance sends mail.
     pub(crate) sends_mail: bool,
     /// Number of users.
@@ -55,8 +77,15 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         client_id: facts.client_id,
         is_fixed: facts.is_fixed,
     };
+    let files = services.instance.event_files(&ctx).await.map_err(ui_error)?;
+    let bucket = files.bucket.map(|bucket| BucketView {
+        place: bucket.place,
+        failure: bucket.failure,
+        cached_bytes: bucket.cached_bytes,
+    });
     Ok(InstanceView {
         facts: facts().await?,
+        files: FilesView { damage: files.damage, bucket },
         sends_mail: services.identity.sends_mail(),
         users: counts.users,
         organizations: counts.organizations,

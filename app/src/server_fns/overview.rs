@@ -1,4 +1,4 @@
-//! How a project is doing, for its home page.
+//! How a project is doing, for its overview page.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};

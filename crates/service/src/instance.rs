@@ -7,11 +7,21 @@ use std::sync::Arc;
 
 use weir_store::users;
 
+pub use weir_store::events::BucketState;
 pub use weir_store::instance::Counts;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result, policy};
+
+/// The files of stored events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFiles {
+    /// How often a file was found damaged or missing since the start.
+    pub damage: u64,
+    /// The bucket that the files are in, if the setting names one.
+    pub bucket: Option<BucketState>,
+}
 
 /// The service for the instance.
 #[derive(Clone)]
@@ -49,10 +59,21 @@ impl Instance {
         self.enter(ctx).await?;
         Ok(weir_store::instance::counts(&self.core.store).await?)
     }
+
+    /// The state of the files of stored events.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for callers who are not staff.
+    pub async fn event_files(&self, ctx: &Ctx) -> Result<EventFiles> {
+        self.enter(ctx).await?;
+        let store = &self.core.store;
+        Ok(EventFiles { damage: store.segment_damage(), bucket: store.segment_bucket() })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::EventFiles;
     use crate::Error;
     use crate::test_support::{ada, key, key_input, organization, outsider, set_up};
 
@@ -64,11 +85,15 @@ mod tests {
         let counts = services.instance.counts(&ada).await.unwrap();
         assert_eq!((counts.users, counts.organizations, counts.projects), (1, 2, 2));
         assert_eq!(counts.events, 0);
+        let files = services.instance.event_files(&ada).await.unwrap();
+        assert_eq!(files, EventFiles { damage: 0, bucket: None });
 
         let eve = outsider(&services, "eve").await;
         let key = key(&services, &ada, key_input()).await;
         for nobody in [eve, key] {
             let refused = services.instance.counts(&nobody).await;
+            assert!(matches!(refused, Err(Error::NotFound(_))));
+            let refused = services.instance.event_files(&nobody).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
             let refused = services.instance.enter(&nobody).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));

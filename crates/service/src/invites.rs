@@ -165,11 +165,11 @@ impl Invites {
             .collect::<BTreeMap<_, _>>()
             .into_values()
             .collect();
-        let audit_entries = drafts
+        let new_mails = drafts
             .iter()
             .filter(|(row, send_email)| *send_email && lasting.contains(&row.id))
             .map(|(row, _)| mail::to(&row.target_email, news(row, &inviter, &home.name)));
-        let mails = self.core.mailing.rows(org.ctx.now, audit_entries);
+        let mails = self.core.mailing.rows(org.ctx.now, new_mails);
         let rows: Vec<InviteRow> = drafts.into_iter().map(|(row, _)| row).collect();
         let kept: Vec<InviteRow> =
             rows.iter().filter(|row| lasting.contains(&row.id)).cloned().collect();

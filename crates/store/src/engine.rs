@@ -23,7 +23,7 @@ use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
-use crate::events::{self, Segments, SharedBlocks};
+use crate::events::{self, BucketState, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;
 use crate::migrations;
 use crate::plugin_runtime::changes::ChangeNotifier;
@@ -232,6 +232,11 @@ impl Store {
     /// How often the bucket of event segments could not be used since the store was opened.
     pub fn segment_bucket_failures(&self) -> u64 {
         self.segments.bucket_failures()
+    }
+
+    /// The bucket of event segments, if the setting names one.
+    pub fn segment_bucket(&self) -> Option<BucketState> {
+        self.segments.bucket()
     }
 
     /// Flushes and closes the engine. Statements fail afterwards.

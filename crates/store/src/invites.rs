@@ -6,7 +6,7 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `invite` | invite | the record |
-//! | `org_invite` | `[organization, invite]` | nothing: the list, oldest first |
+//! | `org_invite` | `[organization, invite]` | an empty record; the ids are the list, oldest first |
 //! | `invite_email` | `[organization, address]` | the invite of the address, at most one |
 //! | `invite_link` | SHA-256 of a token | the invite that a link with this token opens |
 
@@ -52,7 +52,7 @@ pub struct InviteRow {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether sending a mail was attempted.
+    /// Whether a mail server has accepted or refused its mail.
     pub emailing_attempt_made: bool,
     /// SHA-256 of the tokens of its links: the one that was returned when the invite was
     /// created, and one for each attempt to mail it. Empty in data from before links had
@@ -70,6 +70,7 @@ struct Stored {
     level: i64,
     message: Option<String>,
     created_by: Uuid,
+    /// Microseconds since 1970.
     created_at: i64,
     updated_at: i64,
     emailing_attempt_made: bool,
@@ -119,7 +120,8 @@ impl TryFrom<Stored> for InviteRow {
 const GET: Statement =
     Statement::read("invites get", "SELECT * FROM type::record('invite', $invite);");
 
-/// The invite with this id, of any organization: for mails.
+/// The invite with this id, of any organization: for the mail sender, which knows only
+/// the id.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -200,8 +202,8 @@ pub async fn rows(
     found.filter(|row| row.organization == organization.0).map(InviteRow::try_from).collect()
 }
 
-/// Those of these addresses that have an invite to an organization, also an expired one.
-/// `email_keys` are the forms of the addresses that must be unique, each one once.
+/// Returns the addresses that have an invite to the organization, expired ones too.
+/// `email_keys` are normalised and have no duplicates.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -229,7 +231,7 @@ const OF_ADDRESS: Statement = Statement::read(
 );
 
 /// The invite of an address to an organization, also when it has expired. `email_key` is
-/// the form of the address that must be unique.
+/// the normalised address.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -243,10 +245,10 @@ pub async fn of_address(
     found.map(InviteRow::try_from).transpose()
 }
 
-// It writes the organization's record for the reason given at `projects::CREATE`, and so
-// that of two concurrent ones both are counted. A retry after a lost answer finds its last
-// invite and writes nothing, so that no mail is sent twice. Invites that only replace
-// others are always allowed.
+// The write of the organization's record makes concurrent calls conflict, so all invites
+// are counted (see `projects::CREATE`). A retry after an unknown outcome finds the last
+// invite and writes nothing, so no mail is sent twice. Invites that only replace others
+// pass the limit.
 const CREATE: Statement = Statement::write(
     "invites create",
     concat!(
@@ -299,8 +301,8 @@ pub enum Created {
 }
 
 /// Adds invites to an organization together with their mails, all or none. Each replaces
-/// an earlier invite of the same address, also within one call. An organization may have
-/// `most`.
+/// an earlier invite of the same address, also within one call. `most` is the maximum
+/// number of invites of the organization.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -372,7 +374,8 @@ pub async fn delete(
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
-// Ids are in the order of creation. The keys of all invites are read, which are small.
+// Ids rise with the time of creation. The statement reads the keys of all invites, which
+// are small.
 const OLD: Statement = Statement::read(
     "invites old",
     "SELECT VALUE record::id(id) FROM org_invite WHERE record::id(id)[1] < $before LIMIT 1000;",
@@ -446,13 +449,13 @@ const ACCEPT: Statement = Statement::write(
         "IF $member != NONE { THROW 'member' };
              LET $inviter_level = (SELECT VALUE level FROM ONLY
                  type::record('membership', [$organization, $row.created_by]));
-             LET $inviter_acts = (SELECT VALUE is_active FROM ONLY
+             LET $inviter_is_active = (SELECT VALUE is_active FROM ONLY
                  type::record('user', $row.created_by));
-             IF $inviter_acts != true OR $inviter_level = NONE
+             IF $inviter_is_active != true OR $inviter_level = NONE
                  OR $inviter_level < $row.level { THROW 'void' };
              IF $account != NONE {
-                 LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $row.email_key));
-                 IF $owner != NONE { THROW 'email' };
+                 LET $other_user = (SELECT VALUE user FROM ONLY type::record('user_email', $row.email_key));
+                 IF $other_user != NONE { THROW 'email' };
                  UPSERT type::record('user_email', $row.email_key)
                      CONTENT { user: $user } RETURN NONE;
                  UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
@@ -468,7 +471,7 @@ const ACCEPT: Statement = Statement::write(
     ),
 );
 
-/// Makes a user, who may be new, a member by an invite, and deletes the invite.
+/// Makes the user a member, creates the user if `account` is set, and deletes the invite.
 ///
 /// # Errors
 /// Any failure of the store.

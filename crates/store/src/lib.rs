@@ -1,7 +1,8 @@
-//! The store: the only crate that names SurrealDB.
+//! The store: the only crate that uses the engine of SurrealDB.
 //!
 //! What belongs here: opening and closing the engine, the schema and its migrations, and
-//! one module per resource with the statements that read and write it. Statement text is
+//! one module for each resource with the statements that read and write it, and helpers
+//! (`bind`, `lists`, `hash_ranges`, `update`, `ids`). Statement text is
 //! constant, every value is bound, record ids are built from parsed ids (SEC-21). Records
 //! that every event needs are read and written without a statement (`transaction`). What
 //! does not: rules about who may do what (`weir-service`), HTTP (`weir-server`).

@@ -1,4 +1,4 @@
-//! The lists of the home page: the names of events, what fails, and the last changes.
+//! The lists of the overview page: the names of events, what fails, and the last changes.
 
 use leptos::prelude::*;
 
@@ -13,9 +13,9 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::cut_link;
 use crate::ui::time::Time;
 
-/// The most frequent names of events.
 pub(super) fn names(id: i64, by_name: ByNameView) -> AnyView {
     let ByNameView { names, others } = by_name;
+    // Bars are relative to the most frequent name, not to all events.
     let most = names.first().map_or(0, |(_, count)| *count);
     let rows = names
         .into_iter()
@@ -44,7 +44,7 @@ pub(super) fn names(id: i64, by_name: ByNameView) -> AnyView {
     .into_any()
 }
 
-/// What fails.
+/// The numbers of failing exports and plugin configs. Each leads to its list.
 pub(super) fn health(id: i64, organization: &str, exports: u64, configs: u64) -> AnyView {
     let line = |count: u64, one: &str, many: &str, href: String| {
         let (tone, words) = match count {
@@ -69,7 +69,6 @@ pub(super) fn health(id: i64, organization: &str, exports: u64, configs: u64) ->
     .into_any()
 }
 
-/// The last changes in the organization.
 pub(super) fn changes(organization: &str, changed: Vec<EntryView>) -> AnyView {
     let all = format!("/organizations/{organization}/activity");
     let line = |entry: EntryView| {

@@ -12,7 +12,7 @@ use super::files::store::{self, Store, connector, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
-/// The settings that are not common to all files.
+/// The settings of S3. `Files` reads those that all storages have.
 #[derive(Deserialize)]
 struct Config {
     bucket_name: String,
@@ -27,8 +27,8 @@ struct Config {
     use_virtual_style_addressing: bool,
 }
 
-/// Opens the destination. Without keys, requests are not signed: keys that the server
-/// itself may have do not belong to the project.
+/// Opens the destination. Without keys, requests are not signed. Credentials of the server
+/// itself are never used, because they are not those of the project.
 pub(super) fn open(
     settings: &Map<String, Value>,
     dependencies: &Dependencies,
@@ -63,7 +63,7 @@ pub(super) fn open(
     Files::new(built(builder)?, &config.prefix, settings)
 }
 
-/// A bucket at Amazon, with these keys.
+/// The bucket that Redshift loads from, at Amazon.
 pub(super) fn bucket(
     name: &str,
     region: &str,
@@ -88,7 +88,7 @@ fn builder(
     region: &str,
     dependencies: &Dependencies,
 ) -> Result<AmazonS3Builder, Failure> {
-    // Both become part of the host name.
+    // Both become part of the host name. The URL is only checked here.
     if !is_name(bucket) || !is_name(region) {
         return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
     }
@@ -98,6 +98,7 @@ fn builder(
         .with_bucket_name(bucket)
         // Some storages do not support deleting many files with one request.
         .with_disable_bulk_delete(true)
+        // For storages in the network of the operator. `egress` decides on the address.
         .with_allow_http(true)
         .with_retry(retries())
         .with_http_connector(connector(&dependencies.egress)))

@@ -51,7 +51,7 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    Compacted, Dropped, Old, PersonSnapshots, SealBounds, SealReport, compact, drop_older, removed,
+    BucketState, Compacted, Dropped, Old, PersonSnapshots, SealBounds, SealReport, compact, drop_older, removed,
     seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};

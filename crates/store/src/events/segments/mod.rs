@@ -54,6 +54,7 @@ use weir_segments::{Error as FileError, Segment};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
+pub use self::objects::BucketState;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
@@ -155,6 +156,11 @@ impl Segments {
     /// How often the bucket could not be used since the start.
     pub(crate) fn bucket_failures(&self) -> u64 {
         self.objects.as_ref().map_or(0, Objects::failures)
+    }
+
+    /// The bucket, if the setting names one.
+    pub(crate) fn bucket(&self) -> Option<BucketState> {
+        self.objects.as_ref().map(Objects::state)
     }
 
     /// Waits until no other task changes files, and keeps others from it.

@@ -55,6 +55,17 @@ const TIDIED: usize = 1_000;
 /// Segments from before the setting that a pass uploads.
 const UPLOADS: usize = 64;
 
+/// The bucket of event segments, for the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketState {
+    /// `s3://bucket/prefix`.
+    pub place: String,
+    /// Why it could not be used last; `None` if it could.
+    pub failure: Option<String>,
+    /// Bytes of the copies in the data directory.
+    pub cached_bytes: u64,
+}
+
 /// The bucket, and what is known of it and of the local copies.
 pub(super) struct Objects {
     bucket: Bucket,
@@ -67,6 +78,8 @@ pub(super) struct Objects {
     fetching: KeyedLocks<String>,
     fetches: Semaphore,
     failures: AtomicU64,
+    /// Why the bucket could not be used last; `None` after it was claimed.
+    failure: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -149,6 +162,7 @@ impl Objects {
             fetching: KeyedLocks::default(),
             fetches: Semaphore::new(FETCHES),
             failures: AtomicU64::new(0),
+            failure: Mutex::default(),
         })
     }
 
@@ -160,6 +174,15 @@ impl Objects {
     /// How often the bucket could not be used.
     pub(super) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Where the bucket is, and why it could not be used last.
+    pub(super) fn state(&self) -> BucketState {
+        BucketState {
+            place: self.bucket.place().to_string(),
+            failure: lock(&self.failure).clone(),
+            cached_bytes: self.local_bytes(),
+        }
     }
 
     /// Notes a file of the directory, and whether the bucket has it too.
@@ -285,6 +308,7 @@ impl Objects {
 
     fn refused(&self, detail: String) -> Error {
         self.failures.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.failure) = Some(detail.clone());
         Error::Bucket { place: self.bucket.place().to_string(), detail }
     }
 

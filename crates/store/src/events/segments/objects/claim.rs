@@ -99,6 +99,7 @@ impl Objects {
         // Another process may have written at the same time.
         self.judge(&next, self.owner().await?.as_deref())?;
         lock(&self.known).is_ours = true;
+        *lock(&self.failure) = None;
         Ok(())
     }
 

@@ -229,6 +229,8 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     let report = pass(&opened.store, 20, now()).await;
     assert_eq!(report.segments, 0);
     assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
+    let state = opened.store.segment_bucket().unwrap();
+    assert!(state.place == PLACE && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
@@ -236,6 +238,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     assert_eq!(all(&opened.store).await.unwrap(), sent);
     storage.proxy.switch(true);
     assert_eq!(seal(&opened.store, 20).await.segments, 8);
+    assert_eq!(opened.store.segment_bucket().unwrap().failure, None);
     // A start sends nothing, and what is not here is an error that says so.
     storage.proxy.switch(false);
     opened = opened.reopen_after(|_| {}).await;
