@@ -51,8 +51,8 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Compacted, Dropped, Old, PersonSnapshots, SealBounds, SealReport, compact, drop_older, removed,
-    seal_all, write_persons,
+    BucketState, Compacted, Dropped, Old, PersonSnapshots, SealBounds, SealReport, compact,
+    drop_older, removed, seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
