@@ -61,6 +61,8 @@ words! {
         Invite => "OrganizationInvite",
         /// A domain.
         Domain => "OrganizationDomain",
+        /// A group of an identity provider.
+        ScimGroup => "ScimGroup",
         /// A role.
         Role => "Role",
         /// A project.
@@ -148,7 +150,7 @@ pub struct Detail {
     pub changes: Vec<FieldChange>,
 }
 
-/// The personal API key of the request.
+/// The personal API key or the SCIM token of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UsedKey {
@@ -169,10 +171,14 @@ pub struct Entry {
     pub organization_id: OrganizationId,
     /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// The user who made the change; null: the service.
+    /// The user who made the change; null: the service, or an identity provider.
     pub user: Option<UserId>,
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
+    /// The SCIM token of a domain, if its identity provider made the change.
+    // Missing in older entries, whose hashes must stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scim_token: Option<UsedKey>,
     /// The action.
     pub activity: AuditAction,
     /// The kind of object.
@@ -211,13 +217,16 @@ pub struct Activity {
     pub organization_id: OrganizationId,
     /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// The user who made the change; null if the service made it, or if the user was
-    /// deleted.
+    /// The user who made the change; null if the service or an identity provider made it,
+    /// or if the user was deleted.
     pub user: Option<ActivityUser>,
     /// Whether the service made the change automatically.
     pub is_system: bool,
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
+    /// The SCIM token of a domain, if its identity provider made the change. Its `id` is
+    /// that of the domain, its `label` the name.
+    pub scim_token: Option<UsedKey>,
     /// The action.
     pub activity: AuditAction,
     /// The kind of object.
@@ -264,7 +273,7 @@ impl ActivityQuery {
         self.scope.as_deref().is_none_or(|scope| scope == entry.scope.text())
             && self.item_id.as_deref().is_none_or(|id| id == entry.item_id)
             && self.user.is_none_or(|user| entry.user == Some(user))
-            && (!self.by_service || entry.user.is_none())
+            && (!self.by_service || (entry.user.is_none() && entry.scim_token.is_none()))
             && self.activity.as_deref().is_none_or(|action| action == entry.activity.text())
             && self.since.is_none_or(|time| entry.created_at >= time)
             && self.until.is_none_or(|time| entry.created_at < time)

@@ -49,8 +49,9 @@ macro_rules! refuse_claimed {
 macro_rules! keep_lists {
     () => {
         concat!(
-            "IF $present.domain != $row.domain {
-                 UPDATE type::record('organization', $row.organization)
+            "IF $present.domain != $row.domain {",
+            crate::scim::remove_scim!(),
+            "UPDATE type::record('organization', $row.organization)
                      SET additions = (additions ?? 0) + 1 RETURN NONE;",
             refuse_claimed!(),
             "IF $present.verified_at != NONE {
@@ -336,7 +337,9 @@ pub async fn create(
 /// transactions that do this.
 macro_rules! remove_domain {
     () => {
-        "DELETE type::record('domain', $row.uuid) RETURN NONE;
+        concat!(
+            crate::scim::remove_scim!(),
+            "DELETE type::record('domain', $row.uuid) RETURN NONE;
          DELETE type::record('saml_trial', $row.uuid) RETURN NONE;
          DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
          IF $row.verified_at != NONE {
@@ -347,6 +350,7 @@ macro_rules! remove_domain {
          IF $row.due_at != NONE {
              DELETE type::record('domain_due', [$row.due_at, $row.uuid]) RETURN NONE;
          };"
+        )
     };
 }
 

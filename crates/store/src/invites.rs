@@ -344,6 +344,7 @@ macro_rules! remove_invite {
          };"
     };
 }
+pub(crate) use remove_invite;
 
 const DELETE: Statement = Statement::delete(
     "invites delete",
@@ -444,6 +445,9 @@ const ACCEPT: Statement = Statement::write(
              IF $row = NONE { THROW 'gone' };",
         touch_organization!("$organization", "gone"),
         "IF $member != NONE { THROW 'member' };
+             IF record::exists(type::record('scim_shut', [$organization, $user])) {
+                 THROW 'void'
+             };
              LET $inviter_level = (SELECT VALUE level FROM ONLY
                  type::record('membership', [$organization, $row.created_by]));
              LET $inviter_acts = (SELECT VALUE is_active FROM ONLY

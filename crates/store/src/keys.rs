@@ -294,6 +294,30 @@ pub async fn create(
     }
 }
 
+/// Deletes keys of `$user`: all if `$homes` is empty, which lists the other organizations
+/// of the user, else those that are limited to `$organization`. Used by the transaction
+/// that deactivates a user. Idempotent.
+macro_rules! end_keys {
+    () => {
+        "FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_key:[$user]..=[$user, ..]) {
+             LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
+             LET $limits = (SELECT VALUE scoped_organizations
+                            FROM ONLY type::record('api_key', $hash));
+             IF $homes = [] OR $limits = [$organization] {
+                 LET $older = (SELECT VALUE previous_hash
+                               FROM ONLY type::record('api_key', $hash));
+                 IF $older != NONE {
+                     DELETE type::record('api_key_previous', $older) RETURN NONE;
+                 };
+                 DELETE type::record('api_key_use', [$user, $key]) RETURN NONE;
+                 DELETE type::record('api_key', $hash) RETURN NONE;
+                 DELETE type::record('user_key', [$user, $key]) RETURN NONE;
+             };
+         };"
+    };
+}
+pub(crate) use end_keys;
+
 const DELETE: Statement = Statement::delete(
     "keys delete",
     concat!(

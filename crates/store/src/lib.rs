@@ -50,6 +50,7 @@ pub mod plugins;
 pub mod preferences;
 pub mod projects;
 pub mod roles;
+pub mod scim;
 pub mod sealing;
 pub mod second_factor;
 pub mod sessions;

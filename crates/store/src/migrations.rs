@@ -147,6 +147,10 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0023_single_sign_on.surql"),
         ),
     },
+    Migration {
+        version: 24,
+        statement: Statement::write("migration 24", include_str!("migrations/0024_scim.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

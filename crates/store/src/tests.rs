@@ -389,6 +389,7 @@ async fn concurrent_changes_of_one_organization_all_succeed_in(store: Store) {
                 team_id: Some(row.brief.id),
                 user: Some(ada),
                 personal_api_key: None,
+                scim_token: None,
                 activity: AuditAction::Created,
                 scope: Subject::Project,
                 item_id: number.to_string(),

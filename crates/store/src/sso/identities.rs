@@ -290,7 +290,10 @@ const JOIN: Statement = Statement::write(
              LET $rules = (SELECT * FROM ONLY type::record('domain', $domain));
              IF $rules = NONE OR $rules.organization != $organization
                  OR $rules.verified_at = NONE
-                 OR $rules.jit_provisioning_enabled != true { THROW 'domain' };",
+                 OR $rules.jit_provisioning_enabled != true { THROW 'domain' };
+             IF record::exists(type::record('scim_shut', [$organization, $user])) {
+                 THROW 'domain'
+             };",
         touch_organization!("$organization", "domain"),
         "IF $account != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
