@@ -39,7 +39,7 @@ pub const PAGE_MAX: usize = 200;
 /// Most bytes of a body.
 pub const BODY_MAX: usize = 1 << 20;
 /// Most members of a group.
-pub const MEMBERS_MAX: usize = 10_000;
+pub const MEMBERS_MAX: usize = 5_000;
 
 /// A member of a JSON object, whatever the case of its name.
 pub(crate) fn member<'a>(value: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {

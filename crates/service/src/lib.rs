@@ -37,6 +37,7 @@ pub mod preferences;
 pub mod projects;
 pub mod roles;
 pub mod scan;
+pub mod scim;
 pub mod sealing;
 pub mod search;
 pub mod secrets;
@@ -97,6 +98,8 @@ pub struct Services {
     pub sessions: sessions::Sessions,
     /// Roles of organizations.
     pub roles: roles::Roles,
+    /// Users and groups of identity providers.
+    pub scim: scim::Scim,
     /// Counts of traffic.
     pub traffic: traffic::Traffic,
     /// How projects are doing.
@@ -139,8 +142,10 @@ impl Services {
     pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
         let Dependencies { hashing, lookup, plugin_code, protocols } = dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
+        let identity = identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols));
         Self {
-            identity: identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols)),
+            scim: scim::Scim::new(Arc::clone(&core), identity.clone()),
+            identity,
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),

@@ -65,6 +65,7 @@ const LAYERS: &[Layer] = &[
             "weir-model",
             "weir-query",
             "weir-schedule",
+            "weir-scim",
             "weir-store",
         ],
         why: "the rules of management stand on the store alone",
@@ -106,6 +107,11 @@ const LAYERS: &[Layer] = &[
         of: "weir-saml",
         uses: &[],
         why: "whether a response is accepted follows from the response and the connection alone",
+    },
+    Layer {
+        of: "weir-scim",
+        uses: &[],
+        why: "what a request of the protocol means follows from the request alone",
     },
     Layer {
         of: "weir-sandbox",
@@ -183,6 +189,7 @@ const LAYERS: &[Layer] = &[
             "weir-saml",
             // To run as the sandbox child process.
             "weir-sandbox",
+            "weir-scim",
             "weir-service",
             // To open the store and pass it on. Handlers call the service.
             "weir-store",

@@ -295,7 +295,7 @@ impl Identity {
     }
 
     /// Mails to the other members, where the organization wants them.
-    pub(super) async fn announcements(
+    pub(crate) async fn announcements(
         &self,
         home: &OrganizationRow,
         user: &UserRow,

@@ -10,6 +10,7 @@ mod decide;
 mod flow;
 mod links;
 mod operator;
+mod provision;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use crate::{Core, Result};
 
 pub use flow::{Departure, Origin, SignedOn};
 pub use links::LinkedAccount;
+pub(crate) use provision::{Newcomer, Provisioning};
 pub(crate) use links::shown_connection;
 
 /// The message for a sign-up with a password where the domain of the address allows
@@ -163,7 +165,7 @@ fn is_required(domain: &DomainRow, sso: SsoEnforcement, connection: Connection) 
 
 /// The name of the domain of an address; `None`: it is not the name of a domain, so it has
 /// no rules.
-fn domain_of(email: &str) -> Option<String> {
+pub(crate) fn domain_of(email: &str) -> Option<String> {
     let email_key = emails::normalise(email);
     let (_, domain) = email_key.rsplit_once('@')?;
     weir_model::domains::name(domain).ok()

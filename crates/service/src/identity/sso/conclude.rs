@@ -211,15 +211,23 @@ impl Identity {
         from: Origin<'_>,
     ) -> Result<Option<(UserRow, bool)>> {
         let Some(email) = found.email.clone() else { return Ok(None) };
-        let now = self.core.clock.now();
         let name = verified.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
         let local = email.split('@').next().unwrap_or_default().to_owned();
         let name = name.map_or(local, str::to_owned);
-        let row = UserRow {
+        let name = name.chars().take(USER_FIRST_NAME_MAX).collect();
+        let row = self.vouched_user(email, name).await?;
+        let is_done = self.join_by(found, &row, how, true, from).await?;
+        Ok(is_done.then_some((row, true)))
+    }
+
+    /// A new user for whose address a provider vouches.
+    pub(super) async fn vouched_user(&self, email: String, first_name: String) -> Result<UserRow> {
+        let now = self.core.clock.now();
+        Ok(UserRow {
             id: UserId(ids::time_ordered(now)),
             number: user_rows::next_number(&self.core.store).await?,
             distinct_id: secrets::name()?,
-            first_name: name.chars().take(USER_FIRST_NAME_MAX).collect(),
+            first_name,
             last_name: String::new(),
             email,
             pending_email: None,
@@ -235,9 +243,7 @@ impl Identity {
             created_at: now,
             updated_at: now,
             last_login: None,
-        };
-        let is_done = self.join_by(found, &row, how, true, from).await?;
-        Ok(is_done.then_some((row, true)))
+        })
     }
 
     /// Makes a user, who may be new, a member. `false`: that is not possible any more.
@@ -421,11 +427,11 @@ impl Asked<'_> {
 pub(super) struct Found {
     pub(super) facts: Facts,
     linked: Option<UserRow>,
-    holder: Option<UserRow>,
-    email: Option<String>,
-    email_key: Option<String>,
-    domain: Option<DomainRow>,
-    invite: Option<InviteRow>,
+    pub(super) holder: Option<UserRow>,
+    pub(super) email: Option<String>,
+    pub(super) email_key: Option<String>,
+    pub(super) domain: Option<DomainRow>,
+    pub(super) invite: Option<InviteRow>,
 }
 
 /// The key of an identity. The parts are separated by a character that none contains.
