@@ -28,6 +28,7 @@ pub mod organizations;
 pub mod plugins;
 pub mod probes;
 pub mod router;
+pub mod scim;
 pub mod seal;
 pub mod serve;
 pub mod setup;

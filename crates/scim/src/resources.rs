@@ -83,7 +83,8 @@ pub struct User {
     /// The name.
     pub name: Name,
     /// The name that the identity provider shows.
-    pub display_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
     /// Whether the user may sign in.
     pub active: bool,
     /// The mail address again.

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
-use weir_model::Timestamp;
 use weir_model::activity::UsedKey;
 use weir_model::scim::{PREFIX, path};
+use weir_model::{DomainId, Timestamp};
 use weir_scim::{Fault, FaultKind, Filter, PAGE_MAX, Selection};
 use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::scim::{self as rows, DomainState};
@@ -88,6 +88,11 @@ impl ScimCtx {
     /// The URL before `/Users`.
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// The domain.
+    pub fn domain_id(&self) -> DomainId {
+        self.domain.id
     }
 
     /// What the quota counts the requests of: the domain, whatever its token.

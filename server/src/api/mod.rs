@@ -22,6 +22,7 @@ pub mod roles;
 pub mod saml;
 mod scanned_list;
 pub mod schema;
+pub mod scim;
 pub mod sessions;
 pub mod signup;
 pub mod streamed;

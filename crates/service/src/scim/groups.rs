@@ -60,19 +60,10 @@ impl Scim {
     ///
     /// # Errors
     /// [`ScimError::NotFound`].
-    pub async fn get_group_of(
-        &self,
-        ctx: &ScimCtx,
-        id: &str,
-        with_members: bool,
-    ) -> ScimResult<Group> {
+    pub async fn get_group_of(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Group> {
         let row = self.find_group_of(ctx, id).await?;
         let members = rows::members(&self.core.store, ctx.domain.id, row.id).await?;
-        let mut group = shown(ctx, &row, &members);
-        if !with_members {
-            group.members = None;
-        }
-        Ok(group)
+        Ok(shown(ctx, &row, &members))
     }
 
     /// Adds a group.
@@ -108,7 +99,7 @@ impl Scim {
                 ..GroupsChange::default()
             };
             if self.store_groups(ctx, &state, change, members).await? {
-                return self.get_group_of(ctx, &row.id.to_string(), true).await;
+                return self.get_group_of(ctx, &row.id.to_string()).await;
             }
         }
         Err(busy())
@@ -219,7 +210,7 @@ impl Scim {
             };
             let touched = added.union(&removed).copied().collect();
             if self.store_groups(ctx, &state, change, touched).await? {
-                return self.get_group_of(ctx, id, true).await;
+                return self.get_group_of(ctx, id).await;
             }
         }
         Err(busy())

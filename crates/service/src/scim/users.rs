@@ -171,7 +171,7 @@ impl Scim {
                     }
                     let id = user.id.to_string();
                     // For a user who had a name before, and for one who is added as inactive.
-                    let sent = |_: &Known, _: &User| Ok(input.clone());
+                    let sent = |_: &User| Ok(input.clone());
                     return self.change_user(ctx, &id, &Precondition::default(), &sent).await;
                 }
                 Outcome::Stale | Outcome::EmailTaken | Outcome::LastOwner => {}
@@ -193,7 +193,7 @@ impl Scim {
         precondition: &Precondition,
     ) -> ScimResult<User> {
         let input = UserInput::read(body)?;
-        self.change_user(ctx, id, precondition, &|_, _| Ok(input.clone())).await
+        self.change_user(ctx, id, precondition, &|_| Ok(input.clone())).await
     }
 
     /// Changes a user by operations.
@@ -207,7 +207,7 @@ impl Scim {
         body: &Value,
         precondition: &Precondition,
     ) -> ScimResult<User> {
-        let patched = |known: &Known, before: &User| {
+        let patched = |before: &User| {
             let mut resource = json(before)?;
             apply(&USER, &mut resource, body)?;
             let mut input = UserInput::read(&resource)?;
@@ -219,11 +219,6 @@ impl Scim {
                 }
                 Some(email) if keeps(email) => input.email = None,
                 _ => {}
-            }
-            // A name that is computed is not stored.
-            if input.display_name.as_deref() == Some(&*before.display_name) {
-                input.display_name =
-                    known.scim.as_ref().and_then(|scim| scim.display_name.clone());
             }
             Ok(input)
         };
@@ -262,14 +257,14 @@ impl Scim {
         ctx: &ScimCtx,
         id: &str,
         precondition: &Precondition,
-        wanted: &(dyn Fn(&Known, &User) -> ScimResult<UserInput> + Sync),
+        wanted: &(dyn Fn(&User) -> ScimResult<UserInput> + Sync),
     ) -> ScimResult<User> {
         for _ in 0..TRIES {
             let state = self.state(ctx).await?;
             let known = self.find_user(ctx, id).await?;
             let before = self.shown_user(ctx, &known).await?;
             precondition.check(before.meta.version.as_deref())?;
-            let input = wanted(&known, &before)?;
+            let input = wanted(&before)?;
             let email = address(ctx, &input)?;
             // Another spelling of the same address is no change.
             let is_same = emails::normalise(&email) == emails::normalise(&known.user.email);
@@ -571,10 +566,7 @@ fn shown(ctx: &ScimCtx, known: &Known, groups: &Groups) -> User {
         schemas: User::SCHEMAS,
         external_id: scim.as_ref().and_then(|scim| scim.external_id.clone()),
         user_name: user.email.clone(),
-        display_name: scim
-            .as_ref()
-            .and_then(|scim| scim.display_name.clone())
-            .unwrap_or_else(|| formatted.clone()),
+        display_name: scim.as_ref().and_then(|scim| scim.display_name.clone()),
         name: Name {
             formatted,
             given_name: user.first_name.clone(),
