@@ -66,6 +66,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/organizations/:id/invites") view=people::Invites ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/domains") view=domains::Domains ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/domains/:domain") view=domains::Domain ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/domains/:domain/token") view=domains::DomainToken ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/activity") view=activity::Activity ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/plugins/:group") view=plugins::PluginList ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/plugins/:group/add") view=plugins::PluginAdd ssr=SsrMode::Async />

@@ -220,6 +220,7 @@ area!(people {
 area!(domains {
     Domains => pages::organization::domains::Domains,
     Domain => pages::organization::domain::Domain,
+    DomainToken => pages::organization::domain_scim::DomainToken,
 });
 
 area!(activity {
@@ -323,6 +324,7 @@ const PAGES: [(&str, AreaPage); 63] = [
     ("/organizations/:id/invites", people::Invites),
     ("/organizations/:id/domains", domains::Domains),
     ("/organizations/:id/domains/:domain", domains::Domain),
+    ("/organizations/:id/domains/:domain/token", domains::DomainToken),
     ("/organizations/:id/activity", activity::Activity),
     ("/organizations/:id/plugins/:group", plugins::PluginList),
     ("/organizations/:id/plugins/:group/add", plugins::PluginAdd),

@@ -5,6 +5,7 @@ pub(crate) mod activity;
 pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;
+pub(crate) mod domain_scim;
 pub(crate) mod domains;
 mod ending;
 mod invite_form;

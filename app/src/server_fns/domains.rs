@@ -8,6 +8,7 @@ use weir_model::sso::SamlTrial;
 #[cfg(feature = "ssr")]
 use crate::context::{anyone, done, enter_organization, go, ui_error};
 use crate::error::UiError;
+use crate::server_fns::scim::ScimView;
 
 /// The domains of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,8 @@ pub(crate) struct DomainsView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainView {
     pub(crate) details: DomainDetails,
+    /// Provisioning by the identity provider.
+    pub(crate) scim: ScimView,
     /// Weir as a service provider: entity id and address of answers.
     pub(crate) site: SiteView,
     /// The result of the last test of the SAML connection.
@@ -109,7 +112,9 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     };
     let SamlSite { entity_id, acs_url } = SamlSite::at(&visit.origin);
     let proved = |(sso, members): (SsoEnforcement, Vec<String>)| (sso.text().to_owned(), members);
+    let scim = super::scim::view(&services, &org, &domain).await?;
     Ok(DomainView {
+        scim,
         site: SiteView {
             metadata: format!("{}/api/saml/metadata/", visit.origin),
             entity_id,

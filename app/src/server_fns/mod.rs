@@ -38,6 +38,7 @@ pub(crate) mod preferences;
 pub(crate) mod project_keys;
 pub(crate) mod project_start;
 pub(crate) mod projects;
+pub(crate) mod scim;
 pub(crate) mod search;
 pub(crate) mod second_factor;
 pub(crate) mod security;

@@ -9,6 +9,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Member => "Member",
         Subject::Invite => "Invite",
         Subject::Domain => "Domain",
+        Subject::ScimGroup => "Group of the identity provider",
         Subject::Role => "Role",
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",

@@ -4,6 +4,7 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::domain_rules::{Provisioning, Saml, SignInWay};
+use super::domain_scim::Scim;
 use super::domains::ownership;
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::{id_in_path, in_path};
@@ -44,6 +45,7 @@ fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyVie
         <Provisioning id=id.clone() domain=found.clone() />
         <SignInWay id=id.clone() domain=found.clone() />
         <Saml id=id.clone() domain=found.clone() />
+        <Scim id=id.clone() domain=found.clone() />
         {found.may_change.then(|| view! { <Removal id=id domain=found /> })}
     }
     .into_any()
@@ -151,7 +153,7 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
 fn Removal(id: String, domain: DomainView) -> impl IntoView {
     let remove = form_action::<RemoveDomain>();
     let result = form_result(remove);
-    let DomainView { details, touched, .. } = domain;
+    let DomainView { details, touched, scim, .. } = domain;
     let of_domain = details.domain;
     let bound = !of_domain.sso_enforcement.text().is_empty();
     let members = match touched.len() {
@@ -174,6 +176,9 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
                     })}
                     {bound.then(|| view! {
                         <li>"The required way of signing in. Members with an address of this domain can sign in any way again."</li>
+                    })}
+                    {scim.token.is_some().then(|| view! {
+                        <li>"Provisioning. The token of the identity provider and its groups are removed, and users whom it deactivated stay deactivated."</li>
                     })}
                     {of_domain.has_saml.then(|| view! { <li>"The SAML settings."</li> })}
                 </ul>
