@@ -51,6 +51,7 @@ mod reference_answers;
 mod roles;
 mod rules;
 mod samples;
+mod scim;
 mod scopes;
 mod seal_and_log;
 mod sessions;

@@ -47,6 +47,8 @@ enum Source {
     Run,
     /// A backfill of the export of the path.
     Backfill,
+    /// A group of the identity provider of the domain of the path.
+    ScimGroup,
 }
 
 /// Collections and the source of the ids after them.
@@ -59,6 +61,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("persons", Source::Person),
     ("invites", Source::Created(Some("target_email"))),
     ("domains", Source::Created(Some("domain"))),
+    ("groups", Source::ScimGroup),
     ("roles", Source::Created(Some("name"))),
     ("role_memberships", Source::Created(None)),
     ("batch_exports", Source::Export),
@@ -119,6 +122,7 @@ impl World {
             Source::Export => self.export(operation, collection, outer).await,
             Source::Run => self.run(outer).await,
             Source::Backfill => self.backfill().await,
+            Source::ScimGroup => self.scim_group(outer).await,
         }
     }
 
