@@ -193,6 +193,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/organizations/:id/invites", `${home}/invites`, "Settings"],
     ["/organizations/:id/domains", `${home}/domains`, "Settings"],
     ["/organizations/:id/domains/:domain", `${home}/domains/${made.domain}`, "Settings"],
+    ["/organizations/:id/domains/:domain/token", `${home}/domains/${made.domain}/token`, "Settings"],
     ["/organizations/:id/activity", `${home}/activity?kind=OrganizationDomain`, "Activity"],
     ["/organizations/:id/exports", `${home}/exports`, "Exports"],
     ["/organizations/:id/exports/new", `${home}/exports/new`, "Exports"],

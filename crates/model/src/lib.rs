@@ -50,8 +50,8 @@ pub mod warnings;
 
 pub use ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId,
-    ScimGroupId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
+    UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::domains::SsoEnforcement;
 use crate::ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
+    UserId,
 };
 use crate::organizations::Level;
 use crate::plugin_configs::OnFailure;

@@ -335,9 +335,7 @@ impl<'a> Parser<'a> {
     fn comparison(&mut self) -> Result<Expression, Fault> {
         self.comparisons += 1;
         if self.comparisons > COMPARISONS_MAX {
-            return Err(fault(format!(
-                "The filter has more than {COMPARISONS_MAX} comparisons."
-            )));
+            return Err(fault(format!("The filter has more than {COMPARISONS_MAX} comparisons.")));
         }
         let word = self.word();
         let attribute = attribute(word).ok_or_else(|| self.unexpected())?;

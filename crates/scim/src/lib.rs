@@ -42,7 +42,10 @@ pub const BODY_MAX: usize = 1 << 20;
 pub const MEMBERS_MAX: usize = 5_000;
 
 /// A member of a JSON object, whatever the case of its name.
-pub(crate) fn member<'a>(value: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
+pub(crate) fn member<'a>(
+    value: &'a serde_json::Value,
+    name: &str,
+) -> Option<&'a serde_json::Value> {
     let members = value.as_object()?;
     if let Some(found) = members.get(name) {
         return Some(found);

@@ -22,7 +22,8 @@ impl Path {
     /// # Errors
     /// `invalidPath`, and `invalidFilter` for the filter in it.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let wrong = || Fault::new(FaultKind::InvalidPath, "The path of an operation cannot be read.");
+        let wrong =
+            || Fault::new(FaultKind::InvalidPath, "The path of an operation cannot be read.");
         let text = text.trim();
         if text.len() > FILTER_MAX {
             return Err(Fault::new(

@@ -214,7 +214,8 @@ impl GroupInput {
             Some(_) => return Err(Fault::value("`members` must be a list.")),
         };
         for each in sent {
-            let id = text(each, "value")?.ok_or_else(|| Fault::value("A member has no `value`."))?;
+            let id =
+                text(each, "value")?.ok_or_else(|| Fault::value("A member has no `value`."))?;
             members.push(id);
         }
         members.sort();
@@ -224,8 +225,7 @@ impl GroupInput {
             return Err(Fault::new(FaultKind::TooMany, detail));
         }
         Ok(Self {
-            display_name: display_name
-                .ok_or_else(|| Fault::value("`displayName` is required."))?,
+            display_name: display_name.ok_or_else(|| Fault::value("`displayName` is required."))?,
             external_id: text(body, "externalId")?,
             members,
         })

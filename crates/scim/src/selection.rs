@@ -46,9 +46,7 @@ impl Selection {
         for (name, value) in members {
             let name = name.to_ascii_lowercase();
             let of = |list: &[String]| -> Vec<String> {
-                let part = |one: &String| {
-                    one.strip_prefix(&format!("{name}.")).map(str::to_owned)
-                };
+                let part = |one: &String| one.strip_prefix(&format!("{name}.")).map(str::to_owned);
                 list.iter().filter_map(part).collect()
             };
             let (mut only, without) = (of(&self.only), of(&self.without));

@@ -127,7 +127,9 @@ fn paths_are_read_or_refused() {
     let path = Path::parse("urn:ietf:params:scim:schemas:core:2.0:User:name.givenName").unwrap();
     assert_eq!((path.attribute.as_str(), path.part.as_deref()), ("name", Some("givenName")));
     assert!(path.schema.is_some());
-    for wrong in ["", ".", "a.", "a.b.c", "a[b eq 1", "a.b[c eq 1]", "a[b eq 1]c", "[a eq 1]", "a b"] {
+    for wrong in
+        ["", ".", "a.", "a.b.c", "a[b eq 1", "a.b[c eq 1]", "a[b eq 1]c", "[a eq 1]", "a b"]
+    {
         assert_eq!(Path::parse(wrong).unwrap_err().kind, FaultKind::InvalidPath, "{wrong}");
     }
     assert_eq!(Path::parse("members[x]").unwrap_err().kind, FaultKind::InvalidFilter);
@@ -237,15 +239,24 @@ fn group(operations: &Value) -> GroupInput {
 #[test]
 fn members_are_added_and_removed_in_every_dialect() {
     let members = |operations: Value| group(&operations).members.join("");
-    assert_eq!(members(json!([{"op": "add", "path": "members", "value": [{"value": "c"}]}])), "abc");
+    assert_eq!(
+        members(json!([{"op": "add", "path": "members", "value": [{"value": "c"}]}])),
+        "abc"
+    );
     let once = json!([{"op": "Add", "path": "members", "value": [{"value": "a"}, {"value": "c"}]}]);
     assert_eq!(members(once), "abc");
     assert_eq!(members(json!([{"op": "add", "value": {"members": {"value": "c"}}}])), "abc");
     let path = "members[value eq \"a\"]";
     assert_eq!(members(json!([{"op": "remove", "path": path}])), "b");
-    assert_eq!(members(json!([{"op": "Remove", "path": "members", "value": [{"value": "a"}]}])), "b");
+    assert_eq!(
+        members(json!([{"op": "Remove", "path": "members", "value": [{"value": "a"}]}])),
+        "b"
+    );
     assert_eq!(members(json!([{"op": "remove", "path": "members"}])), "");
-    assert_eq!(members(json!([{"op": "replace", "path": "members", "value": [{"value": "z"}]}])), "z");
+    assert_eq!(
+        members(json!([{"op": "replace", "path": "members", "value": [{"value": "z"}]}])),
+        "z"
+    );
     // All of them in one request (RFC 7644, 3.5.2.3).
     let all = json!([
         {"op": "remove", "path": "members[value eq \"a\" or value eq \"b\"]"},

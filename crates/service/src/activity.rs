@@ -76,7 +76,12 @@ pub(crate) fn entry(
 }
 
 /// An audit entry about a change of the identity provider of a domain.
-pub(crate) fn scim_entry(ctx: &ScimCtx, about: About<'_>, action: AuditAction, changes: Changes) -> Entry {
+pub(crate) fn scim_entry(
+    ctx: &ScimCtx,
+    about: About<'_>,
+    action: AuditAction,
+    changes: Changes,
+) -> Entry {
     Entry {
         scim_token: Some(ctx.token.clone()),
         request_id: ctx.request_id.clone(),

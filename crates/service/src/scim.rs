@@ -273,4 +273,3 @@ fn json(shown: &impl serde::Serialize) -> ScimResult<Value> {
 fn taken(detail: impl Into<String>) -> ScimError {
     Fault::new(FaultKind::Uniqueness, detail).into()
 }
-

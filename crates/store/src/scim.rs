@@ -451,11 +451,7 @@ pub async fn groups_of(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn levelled(
-    store: &Store,
-    domain: DomainId,
-    users: &[UserId],
-) -> Result<Vec<UserId>> {
+pub async fn levelled(store: &Store, domain: DomainId, users: &[UserId]) -> Result<Vec<UserId>> {
     let ids = users.iter().map(|user| vec![domain.0, user.0]).collect();
     let found = lists::records::<Value>(store, "scim_level", ids).await?;
     let marked = users.iter().zip(found).filter(|(_, mark)| mark.is_some());

@@ -146,9 +146,7 @@ pub(super) fn shown(
     resource: &impl Serialize,
 ) -> Answer {
     match &meta.version {
-        Some(version) if question.knows(version) => {
-            Ok(StatusCode::NOT_MODIFIED.into_response())
-        }
+        Some(version) if question.knows(version) => Ok(StatusCode::NOT_MODIFIED.into_response()),
         _ => answer(StatusCode::OK, selection, meta, resource),
     }
 }

@@ -127,9 +127,8 @@ impl FromRequest<App> for Document {
             permit.take().map_err(|Exhausted| ApiError::Busy)?;
         }
         let read = read.map_err(|fault| fault.into_api_error(limits.size))?;
-        let value = serde_json::from_slice(&read.bytes).map_err(|_| {
-            Fault::new(FaultKind::InvalidSyntax, "The body is not valid JSON.")
-        })?;
+        let value = serde_json::from_slice(&read.bytes)
+            .map_err(|_| Fault::new(FaultKind::InvalidSyntax, "The body is not valid JSON."))?;
         Ok(Self { value, _held: read.held })
     }
 }

@@ -27,8 +27,8 @@ use crate::{Core, Result};
 
 pub use flow::{Departure, Origin, SignedOn};
 pub use links::LinkedAccount;
-pub(crate) use provision::{Newcomer, Provisioning};
 pub(crate) use links::shown_connection;
+pub(crate) use provision::{Newcomer, Provisioning};
 
 /// The message for a sign-up with a password where the domain of the address allows
 /// none.

@@ -8,15 +8,15 @@ use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::organizations::Level;
 use weir_model::{ScimGroupId, UserId};
 use weir_store::domains::DomainRow;
+use weir_store::ids;
 use weir_store::members::{self, MemberRow};
 use weir_store::scim::{self as rows, GroupRow, GroupsChange, LevelChange, Outcome};
-use weir_store::ids;
 
 use super::Scim;
+use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::Result;
 
 /// Users whose levels change in one transaction.
 const PER_CHANGE: usize = 200;

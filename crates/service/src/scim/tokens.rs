@@ -1,10 +1,10 @@
 //! The token of a domain, and the levels of its groups: what an administrator decides.
 
 use weir_model::activity::{AuditAction, Subject};
+use weir_model::errors::FieldError;
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::scim::{self as model, ScimGroup, ScimGroupPatch, ScimToken};
-use weir_model::errors::FieldError;
 use weir_model::{DomainId, ScimGroupId};
 use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::scim::{self as rows, GroupRow, TokenRow};

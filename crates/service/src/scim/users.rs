@@ -13,13 +13,13 @@ use weir_scim::{
     Address, Fault, FaultKind, Membership, Meta, Name, USER, User, UserInput, apply,
     is_same_address,
 };
+use weir_store::ids;
 use weir_store::members::{self, MemberRow};
 use weir_store::organizations;
 use weir_store::scim::{
     self as rows, Join, Outcome, Profile, ScimUserRow, ShutRow, Switch, UserChange,
 };
 use weir_store::users::{self as user_rows, UserRow};
-use weir_store::ids;
 
 use super::{
     Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, json,
@@ -309,8 +309,9 @@ impl Scim {
                         self.core.mailing.wake();
                     }
                     if matches!(switch, Switch::On(_)) {
-                        let note =
-                            |about: About<'_>, action, changes| scim_entry(ctx, about, action, changes);
+                        let note = |about: About<'_>, action, changes| {
+                            scim_entry(ctx, about, action, changes)
+                        };
                         let users = BTreeSet::from([user.id]);
                         self.settle(&ctx.domain, users, &note).await?;
                     }
@@ -457,11 +458,7 @@ fn address(ctx: &ScimCtx, input: &UserInput) -> Result<String, Fault> {
 }
 
 /// The fields of a user after a change. A name that is not sent stays as it is.
-fn profile(
-    input: &UserInput,
-    present: Option<&UserRow>,
-    email: &str,
-) -> Result<Profile, Fault> {
+fn profile(input: &UserInput, present: Option<&UserRow>, email: &str) -> Result<Profile, Fault> {
     let has_name = input.given_name.is_some() || input.family_name.is_some();
     let (first_name, last_name) = match (has_name, present) {
         (false, Some(user)) => (user.first_name.clone(), user.last_name.clone()),
@@ -539,12 +536,7 @@ fn entry(ctx: &ScimCtx, known: &Known, action: AuditAction, changes: Changes) ->
 }
 
 fn about(membership: MembershipId, email: &str) -> About<'_> {
-    About {
-        subject: Subject::Member,
-        id: membership.to_string(),
-        name: Some(email),
-        project: None,
-    }
+    About { subject: Subject::Member, id: membership.to_string(), name: Some(email), project: None }
 }
 
 /// A user as it is shown.

@@ -6,9 +6,7 @@ use weir_model::activity::Entry;
 use weir_model::organizations::Level;
 use weir_model::{DomainId, InviteId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
 
-use super::{
-    DomainState, Outcome, ScimUserRow, begin_change, end_change, keep_an_owner, outcome,
-};
+use super::{DomainState, Outcome, ScimUserRow, begin_change, end_change, keep_an_owner, outcome};
 use crate::activity;
 use crate::bind::bind;
 use crate::db::Statement;
@@ -238,11 +236,7 @@ pub struct UserChange<'a> {
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn change_user(
-    store: &Store,
-    change: UserChange<'_>,
-    now: Timestamp,
-) -> Result<Outcome> {
+pub async fn change_user(store: &Store, change: UserChange<'_>, now: Timestamp) -> Result<Outcome> {
     let (switch, level) = match change.switch {
         Switch::Keep => (None, None),
         Switch::Off => (Some("off"), None),

@@ -51,7 +51,10 @@ async fn a_token_is_shown_once_and_its_use_is_noted() {
     assert!(!String::from_utf8_lossy(&entries.body).contains(&value));
     let entries = entries.json();
     let actions: Vec<_> = entries["results"].as_array().unwrap().iter().take(2).collect();
-    assert_eq!((&actions[0]["activity"], &actions[1]["activity"]), (&json!("deleted"), &json!("created")));
+    assert_eq!(
+        (&actions[0]["activity"], &actions[1]["activity"]),
+        (&json!("deleted"), &json!("created"))
+    );
     assert_eq!(actions[0]["detail"]["changes"][0]["field"], "scim_token");
 }
 
@@ -148,7 +151,10 @@ async fn the_page_makes_shows_and_revokes_a_token_without_scripts() {
     let cookie = web::session(&app).await;
     let path = format!("/organizations/{}/domains/{domain}", app.organization());
     let page = web::page(&app, &path, &cookie).await.text();
-    assert!(page.contains("Create token") && page.contains(&format!("/scim/v2/{domain}")), "{page}");
+    assert!(
+        page.contains("Create token") && page.contains(&format!("/scim/v2/{domain}")),
+        "{page}"
+    );
     let ids = format!("id={}&domain={domain}", app.organization());
     let made = form(&app, "create_scim_token", &cookie, &ids).await;
     assert_eq!(made.status, 302, "{:?}", made.body);

@@ -77,7 +77,10 @@ async fn a_deactivated_user_is_out_with_the_answer() {
     assert_eq!(login(app, "grace").await.status, 400);
     assert_eq!(provider.level("grace").await, None);
     let shown = provider.get(&format!("/Users/{id}")).await.json();
-    assert_eq!((&shown["active"], &shown["userName"]), (&json!(false), &json!("grace@mail.example")));
+    assert_eq!(
+        (&shown["active"], &shown["userName"]),
+        (&json!(false), &json!("grace@mail.example"))
+    );
 
     // Again is no change, and activation brings the membership back, but no session and no key.
     assert_eq!(switch(&provider, &id, false).await.status, 200);
@@ -133,7 +136,8 @@ async fn the_last_owner_stays() {
     let provider = Provider::new().await;
     let app = &provider.app;
     let ada = app.owner().id().to_string();
-    for answer in [switch(&provider, &ada, false).await, provider.delete(&format!("/Users/{ada}")).await]
+    for answer in
+        [switch(&provider, &ada, false).await, provider.delete(&format!("/Users/{ada}")).await]
     {
         assert_refused(&answer, 409, None);
         let detail = answer.json()["detail"].as_str().unwrap().to_owned();

@@ -8,7 +8,8 @@ use super::{GROUP, PATCH, Provider, USER, id_of};
 #[tokio::test(flavor = "multi_thread")]
 async fn okta_adds_changes_and_deactivates_a_user() {
     let provider = Provider::new().await;
-    let find = "/Users?filter=userName%20eq%20%22Grace.Hopper%40Mail.Example%22&startIndex=1&count=100";
+    let find =
+        "/Users?filter=userName%20eq%20%22Grace.Hopper%40Mail.Example%22&startIndex=1&count=100";
     let none = provider.get(find).await.json();
     assert_eq!((&none["totalResults"], &none["Resources"]), (&json!(0), &json!([])));
     let created = provider
@@ -174,13 +175,17 @@ async fn entra_manages_a_group() {
     let without = provider.get(&format!("{path}?excludedAttributes=members")).await.json();
     assert_eq!((without.get("members"), &without["id"]), (None, &json!(id)));
     let added = provider
-        .patch(&path, json!([{"op": "Add", "path": "members",
-                              "value": [{"$ref": null, "value": grace}]}]))
+        .patch(
+            &path,
+            json!([{"op": "Add", "path": "members",
+                              "value": [{"$ref": null, "value": grace}]}]),
+        )
         .await;
     assert_eq!(added.status, 200, "{:?}", added.body);
     // It asks whether a user is a member like this.
     let filter = format!("id%20eq%20%22{id}%22%20and%20members%20eq%20%22{grace}%22");
-    let is_member = provider.get(&format!("/Groups?excludedAttributes=members&filter={filter}")).await;
+    let is_member =
+        provider.get(&format!("/Groups?excludedAttributes=members&filter={filter}")).await;
     assert_eq!(is_member.json()["totalResults"], 1);
     let listed = "/Groups?excludedAttributes=members&filter=displayName%20eq%20%22displayName%22";
     assert_eq!(provider.get(listed).await.json()["Resources"][0].get("members"), None);

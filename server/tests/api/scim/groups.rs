@@ -42,7 +42,8 @@ async fn a_group_is_made_read_replaced_and_deleted() {
     let mut ids = [grace.clone(), alan.clone()];
     ids.sort();
     let base = body["meta"]["location"].as_str().unwrap().replace(&format!("/Groups/{id}"), "");
-    let member = |id: &String| json!({"value": id, "$ref": format!("{base}/Users/{id}"), "type": "User"});
+    let member =
+        |id: &String| json!({"value": id, "$ref": format!("{base}/Users/{id}"), "type": "User"});
     assert_eq!(
         body,
         json!({
@@ -161,7 +162,8 @@ async fn a_group_has_users_of_the_domain_only() {
     for id in [eve.id().to_string(), outsider.id().to_string(), group.clone(), "x".to_owned()] {
         assert_refused(&add(&provider, &group, &id).await, 400, Some("invalidValue"));
     }
-    for body in [json!({}), json!({"displayName": " "}), json!({"displayName": "x", "members": "y"})]
+    for body in
+        [json!({}), json!({"displayName": " "}), json!({"displayName": "x", "members": "y"})]
     {
         assert_refused(&provider.post("/Groups", &body).await, 400, Some("invalidValue"));
     }

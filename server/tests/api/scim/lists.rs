@@ -13,9 +13,8 @@ fn names(list: &Value) -> Vec<String> {
 
 /// The users that a filter finds.
 async fn filtered(provider: &Provider, filter: &str) -> Vec<String> {
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("filter", filter)
-        .finish();
+    let query =
+        form_urlencoded::Serializer::new(String::new()).append_pair("filter", filter).finish();
     let answer = provider.get(&format!("/Users?{query}")).await;
     assert_eq!(answer.status, 200, "{filter}: {:?}", answer.body);
     names(&answer.json())
@@ -128,7 +127,8 @@ async fn filters_that_cannot_be_read_are_refused() {
 async fn answers_have_the_attributes_that_were_asked_for() {
     let provider = Provider::new().await;
     let id = provider.user("grace").await;
-    let some = provider.get(&format!("/Users/{id}?attributes=userName,name.givenName")).await.json();
+    let some =
+        provider.get(&format!("/Users/{id}?attributes=userName,name.givenName")).await.json();
     assert_eq!(
         some,
         json!({"schemas": [USER], "id": id, "userName": "grace@mail.example",

@@ -94,7 +94,8 @@ impl Provider {
             let email = member["user"]["email"].as_str().unwrap().to_owned();
             (email, member["level"].as_i64().unwrap())
         };
-        let mut members: Vec<_> = listed["results"].as_array().unwrap().iter().map(member).collect();
+        let mut members: Vec<_> =
+            listed["results"].as_array().unwrap().iter().map(member).collect();
         members.sort();
         members
     }

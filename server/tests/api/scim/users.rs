@@ -120,9 +120,8 @@ async fn members_of_before_are_users_too() {
     let path = format!("/Users/{}", grace.id());
     let user = provider.get(&path).await.json();
     assert_eq!(user["userName"], "grace@mail.example");
-    let linked = provider
-        .patch(&path, json!([{"op": "add", "path": "externalId", "value": "g-1"}]))
-        .await;
+    let linked =
+        provider.patch(&path, json!([{"op": "add", "path": "externalId", "value": "g-1"}])).await;
     assert_eq!((linked.status, &linked.json()["externalId"]), (200, &json!("g-1")));
     assert_eq!(provider.level("grace").await, Some(8), "the level stays");
     // A member with an address of another domain is none of its users.
