@@ -131,7 +131,7 @@ impl Scim {
         body: &Value,
         precondition: &Precondition,
     ) -> ScimResult<Group> {
-        let patched = |before: &Group| {
+        let patched = |before: &Group| -> ScimResult<GroupInput> {
             let mut resource = json(before)?;
             apply(&GROUP, &mut resource, body)?;
             Ok(GroupInput::read(&resource)?)

@@ -12,7 +12,7 @@ use weir_store::ids;
 use weir_store::members::{self, MemberRow};
 use weir_store::scim::{self as rows, GroupRow, GroupsChange, LevelChange, Outcome};
 
-use super::Scim;
+use super::{Scim, TRIES};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
@@ -20,8 +20,6 @@ use crate::error::{Error, NOT_FOUND};
 
 /// Users whose levels change in one transaction.
 const PER_CHANGE: usize = 200;
-/// How often a change is made again after concurrent changes of the same domain.
-const TRIES: usize = super::TRIES;
 
 /// Makes the audit entry of a change of a member's level.
 pub(super) type Note<'a> = &'a (dyn Fn(About<'_>, AuditAction, Changes) -> Entry + Sync);

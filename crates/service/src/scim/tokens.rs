@@ -67,7 +67,7 @@ impl Scim {
         let before = rows::state(store, row.id).await?.and_then(|state| state.token);
         let before = before.map(|token| token.mask);
         let action = if before.is_some() { AuditAction::Rotated } else { AuditAction::Created };
-        let changes = Changes::none().field("scim_token", &before, &Some(&token.mask));
+        let changes = Changes::none().field("scim_token", &before, &Some(token.mask.clone()));
         let entry = activity::entry(&org.ctx, row.organization, about(&row), action, changes);
         if !rows::set_token(store, row.organization, row.id, &token, &[entry]).await? {
             return Err(Error::NotFound(NOT_FOUND));

@@ -171,7 +171,7 @@ impl Scim {
                     }
                     let id = user.id.to_string();
                     // For a user who had a name before, and for one who is added as inactive.
-                    let sent = |_: &User| Ok(input.clone());
+                    let sent = |_: &User| -> ScimResult<UserInput> { Ok(input.clone()) };
                     return self.change_user(ctx, &id, &Precondition::default(), &sent).await;
                 }
                 Outcome::Stale | Outcome::EmailTaken | Outcome::LastOwner => {}
@@ -207,7 +207,7 @@ impl Scim {
         body: &Value,
         precondition: &Precondition,
     ) -> ScimResult<User> {
-        let patched = |before: &User| {
+        let patched = |before: &User| -> ScimResult<UserInput> {
             let mut resource = json(before)?;
             apply(&USER, &mut resource, body)?;
             let mut input = UserInput::read(&resource)?;

@@ -153,7 +153,7 @@ const CHANGE: Statement = Statement::write(
         keep_an_owner!(),
         remove_membership!(),
         "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
-             LET $closes = $homes = [] AND $account.is_active = true;
+             LET $closes = ($homes = [] AND $account.is_active = true);
              UPSERT type::record('scim_shut', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $was.uuid, level: $was.level,
                  joined_at: $was.joined_at, closed: $closes
