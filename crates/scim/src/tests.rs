@@ -311,3 +311,80 @@ fn answers_have_the_attributes_that_were_asked_for() {
     assert!(Selection::parse(Some(&"a,".repeat(51)), None).is_err());
     assert!(!Selection::parse(None, Some("members")).unwrap().has("members"));
 }
+
+/// Numbers that are the same in every run (Knuth's generator).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % end
+    }
+}
+
+#[test]
+fn nonsense_is_refused_or_read_and_never_a_panic() {
+    let pieces = [
+        "userName",
+        " eq ",
+        " co ",
+        " pr",
+        "\"",
+        "\\",
+        "\"a\"",
+        "[",
+        "]",
+        "(",
+        ")",
+        " and ",
+        " or ",
+        "not ",
+        "not(",
+        ".",
+        ":",
+        "urn:x:",
+        "1",
+        "-1e9",
+        "true",
+        "null",
+        "é",
+        "\u{0}",
+        " ",
+        "emails",
+        "type",
+        "value",
+        "members",
+        "$ref",
+        "{",
+        "}",
+        ",",
+        "active",
+        "\u{1F600}",
+    ];
+    let mut numbers = Numbers(7);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..20_000 {
+        let length = numbers.below(9) + 1;
+        let text: String = (0..length).map(|_| pieces[numbers.below(pieces.len())]).collect();
+        match Filter::parse(&text) {
+            Ok(filter) => {
+                read += 1;
+                filter.matches(&bjensen());
+            }
+            Err(fault) => {
+                refused += 1;
+                assert_eq!(fault.kind, FaultKind::InvalidFilter);
+            }
+        }
+        let value = json!([{"value": text, "active": text}, text, 7, null]);
+        for op in ["add", "replace", "remove"] {
+            let operations = json!([{"op": op, "path": text, "value": value},
+                                    {"op": op, "value": {text.as_str(): value}}]);
+            if let Ok(user) = patched(&operations) {
+                let _ = UserInput::read(&user);
+            }
+        }
+    }
+    assert!(read > 100 && refused > 1000, "{read} {refused}");
+}
