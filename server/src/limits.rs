@@ -243,7 +243,7 @@ impl Default for Limits {
             },
             streams: 256,
             streams_per_person: 16,
-            stream_check: Duration::from_secs(3),
+            stream_check: Duration::from_millis(750),
             stall: Duration::from_secs(30),
             capture_requests: 1024,
             api_requests: 128,

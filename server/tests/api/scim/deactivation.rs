@@ -6,6 +6,8 @@ use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
 use super::{PASSWORD, Provider, assert_refused};
+use crate::live::LiveStream;
+use crate::organization_pages::newcomer;
 use crate::web;
 
 async fn switch(provider: &Provider, id: &str, active: bool) -> Answer {
@@ -31,19 +33,13 @@ fn session(answer: &Answer) -> String {
 }
 
 /// A member with a password: the id, and the cookie of a session.
-async fn signed_up(app: &TestApp, name: &str, level: i64) -> (String, String) {
-    let inviter = app.owner().key(&["organization_member:write"]).await;
-    let body = json!({"target_email": format!("{name}@mail.example"), "level": level});
-    let invite = inviter.post("/api/organizations/@current/invites/", &body).await.json();
-    let link = format!("/api/signup/{}/", invite["token"].as_str().unwrap());
-    let account = json!({"first_name": name, "password": PASSWORD});
-    let answer = post(app, &link, &account).await;
-    assert_eq!(answer.status, 201, "{:?}", answer.body);
+async fn signed_up(app: &TestApp, name: &str, level: Level) -> (String, String) {
+    let cookie = newcomer(app, &format!("{name}@mail.example"), level).await;
     let members = app.owner().key(&["organization_member:read"]).await;
     let path = format!("/api/organizations/@current/members/?email={name}%40mail.example");
     let found = members.get(&path).await.json();
     let id = found["results"][0]["user"]["uuid"].as_str().unwrap().to_owned();
-    (id, session(&answer))
+    (id, cookie)
 }
 
 /// A key that a user makes in a session of the app.
@@ -62,7 +58,7 @@ async fn key(app: &TestApp, cookie: &str, scopes: &str) -> String {
 async fn a_deactivated_user_is_out_with_the_answer() {
     let provider = Provider::new().await;
     let app = &provider.app;
-    let (id, cookie) = signed_up(app, "grace", 8).await;
+    let (id, cookie) = signed_up(app, "grace", Level::Administrator).await;
     let caller = app.anonymous().with_key(&key(app, &cookie, "*").await);
     assert_eq!(web::page(app, "/account", &cookie).await.status, 200);
     assert_eq!(caller.get("/api/organizations/@current/").await.status, 200);
@@ -95,10 +91,20 @@ async fn a_deactivated_user_is_out_with_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_open_live_stream_of_a_deactivated_user_ends() {
+    let provider = Provider::new().await;
+    let (id, cookie) = signed_up(&provider.app, "grace", Level::Member).await;
+    let mut stream = LiveStream::open(&provider.app, &cookie).await;
+    stream.until("hello").await;
+    assert_eq!(switch(&provider, &id, false).await.status, 200);
+    stream.until("event: again").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_of_other_organizations_keeps_those() {
     let provider = Provider::new().await;
     let app = &provider.app;
-    let (id, cookie) = signed_up(app, "grace", 1).await;
+    let (id, cookie) = signed_up(app, "grace", Level::Member).await;
     let caller = app.anonymous().with_key(&key(app, &cookie, "*").await);
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
@@ -169,7 +175,7 @@ async fn two_owners_cannot_be_deactivated_at_the_same_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_who_was_deactivated_and_removed_stays_out_until_added_again() {
     let provider = Provider::new().await;
-    let (id, cookie) = signed_up(&provider.app, "grace", 1).await;
+    let (id, cookie) = signed_up(&provider.app, "grace", Level::Member).await;
     assert_eq!(switch(&provider, &id, false).await.status, 200);
     assert_eq!(provider.delete(&format!("/Users/{id}")).await.status, 204);
     assert_eq!(login(&provider.app, "grace").await.status, 400);
