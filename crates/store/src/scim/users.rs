@@ -4,7 +4,7 @@ use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
-use weir_model::{DomainId, InviteId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
+use weir_model::{InviteId, MembershipId, ProjectId, Timestamp, UserId};
 
 use super::{DomainState, Outcome, ScimUserRow, begin_change, end_change, keep_an_owner, outcome};
 use crate::activity;
@@ -294,10 +294,9 @@ pub async fn remove_user(
     user: UserId,
     activities: &[Entry],
 ) -> Result<Outcome> {
-    let (domain, organization): (DomainId, OrganizationId) = (state.domain, state.organization);
     let vars = bind! {
-        domain: domain.0,
-        organization: organization.0,
+        domain: state.domain.0,
+        organization: state.organization.0,
         revision: state.revision,
         next: next,
         user: user.0,
