@@ -436,7 +436,7 @@ pub async fn groups_of(
                 for id in tx.ids(&keyspace.beginning_with(of_user)?).await? {
                     let RecordIdKey::Array(parts) = id.key else { continue };
                     if let Some(Value::Uuid(group)) = parts.into_iter().nth(2) {
-                        groups.push(ScimGroupId(group.into()));
+                        groups.push(ScimGroupId(Uuid::from_bytes(*group.as_bytes())));
                     }
                 }
                 found.push(groups);
