@@ -4,7 +4,8 @@
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::organizations::Level;
-use weir_testkit::TestApp;
+use weir_server::Config;
+use weir_testkit::{MailSink, TestApp};
 
 use super::Provider;
 use crate::domains::verified;
@@ -120,22 +121,18 @@ async fn a_deleted_domain_takes_its_groups_and_its_token_with_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_notified_of_a_user_whom_the_provider_adds() {
-    let app = TestApp::start(
-        |config| config.smtp_url = Some("smtp://127.0.0.1:9".parse().unwrap()),
-        |_| {},
-    )
-    .await
-    .set_up()
-    .await;
+    let sink = MailSink::start().await;
+    let url = sink.url();
+    let mail = move |config: &mut Config| config.smtp_url = url.parse().unwrap();
+    let app = TestApp::start(mail, |_| {}).await.set_up().await;
     let provider = Provider::of(app).await;
     let owner = provider.app.owner().key(&["organization:write"]).await;
     let on = json!({"is_member_join_email_enabled": true});
     assert_eq!(owner.patch("/api/organizations/@current/", &on).await.status, 200);
     provider.user("grace").await;
-    let later = weir_model::Timestamp::from_micros(4_000_000_000_000_000);
-    let mails = weir_store::mail::due(provider.app.store(), later).await.unwrap();
-    let text = format!("{mails:?}");
-    assert!(text.contains("grace@mail.example") && text.contains("ada@mail.example"), "{text}");
+    let mails = sink.wait_for(1).await;
+    assert_eq!(mails[0].to, ["ada@mail.example"]);
+    assert!(mails[0].text.contains("grace@mail.example"), "{}", mails[0].text);
 }
 
 /// Sends a form of the app as a browser without scripts does.
