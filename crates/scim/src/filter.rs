@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
         self.skip_blanks();
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_alphanumeric() || "_-$.:".contains(c);
-        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
         rest.get(..end).unwrap_or_default()
     }
 
