@@ -123,6 +123,15 @@ impl Scim {
             let level = invite.as_ref().map_or(Level::Member, |invite| invite.level);
             // Only an owner makes owners, and the invite is not accepted by the invited person.
             let level = level.min(Level::Administrator);
+            let accepted = invite.as_ref().map(|invite| {
+                let about = About {
+                    subject: Subject::Invite,
+                    id: invite.target_email.clone(),
+                    name: Some(&invite.target_email),
+                    project: None,
+                };
+                scim_entry(ctx, about, AuditAction::Accepted, Changes::none())
+            });
             let invite = invite.map(|invite| invite.id);
             let (user, account, reopens) = match newcomer {
                 Newcomer::New(mut user, key) => {
@@ -149,6 +158,8 @@ impl Scim {
             let project = current::first_project(&self.core, home.id).await?;
             let changes = Changes::none().field("level", &None, &Some(level));
             let about = about(membership, &user.email);
+            let joined = scim_entry(ctx, about, AuditAction::Created, changes);
+            let activities: Vec<Entry> = accepted.into_iter().chain([joined]).collect();
             let new = Join {
                 state: &state,
                 next: ids::time_ordered(ctx.now),
@@ -162,7 +173,7 @@ impl Scim {
                 project: project.map(|project| project.brief.id),
                 invite,
                 mails: &mails,
-                activities: &[scim_entry(ctx, about, AuditAction::Created, changes)],
+                activities: &activities,
             };
             match rows::join(&self.core.store, new, ctx.now).await? {
                 Outcome::Done => {
