@@ -310,6 +310,46 @@ fn user_changed(
             ),
             format!("{renew} immediately, and tell the operator of this instance."),
         ),
+        UserChange::PasskeyAdded => (
+            "A passkey was added to your account on Weir",
+            format!(
+                "A passkey was added to your account on the Weir instance at {origin} on {at}. It \
+                 signs you in from now on, without the password."
+            ),
+            format!(
+                "remove it at {origin}/account/security immediately, {renew}, and tell the \
+                 operator of this instance."
+            ),
+        ),
+        UserChange::PasskeyRemoved => (
+            "A passkey was removed from your account on Weir",
+            format!(
+                "A passkey was removed from your account on the Weir instance at {origin} on \
+                 {at}. It does not sign you in any more, and every other session of the account \
+                 has ended."
+            ),
+            format!("{renew} immediately, and tell the operator of this instance."),
+        ),
+        UserChange::LastPasskeyRemoved => (
+            "The last passkey was removed from your account on Weir",
+            format!(
+                "The last passkey was removed from your account on the Weir instance at {origin} \
+                 on {at}. Two-step sign-in is off now: the password alone signs you in."
+            ),
+            format!(
+                "{renew} immediately, turn two-step sign-in on, and tell the operator of this \
+                 instance."
+            ),
+        ),
+        UserChange::AuthenticatorAppRemoved => (
+            "The authenticator app was removed from your account on Weir",
+            format!(
+                "The authenticator app of your account on the Weir instance at {origin} was \
+                 removed on {at}. After the password, sign-in asks for a passkey or a recovery \
+                 code now."
+            ),
+            format!("{renew} immediately, and tell the operator of this instance."),
+        ),
     };
     let (if_not, if_so) = match change {
         UserChange::SecondFactorTakenAway => (

@@ -132,6 +132,14 @@ pub enum UserChange {
     AccountLinked,
     /// A linked account was removed.
     AccountUnlinked,
+    /// A passkey was added.
+    PasskeyAdded,
+    /// A passkey was removed, and others or an authenticator app are left.
+    PasskeyRemoved,
+    /// The last passkey was removed, and with it the second factor.
+    LastPasskeyRemoved,
+    /// The authenticator app was removed, and passkeys are left.
+    AuthenticatorAppRemoved,
 }
 
 /// A batch export, described with the names that users know.

@@ -139,17 +139,21 @@ pub enum OpenedBy {
     Connection(Connection),
     /// With a link that the operator made on the host.
     Operator,
+    /// With a passkey.
+    Passkey,
 }
 
 impl OpenedBy {
     const PASSWORD: &'static str = "=password";
     const OPERATOR: &'static str = "=operator";
+    const PASSKEY: &'static str = "=passkey";
 
     /// The text in the store.
     pub fn word(self) -> String {
         match self {
             Self::Password => Self::PASSWORD.to_owned(),
             Self::Operator => Self::OPERATOR.to_owned(),
+            Self::Passkey => Self::PASSKEY.to_owned(),
             Self::Connection(connection) => connection.to_string(),
         }
     }
@@ -159,6 +163,7 @@ impl OpenedBy {
     pub fn of_word(word: Option<&str>) -> Self {
         match word {
             Some(Self::OPERATOR) => Self::Operator,
+            Some(Self::PASSKEY) => Self::Passkey,
             Some(word) => Connection::parse(word).map_or(Self::Password, Self::Connection),
             None => Self::Password,
         }
@@ -230,12 +235,13 @@ mod tests {
         for way in [
             OpenedBy::Password,
             OpenedBy::Operator,
+            OpenedBy::Passkey,
             OpenedBy::Connection(Connection::Provider(ProviderName::GITLAB)),
             OpenedBy::Connection(Connection::Saml(domain)),
         ] {
             assert_eq!(OpenedBy::of_word(Some(&way.word())), way);
         }
-        for unknown in [None, Some("=passkey"), Some("saml:nothing"), Some("")] {
+        for unknown in [None, Some("=newer"), Some("saml:nothing"), Some("")] {
             assert_eq!(OpenedBy::of_word(unknown), OpenedBy::Password, "{unknown:?}");
         }
     }

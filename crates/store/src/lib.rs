@@ -43,6 +43,7 @@ pub mod mail;
 pub mod members;
 mod memory_budget;
 pub mod organizations;
+pub mod passkeys;
 pub mod persons;
 pub mod plugin_configs;
 pub mod plugin_runtime;

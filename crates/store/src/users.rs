@@ -280,13 +280,18 @@ const DELETE: Statement = Statement::delete(
          DELETE type::record('external_identity', $identity) RETURN NONE;
          DELETE type::record('user_identity', [$user, $identity]) RETURN NONE;
      };
+     FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_passkey:[$user]..=[$user, ..]) {
+         DELETE type::record('passkey', $key) RETURN NONE;
+         DELETE type::record('user_passkey', [$user, $key]) RETURN NONE;
+     };
+     DELETE type::record('passkey_handle', $user) RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",
 );
 
-/// Deletes a user with their keys, sessions, links, second factor and identities, unless the user
-/// belongs to an organization. `normalised` is the form of their address that must be
+/// Deletes a user with their keys, sessions, links, second factor, passkeys and identities, unless
+/// the user belongs to an organization. `normalised` is the form of their address that must be
 /// unique.
 ///
 /// # Errors
