@@ -136,6 +136,12 @@ impl Changes {
         self
     }
 
+    /// Adds the fields of another change.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Whether nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

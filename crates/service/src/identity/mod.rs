@@ -1,5 +1,5 @@
-//! Identity: set-up of the instance, sign-in, the second factor, sessions, links from
-//! mails.
+//! Identity: set-up of the instance, sign-in, the second factor, passkeys, sessions, links
+//! from mails.
 //!
 //! What belongs here: proving the identity of a user, and remembering it. What does
 //! not: cookies and forms (the server), personal API keys (`keys`), what a user may do
@@ -9,6 +9,7 @@ mod confirm;
 pub(crate) mod emails;
 mod flash;
 pub(crate) mod links;
+mod passkeys;
 mod password_change;
 mod passwords;
 mod pending;
@@ -36,6 +37,7 @@ use crate::sso::Protocols;
 
 pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
+pub use passkeys::{AddedPasskey, OwnPasskey, PasskeyChallenge, RemovedPasskey, takes_passkeys};
 pub use passwords::HashParameters;
 pub use pending::{PendingSignIn, Waiting};
 pub use reset::Reset;

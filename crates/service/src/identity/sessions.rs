@@ -121,6 +121,7 @@ impl Identity {
             opened_by: match row.opened_by {
                 OpenedBy::Password => "Password".to_owned(),
                 OpenedBy::Operator => "Link of the operator".to_owned(),
+                OpenedBy::Passkey => "Passkey".to_owned(),
                 OpenedBy::Connection(connection) => shown_connection(connection),
             },
             address: row.address,
@@ -160,7 +161,7 @@ impl Identity {
         let session = session_of_user(ctx)?;
         Ok(match sessions::opened_by(&self.core.store, session).await? {
             Some(OpenedBy::Connection(connection)) => Some(connection),
-            Some(OpenedBy::Password | OpenedBy::Operator) | None => None,
+            Some(OpenedBy::Password | OpenedBy::Operator | OpenedBy::Passkey) | None => None,
         })
     }
 
@@ -188,14 +189,18 @@ impl Identity {
         if !sessions::create(store, &row, replaced, proved).await? {
             return Err(wrong());
         }
-        // The new session keeps the current project of the one before. If this fails it
-        // begins with the default, like any other session.
-        if let Some(current) = current
-            && let Err(error) = sessions::set_current(store, &row.hash, current).await
-        {
-            tracing::warn!(%error, "the current project of a session was not stored");
+        if let Some(current) = current {
+            self.keep_current(&row.hash, current).await;
         }
         Ok(session)
+    }
+
+    /// Gives a new session the current project of the one before. If this fails it begins
+    /// with the default, like any other session.
+    pub(super) async fn keep_current(&self, session: &str, current: sessions::Current) {
+        if let Err(error) = sessions::set_current(&self.core.store, session, current).await {
+            tracing::warn!(%error, "the current project of a session was not stored");
+        }
     }
 
     /// A session that replaces another one of this user, opened in the same way.

@@ -26,6 +26,7 @@ use crate::{Core, Result};
 
 pub use flow::{Departure, Origin, SignedOn};
 pub use links::LinkedAccount;
+pub(super) use links::last_way;
 pub(crate) use links::shown_connection;
 
 /// The message for a sign-up with a password where the domain of the address allows
@@ -119,7 +120,7 @@ impl Identity {
                 None => true,
                 Some(sso) => match way {
                     OpenedBy::Connection(connection) => is_required(domain, sso, connection),
-                    OpenedBy::Password | OpenedBy::Operator => false,
+                    OpenedBy::Password | OpenedBy::Operator | OpenedBy::Passkey => false,
                 },
             },
         };

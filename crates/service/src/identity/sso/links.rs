@@ -7,6 +7,7 @@
 use weir_model::Timestamp;
 use weir_model::mail::UserChange;
 use weir_model::sso::Connection;
+use weir_store::passkeys;
 use weir_store::sso::identities::{self, IdentityRow, Linked};
 use weir_store::update::lock;
 use weir_store::users::{self as user_rows, UserRow};
@@ -71,9 +72,9 @@ impl Identity {
         let user = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let rows = identities::of_user(store, user.id).await?;
         let row = rows.iter().find(|row| row.hash == id).ok_or(Error::NotFound(NOT_FOUND))?;
-        if user.password.is_none() && rows.len() == 1 {
-            let detail = "This is your only way to sign in. Link another account first.";
-            return Err(Error::Conflict { code: "last_way", detail: detail.to_owned() });
+        let has_passkey = !passkeys::of_user(store, user.id).await?.is_empty();
+        if user.password.is_none() && !has_passkey && rows.len() == 1 {
+            return Err(last_way());
         }
         let name = Connection::parse(&row.connection).map(shown_connection);
         let changes = Changes::none().field("linked_account", &name, &None);
@@ -102,6 +103,12 @@ impl Identity {
         self.core.mailing.wake();
         Ok(linked)
     }
+}
+
+/// The refusal to remove what the caller needs to sign in.
+pub(in crate::identity) fn last_way() -> Error {
+    let detail = "This is your only way to sign in. Add another one first.";
+    Error::Conflict { code: "last_way", detail: detail.to_owned() }
 }
 
 /// The name of a connection for people.
