@@ -3,10 +3,12 @@
 //!
 //! What belongs here: starting a server, waiting until it answers or until another
 //! condition holds, ending it. What does not: what a test does with it. One file per
-//! server. Only tests and benchmarks depend on this crate.
+//! server, and one for the devices of users. Only tests and benchmarks depend on this
+//! crate.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
 
+mod authenticator;
 mod azurite;
 mod fakesnow;
 mod google_storage;
@@ -22,6 +24,7 @@ mod stub;
 mod switched_proxy;
 mod wait;
 
+pub use authenticator::SoftPasskey;
 pub use azurite::Azurite;
 pub use fakesnow::Fakesnow;
 pub use google_storage::GoogleStorage;
