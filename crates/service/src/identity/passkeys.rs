@@ -2,26 +2,27 @@
 //! them, and the challenges that they answer.
 //!
 //! What belongs here: what the user may do with passkeys. What does not: signing in with one
-//! (`entering`), and the checks of the protocol (`ceremony`).
+//! (`entering`), and the checks of the protocol (`weir-webauthn`).
 //!
 //! A passkey signs a user in alone, because the authenticator verifies the user. It is also
 //! a second factor: while a user has one, a password alone signs the user in nowhere.
 
-mod ceremony;
 mod entering;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 use weir_model::errors::FieldError;
 use weir_model::mail::UserChange;
 use weir_model::{Timestamp, validate};
 use weir_store::passkeys::{self as rows, Change, Kept, PasskeyRow, TurnsOn};
-use weir_store::sso::pending::{self as pending_rows, PendingRow};
 use weir_store::sso::identities;
+use weir_store::sso::pending::{self as pending_rows, PendingRow};
 use weir_store::users::UserRow;
 use weir_store::{ids, second_factor as factor_rows};
+use weir_webauthn::{Challenge, Credential, NewPasskey, RelyingParty};
 
 use super::confirm::changed_meanwhile;
 use super::second_factor::{new_codes, recent_session, switched};
@@ -31,15 +32,14 @@ use crate::activity::Changes;
 use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NOT_FOUND};
 use crate::{Result, mail, policy, secrets, users};
-use ceremony::{Begun, Fault, RelyingParty};
 
 /// Most passkeys that a user may have.
 const PASSKEYS_MAX: usize = 20;
 /// Longest name of a passkey, in characters.
 const NAME_MAX: usize = 64;
 /// The message for an address that passkeys do not work at.
-const NO_HOST_NAME: &str = "Passkeys do not work at an address of numbers. Open Weir at its host \
-     name, or at localhost.";
+const NO_HOST_NAME: &str = "Passkeys need a host name and https, or localhost. They do not work at \
+     this address.";
 /// The message for an answer that was not accepted, the same for every reason.
 const REFUSED: &str = "The passkey was not accepted. Try again, or use another way.";
 /// The message for an answer without a challenge.
@@ -87,7 +87,8 @@ pub struct RemovedPasskey {
     pub turned_off: bool,
 }
 
-/// Whether browsers use passkeys at this address: it has a host name.
+/// Whether browsers use passkeys at this site: it has a host name and TLS, or is on this
+/// machine.
 pub fn takes_passkeys(site: &str) -> bool {
     RelyingParty::at(site).is_some()
 }
@@ -120,14 +121,25 @@ impl Purpose {
 /// What is kept of a challenge, sealed with the token of the browser.
 #[derive(Serialize, Deserialize)]
 struct Waits {
-    /// The state of the protocol.
-    state: String,
+    /// What the authenticator signs.
+    challenge: Challenge,
     /// Scheme and host of the page.
     site: String,
     /// The hash of the sign-in that waits for the second step.
     sign_in: Option<String>,
     /// What the authenticator keeps for the user, of a new passkey.
     handle: Option<Uuid>,
+}
+
+impl Waits {
+    fn new(
+        challenge: Challenge,
+        sign_in: Option<String>,
+        handle: Option<Uuid>,
+        from: Origin<'_>,
+    ) -> Self {
+        Self { challenge, site: from.site.to_owned(), sign_in, handle }
+    }
 }
 
 impl Identity {
@@ -151,7 +163,7 @@ impl Identity {
     /// Begins to add a passkey to the caller.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for keys and at an address without a host name,
+    /// [`Error::Forbidden`] for keys and at a site without a host name,
     /// [`Error::SignInAgain`]; [`Error::Invalid`] with `sso_enforced` where the domain of
     /// the address requires a provider; [`Error::Conflict`] when the caller has as many as
     /// allowed.
@@ -172,8 +184,16 @@ impl Identity {
         // Random, so that an authenticator reveals nothing about the user.
         let new = Builder::from_random_bytes(secrets::random::<16>()?).into_uuid();
         let handle = rows::handle(store, user.id, new).await?;
-        let begun = party.begin_adding(handle, &user.email, &called(&user), &present)?;
-        self.await_answer(Purpose::Add, Some(ctx), begun, None, Some(handle), from).await
+        let challenge = challenge()?;
+        let new = NewPasskey {
+            handle: handle.as_bytes(),
+            account: &user.email,
+            name: &called(&user),
+            present: &made_for(&party, &present)?,
+        };
+        let options = party.creation_options(&challenge, &new);
+        let waits = Waits::new(challenge, None, Some(handle), from);
+        self.await_answer(Purpose::Add, Some(ctx), options, waits, from).await
     }
 
     /// Adds a passkey: the answer of the browser to [`Identity::begin_adding_passkey`]. The
@@ -196,17 +216,17 @@ impl Identity {
         let party = party(from.site)?;
         let waits = self.take_challenge(Purpose::Add, Some(ctx), None, from).await?;
         let handle = waits.handle.ok_or_else(late)?;
-        let made = party.finish_adding(answer, &waits.state).map_err(|fault| {
-            tracing::info!(user.id = %user.id, ?fault, "a new passkey was refused");
+        let made = party.register(answer, &waits.challenge).map_err(|fault| {
+            tracing::info!(user.id = %user.id, %fault, "a new passkey was refused");
             refused()
         })?;
         let row = PasskeyRow {
-            hash: made.hash,
+            hash: hash(made.id()),
             user: user.id,
             handle,
             rp_id: party.id().to_owned(),
             name: name.clone(),
-            credential: made.credential,
+            credential: written(&made)?,
             added_at: ctx.now,
             used_at: None,
             refused_at: None,
@@ -306,9 +326,8 @@ impl Identity {
         &self,
         purpose: Purpose,
         ctx: Option<&Ctx>,
-        begun: Begun,
-        sign_in: Option<String>,
-        handle: Option<Uuid>,
+        options: String,
+        waits: Waits,
         from: Origin<'_>,
     ) -> Result<PasskeyChallenge> {
         let browser = match from.browser.filter(|token| secrets::is_token(token)) {
@@ -316,9 +335,7 @@ impl Identity {
             None => secrets::token()?.reveal(),
         };
         let key = purpose.key();
-        let waits = Waits { state: begun.state, site: from.site.to_owned(), sign_in, handle };
-        let kept = serde_json::to_string(&waits);
-        let kept = kept.map_err(|error| Error::Internal(error.to_string()))?;
+        let kept = written(&waits)?;
         let row = PendingRow {
             connection: key.to_owned(),
             purpose: key.to_owned(),
@@ -326,11 +343,11 @@ impl Identity {
             session: session_hash(ctx),
             next: String::new(),
             sealed: flash::seal(&browser, key, &kept)?,
-            expires_at: self.core.clock.now().plus_seconds(ceremony::SECONDS),
+            expires_at: self.core.clock.now().plus_seconds(weir_webauthn::SECONDS),
         };
         let hash = secrets::sha256_hex(&browser);
         pending_rows::put(&self.core.store, &hash, key, &row).await?;
-        Ok(PasskeyChallenge { options: begun.options, browser })
+        Ok(PasskeyChallenge { options, browser })
     }
 
     /// The challenge that waits in this browser, for this session and this sign-in. It waits
@@ -370,6 +387,32 @@ fn called(user: &UserRow) -> String {
     let name = format!("{} {}", user.first_name, user.last_name);
     let name = name.trim();
     if name.is_empty() { user.email.clone() } else { name.to_owned() }
+}
+
+/// The credentials of those passkeys that were made for this relying party.
+fn made_for(party: &RelyingParty, rows: &[PasskeyRow]) -> Result<Vec<Credential>> {
+    rows.iter().filter(|row| row.rp_id == party.id()).map(credential).collect()
+}
+
+fn credential(row: &PasskeyRow) -> Result<Credential> {
+    serde_json::from_str(&row.credential).map_err(internal)
+}
+
+fn written<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(internal)
+}
+
+fn internal(error: serde_json::Error) -> Error {
+    Error::Internal(format!("passkeys: {error}"))
+}
+
+/// The hash of the id of a credential.
+fn hash(id: &[u8]) -> String {
+    secrets::hex(&Sha256::digest(id))
+}
+
+fn challenge() -> Result<Challenge> {
+    Ok(Challenge::new(&secrets::random::<32>()?))
 }
 
 fn party(site: &str) -> Result<RelyingParty> {

@@ -11,7 +11,7 @@ mod recovery;
 mod totp;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::identity) mod tests;
 
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};

@@ -10,9 +10,9 @@ use weir_store::passkeys::{self as rows, PasskeyRow, PasskeyUse};
 use weir_store::second_factor::{self as factor_rows, Proof, Used};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{organizations, sessions};
+use weir_webauthn::{Assertion, Challenge, Refusal};
 
-use super::ceremony::{Answer, Fault};
-use super::{PasskeyChallenge, Purpose, Waits, party, refused};
+use super::{PasskeyChallenge, Purpose, Waits, challenge, credential, hash, made_for, party, refused, written};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::ctx::Ctx;
@@ -27,11 +27,13 @@ impl Identity {
     /// whose it is.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] at an address without a host name; [`Error::Throttled`].
+    /// [`Error::Forbidden`] at a site without a host name; [`Error::Throttled`].
     pub async fn begin_passkey_sign_in(&self, from: Origin<'_>) -> Result<PasskeyChallenge> {
         self.count_precheck(from.peer).await?;
-        let begun = party(from.site)?.begin(&[])?;
-        self.await_answer(Purpose::SignIn, None, begun, None, None, from).await
+        let challenge = challenge()?;
+        let options = party(from.site)?.request_options(&challenge, &[]);
+        let waits = Waits::new(challenge, None, None, from);
+        self.await_answer(Purpose::SignIn, None, options, waits, from).await
     }
 
     /// Opens a session with a passkey. The authenticator has verified its user, so no second
@@ -63,16 +65,17 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Invalid`] with `2fa_expired` when the sign-in does not wait (any more);
-    /// [`Error::NotFound`] when the user has no passkey for this address.
+    /// [`Error::NotFound`] when the user has no passkey for this site.
     pub async fn begin_passkey_step(
         &self,
         token: &str,
         from: Origin<'_>,
     ) -> Result<PasskeyChallenge> {
         let found = self.find_pending(token).await?.ok_or_else(expired)?;
-        let rows = self.usable(found.user, from).await?;
-        let begun = party(from.site)?.begin(&rows)?;
-        self.await_answer(Purpose::SecondStep, None, begun, Some(found.hash), None, from).await
+        let challenge = challenge()?;
+        let options = self.asked_of(found.user, &challenge, from).await?;
+        let waits = Waits::new(challenge, Some(found.hash), None, from);
+        self.await_answer(Purpose::SecondStep, None, options, waits, from).await
     }
 
     /// Completes a waiting sign-in with a passkey, and opens its session.
@@ -106,16 +109,17 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys; [`Error::NotFound`] when the caller has no passkey for
-    /// this address.
+    /// this site.
     pub async fn begin_passkey_confirmation(
         &self,
         ctx: &Ctx,
         from: Origin<'_>,
     ) -> Result<PasskeyChallenge> {
         session_of_user(ctx)?;
-        let rows = self.usable(ctx.user(), from).await?;
-        let begun = party(from.site)?.begin(&rows)?;
-        self.await_answer(Purpose::Confirm, Some(ctx), begun, None, None, from).await
+        let challenge = challenge()?;
+        let options = self.asked_of(ctx.user(), &challenge, from).await?;
+        let waits = Waits::new(challenge, None, None, from);
+        self.await_answer(Purpose::Confirm, Some(ctx), options, waits, from).await
     }
 
     /// Like [`Identity::sign_in_again`], with a passkey. The session gets a new token.
@@ -162,12 +166,20 @@ impl Identity {
         self.renew_with(ctx, &user, factor, &Proof::Passkey(used)).await
     }
 
-    /// The passkeys of a user that were made for this address.
-    async fn usable(&self, user: UserId, from: Origin<'_>) -> Result<Vec<PasskeyRow>> {
+    /// The options for a passkey of this user that was made for this site.
+    async fn asked_of(
+        &self,
+        user: UserId,
+        challenge: &Challenge,
+        from: Origin<'_>,
+    ) -> Result<String> {
         let party = party(from.site)?;
-        let mut rows = rows::of_user(&self.core.store, user).await?;
-        rows.retain(|row| row.rp_id == party.id());
-        if rows.is_empty() { Err(Error::NotFound(NOT_FOUND)) } else { Ok(rows) }
+        let rows = rows::of_user(&self.core.store, user).await?;
+        let usable = made_for(&party, &rows)?;
+        if usable.is_empty() {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        Ok(party.request_options(challenge, &usable))
     }
 
     /// Checks the answer to a challenge: the user who proved to have a passkey, and its use,
@@ -182,30 +194,34 @@ impl Identity {
     ) -> Result<(UserRow, PasskeyUse)> {
         let store = &self.core.store;
         let party = party(from.site)?;
-        let answer = Answer::read(answer).map_err(|fault| logged(&fault))?;
-        let unknown = || logged(&Fault::Refused("it is not known".to_owned()));
-        let row = rows::get(store, &answer.hash).await?.ok_or_else(unknown)?;
-        let is_owner = match (owner, answer.handle) {
-            (Some(owner), None) => row.user == owner,
-            (Some(owner), Some(handle)) => row.user == owner && row.handle == handle,
-            (None, handle) => handle == Some(row.handle),
+        let answer = Assertion::read(answer).map_err(|refusal| logged(&refusal))?;
+        let unknown = || logged(&"it is not known");
+        let row = rows::get(store, &hash(answer.credential_id())).await?.ok_or_else(unknown)?;
+        let is_of_owner = owner.is_none_or(|owner| row.user == owner);
+        let names_owner = match answer.handle() {
+            Some(handle) => handle == row.handle.as_bytes(),
+            // Only where the user is known already.
+            None => owner.is_some(),
         };
-        if !is_owner {
-            return Err(logged(&Fault::Refused("it belongs to another user".to_owned())));
+        if !is_of_owner || !names_owner || row.rp_id != party.id() {
+            return Err(logged(&"it belongs to another user or site"));
         }
         let user = user_rows::get(store, row.user).await?.filter(|user| user.is_active);
         let user = user.ok_or_else(unknown)?;
-        let used = match party.finish(&answer, &waits.state, &row, self.core.clock.now()) {
-            Ok(used) => used,
-            Err(fault) => {
-                if matches!(fault, Fault::CounterWentBack) {
+        let after = match party.verify(&answer, &waits.challenge, &credential(&row)?) {
+            Ok(after) => after,
+            Err(refusal) => {
+                if refusal == Refusal::CounterWentBack {
                     self.record_copy(&user, &row).await?;
                 }
-                return Err(logged(&fault));
+                return Err(logged(&refusal));
             }
         };
-        // After the check: the answer reveals nothing to a visitor without the passkey.
+        // After the check: a visitor without the passkey learns nothing about its user.
         self.refuse_password(&emails::normalise(&user.email)).await?;
+        let at = self.core.clock.now();
+        let used =
+            PasskeyUse { hash: row.hash, before: row.credential, after: written(&after)?, at };
         Ok((user, used))
     }
 
@@ -235,7 +251,7 @@ impl Identity {
 }
 
 /// The refusal, after its reason is in the log.
-fn logged(fault: &Fault) -> Error {
-    tracing::info!(?fault, "a passkey was refused");
+fn logged(why: &dyn std::fmt::Display) -> Error {
+    tracing::info!(%why, "a passkey was refused");
     refused()
 }

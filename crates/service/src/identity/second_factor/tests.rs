@@ -29,6 +29,11 @@ async fn secret(services: &Services, user: UserId) -> Vec<u8> {
     core.sealer.open(&location(user), &row.secret.unwrap()).unwrap().bytes().to_vec()
 }
 
+/// The code that the app of a user shows now, confirmed or not.
+pub(in crate::identity) async fn code_now(services: &Services, user: UserId) -> String {
+    totp::code_at(&secret(services, user).await, services.clock.now())
+}
+
 fn code_of(error: &Error) -> &str {
     match error {
         Error::Invalid(fault) => &fault.code,
