@@ -3,17 +3,20 @@
 //! the policy of pages forbids that a form leads to another site.
 
 use leptos::prelude::*;
+use server_fn::ServerFn as _;
 
 use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path::encode;
 use crate::server_fns::identity::{SignIn, SignInView, SignInWay, get_sign_in_view, saml_href};
+use crate::server_fns::passkeys::{BeginPasskeySignIn, SignInWithPasskey};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
+use crate::ui::passkey::PasskeyAnswer;
 use crate::ui::password::PasswordField;
 
 const TITLE: &str = "Sign in";
@@ -105,8 +108,31 @@ fn address_step(inputs: Inputs, sign_in: SignInView) -> AnyView {
             <Submit result=result label="Continue" busy="Continuing..." />
         </form>
         {are_some.then(|| view! { <ul class="plain" aria-label="Providers">{providers}</ul> })}
+        {passkey_form(inputs.next.clone(), sign_in.takes_passkeys)}
     }
     .into_any()
+}
+
+/// The way in without address and password.
+fn passkey_form(next: String, takes_passkeys: bool) -> Option<AnyView> {
+    takes_passkeys.then(|| view! { <PasskeyForm next=next /> }.into_any())
+}
+
+#[component]
+fn PasskeyForm(next: String) -> impl IntoView {
+    let action = form_action::<SignInWithPasskey>();
+    let result = form_result(action);
+    view! {
+        <ActionForm action=action>
+            <FormFailure result=result />
+            <input type="hidden" name="next" value=next />
+            <ReturnAddress />
+            <PasskeyAnswer begin=BeginPasskeySignIn::PATH />
+            <div class="submit">
+                <button type="submit" class="button" data-busy="Signing in...">"Sign in with a passkey"</button>
+            </div>
+        </ActionForm>
+    }
 }
 
 /// The second step of an address whose domain requires a provider.
@@ -191,6 +217,7 @@ fn LoginForm(
     let action = form_action::<SignIn>();
     let result = form_result(action);
     let next = inputs.next.clone();
+    let passkey = passkey_form(next.clone(), sign_in.takes_passkeys);
     let is_known = !email.is_empty();
     let other = is_known.then(|| other_address(&next));
     let saml = has_saml.then(|| saml_href(&email, &next));
@@ -222,6 +249,7 @@ fn LoginForm(
             })}
             <Submit result=result label="Sign in" busy="Signing in..." />
         </ActionForm>
+        {passkey}
         // Without mail, that page says who can help.
         <p><a href="/reset">"Forgot your password?"</a></p>
         {saml.map(|href| view! {

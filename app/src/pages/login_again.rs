@@ -1,16 +1,19 @@
 //! Confirms the identity of a signed-in user before a sensitive action.
 
 use leptos::prelude::*;
+use server_fn::ServerFn as _;
 
 use super::entrance::Entrance;
 use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path;
 use crate::server_fns::identity::{AgainView, SignInAgain, get_again_view};
+use crate::server_fns::passkeys::{BeginPasskeyConfirmation, SignInAgainWithPasskey};
 use crate::ui::alert::Alert;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
+use crate::ui::passkey::PasskeyAnswer;
 use crate::ui::password::PasswordField;
 
 const TITLE: &str = "Confirm your password";
@@ -22,13 +25,14 @@ pub(crate) fn LoginAgain() -> impl IntoView {
         TITLE,
         || (in_query("next"), in_query("held"), !in_query("unsent").is_empty()),
         |(next, held, _)| get_again_view(after(&next, !held.is_empty())),
-        |(next, held, unsent), AgainView { email, provider }| {
+        |(next, held, unsent), AgainView { email, provider, has_passkey }| {
             if let Some((label, href)) = provider {
                 return by_provider(email, label, href);
             }
             view! {
                 <PageHead title=TITLE />
-                <AgainForm email=email next=next held=held unsent=unsent />
+                <AgainForm email=email next=next.clone() held=held.clone() unsent=unsent />
+                {has_passkey.then(|| view! { <PasskeyForm next=next held=held /> })}
             }
             .into_any()
         },
@@ -57,6 +61,28 @@ fn by_provider(email: String, label: String, href: String) -> AnyView {
         <p><a class="button button-primary" href=href rel="external">{format!("Confirm with {label}")}</a></p>
     }
     .into_any()
+}
+
+#[component]
+fn PasskeyForm(
+    next: String,
+    /// Name of the form that waits, if there is one.
+    held: String,
+) -> impl IntoView {
+    let action = form_action::<SignInAgainWithPasskey>();
+    let result = form_result(action);
+    view! {
+        <ActionForm action=action>
+            <FormFailure result=result />
+            <input type="hidden" name="next" value=next />
+            <input type="hidden" name="held" value=held />
+            <ReturnAddress />
+            <PasskeyAnswer begin=BeginPasskeyConfirmation::PATH />
+            <div class="submit">
+                <button type="submit" class="button" data-busy="Confirming...">"Confirm with a passkey"</button>
+            </div>
+        </ActionForm>
+    }
 }
 
 #[component]

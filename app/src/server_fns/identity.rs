@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
 use weir_service::Services;
 #[cfg(feature = "ssr")]
-use weir_service::identity::NewSession;
+use weir_service::identity::{NewSession, takes_passkeys};
 
 #[cfg(feature = "ssr")]
 use crate::context::{
@@ -23,6 +23,8 @@ pub(crate) struct SignInView {
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
     pub(crate) insecure: bool,
+    /// Whether a passkey can be used at this address.
+    pub(crate) takes_passkeys: bool,
     /// The providers: label and address.
     pub(crate) providers: Vec<(String, String)>,
     /// What the page asks for.
@@ -67,8 +69,10 @@ pub(crate) fn saml_href(email: &str, next: &str) -> String {
 pub(crate) struct AgainView {
     pub(crate) email: String,
     /// The provider that the user signed in through: its name and address. `None`: the
-    /// user confirms with the password.
+    /// user confirms with the password or a passkey.
     pub(crate) provider: Option<(String, String)>,
+    /// Whether the user has a passkey, and browsers use passkeys at this address.
+    pub(crate) has_passkey: bool,
 }
 
 /// Returns the data of the sign-in page. A signed-in user is redirected to `next`.
@@ -111,7 +115,13 @@ pub(crate) async fn get_sign_in_view(
     };
     let providers =
         offered.iter().map(|(name, label)| (label.clone(), href(name.text()))).collect();
-    Ok(SignInView { is_set_up, insecure: visit.insecure, providers, way })
+    Ok(SignInView {
+        is_set_up,
+        insecure: visit.insecure,
+        takes_passkeys: visit.keeps_sessions && takes_passkeys(&visit.origin),
+        providers,
+        way,
+    })
 }
 
 /// Returns how the signed-in user confirms their identity.
@@ -120,13 +130,16 @@ pub(crate) async fn get_again_view(next: String) -> Result<AgainView, UiError> {
     use weir_model::sso::Connection;
 
     let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
     let email = services.users.me(&ctx).await.map_err(ui_error)?.email;
+    let passkeys = services.identity.own_passkeys(&ctx).await.map_err(ui_error)?;
+    let has_passkey = !passkeys.is_empty() && takes_passkeys(&visit.origin);
     let connection = services.identity.session_connection(&ctx).await.map_err(ui_error)?;
     let provider = connection.map(|connection| match connection {
         Connection::Provider(name) => (name.label().to_owned(), provider_href(name.text(), &next)),
         Connection::Saml(_) => ("SAML".to_owned(), saml_href(&email, &next)),
     });
-    Ok(AgainView { email, provider })
+    Ok(AgainView { email, provider, has_passkey })
 }
 
 /// Signs in with a link of the operator, and redirects to the first page.

@@ -31,6 +31,7 @@ pub(crate) mod members;
 pub(crate) mod messages;
 pub(crate) mod organizations;
 pub(crate) mod overview;
+pub(crate) mod passkeys;
 pub(crate) mod persons;
 pub(crate) mod plugin_configs;
 pub(crate) mod plugins;
