@@ -23,11 +23,14 @@ pub(crate) fn PasskeyAnswer(
     }
 }
 
-/// What allows the script in a page of the server. A script that a page adds later needs
-/// nothing.
+/// What allows the script in a page of the server.
+#[cfg(feature = "ssr")]
 fn nonce() -> Option<String> {
-    #[cfg(feature = "ssr")]
-    return leptos::nonce::use_nonce().map(|nonce| nonce.to_string());
-    #[cfg(not(feature = "ssr"))]
+    leptos::nonce::use_nonce().map(|nonce| nonce.to_string())
+}
+
+/// A script that the app adds to a page needs nothing.
+#[cfg(not(feature = "ssr"))]
+fn nonce() -> Option<String> {
     None
 }

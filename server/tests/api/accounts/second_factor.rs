@@ -52,21 +52,21 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 
 impl Instance {
     /// Calls a server function as a script of the app's own page.
-    async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+    pub(super) async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         self.function(name, &encoded(fields)).header("cookie", cookie).send().await
     }
 
     /// Sends a form as a browser without scripts does.
-    async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+    pub(super) async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         let call = self.function(name, &encoded(fields)).header("accept", "text/html");
         call.header("cookie", cookie).send().await
     }
 
-    async fn visit(&self, path: &str, cookie: &str) -> Answer {
+    pub(super) async fn visit(&self, path: &str, cookie: &str) -> Answer {
         self.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
     }
 
-    async fn text(&self, path: &str, cookie: &str) -> String {
+    pub(super) async fn text(&self, path: &str, cookie: &str) -> String {
         let answer = self.visit(path, cookie).await;
         assert_eq!(answer.status, 200, "{path}");
         answer.text()
@@ -108,13 +108,13 @@ impl Instance {
     }
 
     /// The cookie of a sign-in of Ada that waits for a code.
-    async fn begin(&self) -> String {
+    pub(super) async fn begin(&self) -> String {
         let answer = self.login(ADA, PASSWORD).await;
         answer.assert_error(401, "server_error", "2fa_required", "2FA is required.");
         cookie(&answer)
     }
 
-    async fn end(&self, token: &str, pending: &str) -> Answer {
+    pub(super) async fn end(&self, token: &str, pending: &str) -> Answer {
         let call = self.anonymous().call(Method::POST, "/api/login/token/");
         call.header("cookie", pending).json(&json!({"token": token})).send().await
     }
