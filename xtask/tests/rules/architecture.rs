@@ -66,6 +66,8 @@ const LAYERS: &[Layer] = &[
             "weir-query",
             "weir-schedule",
             "weir-store",
+            // Passkeys are checked without any request, so the service needs no stand-in.
+            "weir-webauthn",
         ],
         why: "the rules of management stand on the store alone",
     },
@@ -116,6 +118,11 @@ const LAYERS: &[Layer] = &[
         of: "weir-transpile",
         uses: &[],
         why: "what a source text is turned into follows from the text alone",
+    },
+    Layer {
+        of: "weir-webauthn",
+        uses: &[],
+        why: "whether an answer is accepted follows from the answer, the challenge and the key",
     },
     Layer {
         of: "weir-catalogue",
@@ -259,9 +266,9 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["ring"],
-        to: &["weir-export", "weir-saml"],
+        to: &["weir-export", "weir-saml", "weir-testservers", "weir-webauthn"],
         why: "keys of other people's services sign where those are spoken to, and the signatures \
-              of identity providers are checked in one crate",
+              of identity providers and of authenticators are checked in one crate each",
     },
     Reserved {
         names: &["aes", "cbc", "des"],
