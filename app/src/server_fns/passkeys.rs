@@ -199,7 +199,8 @@ pub(crate) async fn end_sign_in_with_passkey(
     let token = visit.pending.as_deref().unwrap_or_default();
     if answer.is_empty() {
         let begun = identity.begin_passkey_step(token, from).await;
-        return begun.map_or_else(|error| end_failed(error, &next, ui_error), |_| Err(unanswered()));
+        return begun
+            .map_or_else(|error| end_failed(error, &next, ui_error), |_| Err(unanswered()));
     }
     let session = match identity.end_sign_in_with_passkey(token, &answer, from).await {
         Ok(session) => session,

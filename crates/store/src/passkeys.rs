@@ -339,12 +339,7 @@ const REFUSE: Statement = Statement::write(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn refuse(
-    store: &Store,
-    hash: &str,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<()> {
+pub async fn refuse(store: &Store, hash: &str, now: Timestamp, activities: &[Entry]) -> Result<()> {
     let vars = bind! { hash: hash, now: now.micros() };
     activity::change(store, REFUSE, vars, activities).await.map(drop)
 }

@@ -43,8 +43,7 @@ impl SoftPasskey {
         let random = SystemRandom::new();
         let mut id = vec![0; 32];
         random.fill(&mut id).unwrap();
-        let pkcs8 =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
         let passkey = Self {
             origin: origin.to_owned(),
             rp_id: options["rp"]["id"].as_str().unwrap().to_owned(),

@@ -1,4 +1,4 @@
-//! The part of CBOR that authenticators write (CTAP 2, section 8): items of a definite
+//! The part of CBOR that authenticators write (CTAP 2): items of a definite
 //! length, nested four deep.
 
 /// Deepest nesting that is read.

@@ -63,10 +63,9 @@ impl PublicKey {
         } else if is(kind, 1) && is(algorithm, ED_DSA) && is(curve, 6) {
             coordinate(-2).map(|point| Self::EdDSA { point: Bytes(point.to_vec()) })
         } else if is(kind, 3) && is(algorithm, RS256) {
-            bytes(-1).zip(bytes(-2)).map(|(n, e)| Self::RS256 {
-                n: Bytes(n.to_vec()),
-                e: Bytes(e.to_vec()),
-            })
+            bytes(-1)
+                .zip(bytes(-2))
+                .map(|(n, e)| Self::RS256 { n: Bytes(n.to_vec()), e: Bytes(e.to_vec()) })
         } else {
             None
         };

@@ -90,7 +90,8 @@ impl RelyingParty {
         let (scheme, authority) = site.split_once("://")?;
         let host = authority.split_once(':').map_or(authority, |(host, _)| host);
         let is_name = |part: &str| {
-            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
         if !host.split('.').all(is_name) || host.parse::<Ipv4Addr>().is_ok() {
             return None;

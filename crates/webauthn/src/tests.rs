@@ -199,15 +199,16 @@ fn counters() {
 fn keys_of_other_types() {
     let read = |bytes: &[u8]| key::PublicKey::read(&mut cbor::Reader::new(bytes));
     let hex = |text: &str| -> Vec<u8> {
-        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+        (0..text.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+            .collect()
     };
     let mut ed25519 = b"\xa4\x01\x01\x03\x27\x20\x06\x21\x58\x20".to_vec();
     ed25519.extend(hex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"));
     let key = read(&ed25519).unwrap();
-    let signature = hex(
-        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
-         085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
-    );
+    let signature = hex("92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
+         085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
     assert_eq!(key.verify(&[0x72], &signature), Ok(()));
     assert_eq!(key.verify(&[0x73], &signature), Err(Refusal::WrongSignature));
     let mut rsa = b"\xa4\x01\x03\x03\x39\x01\x00\x20\x59\x01\x00".to_vec();

@@ -85,34 +85,43 @@ fn row(
         Some(at) => view! { <Time iso=at /> }.into_any(),
         None => "never".into_any(),
     };
-    TableRow::new(vec![
-        cut(name.clone()),
-        cell(view! { <Time iso=added_at /> }),
-        used,
-        cell(view! {
-            <Confirm button="Rename" of=name.clone()>
-                <ActionForm action=rename>
-                    <input type="hidden" name="id" value=id.clone() />
-                    <ReturnAddress />
-                    <input type="text" name="new_name" value=name.clone() maxlength=NAME_MAX.to_string() required=true
-                        autocomplete="off" aria-label=format!("New name of {name}") />
-                    <div class="submit">
-                        <button type="submit" class="button" data-busy="Renaming...">"Rename"</button>
-                    </div>
-                </ActionForm>
-            </Confirm>
-            <Confirm button="Remove" of=name>
-                <ActionForm action=remove>
-                    <p>"It does not sign you in any more, and your other sessions end."</p>
-                    <input type="hidden" name="id" value=id />
-                    <ReturnAddress />
-                    <div class="submit">
-                        <button type="submit" class="button button-danger" data-busy="Removing...">"Remove"</button>
-                    </div>
-                </ActionForm>
-            </Confirm>
-        }),
-    ])
+    let forms =
+        (rename_form(id.clone(), name.clone(), rename), remove_form(id, name.clone(), remove));
+    TableRow::new(vec![cut(name), cell(view! { <Time iso=added_at /> }), used, cell(forms)])
+}
+
+fn rename_form(id: String, name: String, rename: FormAction<RenamePasskey>) -> AnyView {
+    let label = format!("New name of {name}");
+    view! {
+        <Confirm button="Rename" of=name.clone()>
+            <ActionForm action=rename>
+                <input type="hidden" name="id" value=id />
+                <ReturnAddress />
+                <input type="text" name="new_name" value=name maxlength=NAME_MAX.to_string() required=true
+                    autocomplete="off" aria-label=label />
+                <div class="submit">
+                    <button type="submit" class="button" data-busy="Renaming...">"Rename"</button>
+                </div>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}
+
+fn remove_form(id: String, name: String, remove: FormAction<RemovePasskey>) -> AnyView {
+    view! {
+        <Confirm button="Remove" of=name>
+            <ActionForm action=remove>
+                <p>"It does not sign you in any more, and your other sessions end."</p>
+                <input type="hidden" name="id" value=id />
+                <ReturnAddress />
+                <div class="submit">
+                    <button type="submit" class="button button-danger" data-busy="Removing...">"Remove"</button>
+                </div>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
 }
 
 #[component]

@@ -288,7 +288,9 @@ impl Identity {
         let user = self.account(ctx).await?;
         let row = self.passkey_of(&user, id).await?;
         let is_last = rows::of_user(store, user.id).await?.len() == 1;
-        if is_last && user.password.is_none() && identities::of_user(store, user.id).await?.is_empty()
+        if is_last
+            && user.password.is_none()
+            && identities::of_user(store, user.id).await?.is_empty()
         {
             return Err(last_way());
         }
@@ -429,6 +431,7 @@ fn late() -> Error {
 }
 
 fn too_many() -> Error {
-    let detail = format!("You have {PASSKEYS_MAX} passkeys, as many as possible. Remove one first.");
+    let detail =
+        format!("You have {PASSKEYS_MAX} passkeys, as many as possible. Remove one first.");
     Error::Conflict { code: "too_many_passkeys", detail }
 }

@@ -194,7 +194,8 @@ impl Identity {
         let session = recent_session(ctx)?;
         let user = self.account(ctx).await?;
         let store = &self.core.store;
-        let has_app = rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
+        let has_app =
+            rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
         let factor = user.second_factor.filter(|_| has_app).ok_or_else(|| conflict(NOT_ON))?;
         let caller = Caller::Known(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;

@@ -85,13 +85,7 @@ async fn add_in(
     add(store, &passkey(hash), turns_on, 2, change).await.unwrap()
 }
 
-async fn remove_in(
-    store: &Store,
-    hash: &str,
-    turns_off: bool,
-    replaced: &str,
-    new: &str,
-) -> Kept {
+async fn remove_in(store: &Store, hash: &str, turns_off: bool, replaced: &str, new: &str) -> Kept {
     let new = session(new);
     let change = Change { replaced, session: &new, mails: &[], activities: &[] };
     remove(store, hash, turns_off, change).await.unwrap()

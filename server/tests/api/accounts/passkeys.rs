@@ -251,9 +251,7 @@ async fn a_form_without_an_answer_says_what_is_missing() {
     let session = instance.session(ADA, PASSWORD).await;
     let page = instance.text(SECURITY, &session).await;
     assert!(page.contains("Passkeys need scripts."), "{page}");
-    for (name, cookies) in
-        [("sign_in_with_passkey", ""), ("add_passkey", session.as_str())]
-    {
+    for (name, cookies) in [("sign_in_with_passkey", ""), ("add_passkey", session.as_str())] {
         let fields = [("next", "/"), ("name", "a"), ("back", "/login")];
         let led = instance.submit(name, &fields, cookies).await;
         let location = led.header("location").unwrap();

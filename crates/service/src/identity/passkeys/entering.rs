@@ -3,16 +3,19 @@
 //!
 //! A passkey cannot be guessed, so attempts are counted by network alone.
 
+use weir_model::UserId;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::sso::OpenedBy;
-use weir_model::UserId;
 use weir_store::passkeys::{self as rows, PasskeyRow, PasskeyUse};
 use weir_store::second_factor::{self as factor_rows, Proof, Used};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{organizations, sessions};
 use weir_webauthn::{Assertion, Challenge, Refusal};
 
-use super::{PasskeyChallenge, Purpose, Waits, challenge, credential, hash, made_for, party, refused, written};
+use super::{
+    PasskeyChallenge, Purpose, Waits, challenge, credential, hash, made_for, party, refused,
+    written,
+};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::ctx::Ctx;
@@ -43,11 +46,7 @@ impl Identity {
     /// [`Error::Invalid`] with `passkey_expired` or `passkey_refused`, and with
     /// `sso_enforced` where the domain of the address requires a provider;
     /// [`Error::NotConfirmed`]; [`Error::Throttled`].
-    pub async fn sign_in_with_passkey(
-        &self,
-        answer: &str,
-        from: Origin<'_>,
-    ) -> Result<NewSession> {
+    pub async fn sign_in_with_passkey(&self, answer: &str, from: Origin<'_>) -> Result<NewSession> {
         let counted = self.count_by_network(from.peer).await?;
         let waits = self.take_challenge(Purpose::SignIn, None, None, from).await?;
         let (user, used) = self.prove_passkey(answer, &waits, None, from).await?;
@@ -230,9 +229,11 @@ impl Identity {
     async fn record_copy(&self, user: &UserRow, row: &PasskeyRow) -> Result<()> {
         let store = &self.core.store;
         let now = self.core.clock.now();
-        let changes = Changes::none()
-            .field("passkey", &None, &Some(&row.name))
-            .field("reason", &None, &Some("The counter went back: there may be a copy."));
+        let changes = Changes::none().field("passkey", &None, &Some(&row.name)).field(
+            "reason",
+            &None,
+            &Some("The counter went back: there may be a copy."),
+        );
         let entry = |membership: &organizations::Belonging| {
             let about = About {
                 subject: Subject::User,

@@ -147,7 +147,10 @@ async fn a_passkey_signs_in_alone() {
     // The challenge names no user and no passkey.
     let options: Value = serde_json::from_str(&ada.challenge().await.options).unwrap();
     assert_eq!(options["allowCredentials"], serde_json::json!([]));
-    assert_eq!((&options["rpId"], &options["userVerification"]), (&"weir.example".into(), &"required".into()));
+    assert_eq!(
+        (&options["rpId"], &options["userVerification"]),
+        (&"weir.example".into(), &"required".into())
+    );
 }
 
 #[tokio::test]
@@ -163,7 +166,10 @@ async fn what_the_authenticator_keeps_says_nothing_about_the_user() {
     assert_eq!(second.handle, ada.device.handle);
     assert_eq!(options["excludeCredentials"].as_array().unwrap().len(), 1);
     let selection = &options["authenticatorSelection"];
-    assert_eq!((&selection["residentKey"], &selection["userVerification"]), (&"required".into(), &"required".into()));
+    assert_eq!(
+        (&selection["residentKey"], &selection["userVerification"]),
+        (&"required".into(), &"required".into())
+    );
 }
 
 #[tokio::test]
@@ -171,7 +177,8 @@ async fn a_challenge_is_answered_once_in_its_browser_and_in_time() {
     let mut ada = Ada::open().await;
     let challenge = ada.challenge().await;
     let answer = ada.device.answer(&challenge.options);
-    let other = PasskeyChallenge { browser: secrets::token().unwrap().reveal(), ..challenge.clone() };
+    let other =
+        PasskeyChallenge { browser: secrets::token().unwrap().reveal(), ..challenge.clone() };
     assert_eq!(outcome(ada.finish(&other, &answer).await), "passkey_expired");
     assert_eq!(outcome(ada.finish(&challenge, &answer).await), "yes");
     assert_eq!(outcome(ada.finish(&challenge, &answer).await), "passkey_expired", "a replay");
@@ -387,7 +394,8 @@ async fn of_two_answers_with_one_counter_one_counts() {
     let mut copy = ada.device.copied();
     let (first, second) = (ada.challenge().await, ada.challenge().await);
     let answers = (ada.device.answer(&first.options), copy.answer(&second.options));
-    let (one, other) = tokio::join!(ada.finish(&first, &answers.0), ada.finish(&second, &answers.1));
+    let (one, other) =
+        tokio::join!(ada.finish(&first, &answers.0), ada.finish(&second, &answers.1));
     let mut outcomes = [outcome(one), outcome(other)];
     outcomes.sort();
     assert_eq!(outcomes, ["passkey_refused", "yes"]);
