@@ -58,8 +58,8 @@ impl Identity {
         Ok(Precheck { sso_enforcement, saml_available: has_saml(&row) })
     }
 
-    /// Refuses a password where the domain of the address allows none, whether or not
-    /// there is such a user.
+    /// Refuses a password or a passkey where the domain of the address allows none, whether
+    /// or not there is such a user.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
