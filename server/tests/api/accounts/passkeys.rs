@@ -6,7 +6,7 @@ use weir_model::domains::SsoEnforcement;
 use weir_testkit::Answer;
 use weir_testservers::SoftPasskey;
 
-use super::{Instance, ORIGIN, PASSWORD, cookie};
+use super::{Instance, ORIGIN, OTHER_PASSWORD, PASSWORD, cookie};
 use crate::domains::{enforce, verified};
 
 const ADA: &str = "ada@mail.example";
@@ -220,7 +220,7 @@ async fn a_passkey_confirms_a_change() {
     let refused = instance.act("begin_adding_passkey", &[], &session).await;
     assert!(refused.status == 403 && refused.text().contains("SignInAgain"));
     // A form without scripts waits for the confirmation.
-    let fields = [("current_password", PASSWORD), ("password", "n3w-lantern-basalt-otter")];
+    let fields = [("current_password", PASSWORD), ("password", OTHER_PASSWORD)];
     let fields = [&fields[..], &[("back", SECURITY)]].concat();
     let waits = instance.submit("change_password", &fields, &session).await;
     let confirm = waits.header("location").unwrap().to_owned();
