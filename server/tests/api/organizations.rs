@@ -6,6 +6,7 @@ use weir_model::organizations::Level;
 use weir_testkit::{TestApp, until};
 
 use super::domains::{enforce, verified};
+use super::web;
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 
@@ -50,7 +51,8 @@ async fn the_resource_has_every_field_of_its_type() {
     assert!(created.ends_with('Z'), "{created}");
 }
 
-/// Clients enable the features in `available_features`, so each of them is used here.
+/// Clients enable the features in `available_features`, so each of them is used here. The
+/// table of API-53 names the tests that hold each of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_feature_that_is_named_works() {
     let providers = "github id secret".parse().unwrap();
@@ -69,6 +71,9 @@ async fn every_feature_that_is_named_works() {
         "saml",
         "sso_enforcement",
         "automatic_provisioning",
+        "2fa",
+        "2fa_enforcement",
+        "audit_logs",
     ];
     assert_eq!(named, json!(expected));
     for feature in named.as_array().unwrap() {
@@ -94,7 +99,6 @@ async fn every_feature_that_is_named_works() {
                 let made = caller.post(&format!("{organization}batch_exports/"), &export).await;
                 assert_eq!(made.status, 201, "{:?}", made.body);
             }
-            // The tests of `sign_on` sign in, and `weir_service::identity::sso` joins.
             "social_sso" => {
                 let offered = app.anonymous().get("/_preflight/").await.json();
                 assert_eq!(offered["available_social_auth_providers"]["github"], true);
@@ -114,9 +118,29 @@ async fn every_feature_that_is_named_works() {
                 let body = json!({"jit_provisioning_enabled": true});
                 assert_eq!(caller.patch(&path, &body).await.status, 200);
             }
+            "2fa" | "2fa_enforcement" => second_step_is_required().await,
+            "audit_logs" => {
+                let log = caller.get(&format!("{organization}activity_log/")).await.json();
+                assert_ne!(log["results"], json!([]));
+            }
             other => panic!("nothing here uses `{other}`"),
         }
     }
+}
+
+/// An organization leads its members to the page where they turn two-step sign-in on.
+async fn second_step_is_required() {
+    let app = TestApp::with_owner().await;
+    let session = web::session(&app).await;
+    let caller = app.owner().key(&["organization:write"]).await;
+    let home = format!("/organizations/{}", app.organization());
+    assert_eq!(web::page(&app, &home, &session).await.status, 200);
+    let after = caller.patch(&format!("/api{home}/"), &json!({"enforce_2fa": true})).await.json();
+    assert_eq!(after["enforce_2fa"], true);
+    let answer = web::page(&app, &home, &session).await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/account/security")));
+    let page = web::page(&app, "/account/security", &session).await.text();
+    assert!(page.contains("Two-step sign-in is required by"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

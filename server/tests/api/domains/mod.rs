@@ -19,12 +19,12 @@ fn path(app: &TestApp) -> String {
     format!("/api/organizations/{}/domains/", app.organization())
 }
 
-fn one(app: &TestApp, domain: &Value) -> String {
+pub(crate) fn one(app: &TestApp, domain: &Value) -> String {
     format!("{}{}/", path(app), domain["id"].as_str().unwrap())
 }
 
 /// A key of the owner that may change domains.
-async fn owner(app: &TestApp) -> Caller {
+pub(crate) async fn owner(app: &TestApp) -> Caller {
     app.owner().key(&["organization:write"]).await
 }
 
@@ -34,7 +34,7 @@ async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
 }
 
 /// A key of a user with another organization.
-async fn outsider(app: &TestApp) -> Caller {
+pub(crate) async fn outsider(app: &TestApp) -> Caller {
     let caller = app.outsider("mallory").await.key(&["*"]).await;
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
     assert_eq!(made.status, 201);
