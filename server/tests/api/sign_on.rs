@@ -37,10 +37,9 @@ struct GitHub {
 
 type Provider = StandIn<GitHub>;
 
-/// An instance with an owner, and a provider whose user has Ada's address.
-async fn instance() -> (TestApp, Provider) {
-    let user = GitHub { id: 7, email: "ada@mail.example".to_owned() };
-    let provider = StandIn::start(user, |user, asked| {
+/// A provider with this user.
+async fn stand_in(user: GitHub) -> Provider {
+    StandIn::start(user, |user, asked| {
         let answer = match asked.path.as_str() {
             "/login/oauth/access_token" => json!({"access_token": "t", "token_type": "bearer"}),
             "/api/v3/user" => json!({"id": user.id, "login": "ada", "name": "Ada"}),
@@ -51,7 +50,12 @@ async fn instance() -> (TestApp, Provider) {
         };
         Some(Said::json(200, &answer).with("content-type", "application/json"))
     })
-    .await;
+    .await
+}
+
+/// An instance with an owner, and a provider whose user has Ada's address.
+async fn instance() -> (TestApp, Provider) {
+    let provider = stand_in(GitHub { id: 7, email: "ada@mail.example".to_owned() }).await;
     let setting = format!("github id secret {}", provider.url());
     let app = TestApp::start(
         |config| {

@@ -6,9 +6,11 @@ use http::Method;
 use serde_json::{Value, json};
 use sha1::Sha1;
 use weir_model::Timestamp;
+use weir_model::domains::SsoEnforcement;
 use weir_testkit::Answer;
 
 use super::{Instance, OTHER_PASSWORD, PASSWORD, cookie};
+use crate::domains::{enforce, verified};
 
 const ADA: &str = "ada@mail.example";
 const STEP: i64 = 30;
@@ -162,6 +164,21 @@ async fn the_api_opens_no_session_before_the_code() {
     assert_eq!(instance.end(first, &pending).await.error().2, "2fa_invalid");
     instance.clock.advance(10 * 60);
     assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_opens_no_session_where_a_provider_is_required_since() {
+    let instance = Instance::open().await;
+    let factor = instance.with_factor().await;
+    verified(&instance.app, "mail.example").await;
+    let pending = instance.begin().await;
+    enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
+    let answer = instance.end(&instance.code(&factor, 0), &pending).await;
+    let detail = "You can only login with SSO for this account (saml).";
+    answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
+    assert_eq!(answer.header("set-cookie"), None);
+    enforce(&instance.app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

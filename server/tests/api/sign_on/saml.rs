@@ -11,7 +11,7 @@ use super::{get, leads_to, set_cookie};
 use crate::domains::{one, outsider, owner, verified};
 use crate::web;
 
-const ENTITY_ID: &str = "https://idp.example/metadata";
+pub(super) const ENTITY_ID: &str = "https://idp.example/metadata";
 const SIGN_IN_URL: &str = "https://idp.example/sso";
 const FAILED: &str = "/login?error_code=sso_failed&next=/account";
 /// Where a response leads that no sign-in waits for.
@@ -73,7 +73,7 @@ impl Connected {
 }
 
 /// Enters the settings of an identity provider, as an administrator does.
-async fn connect(caller: &Caller, domain: &str, entity_id: &str, key: Key) {
+pub(super) async fn connect(caller: &Caller, domain: &str, entity_id: &str, key: Key) {
     let body = json!({
         "saml_entity_id": entity_id,
         "saml_acs_url": SIGN_IN_URL,
@@ -87,7 +87,7 @@ async fn connect(caller: &Caller, domain: &str, entity_id: &str, key: Key) {
 }
 
 /// Leaves with the cookie of a browser that left before, or without one.
-async fn leave(app: &TestApp, email: &str, cookie: &str) -> (String, Request) {
+pub(super) async fn leave(app: &TestApp, email: &str, cookie: &str) -> (String, Request) {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("email", email)
         .append_pair("next", "/account")
@@ -99,7 +99,12 @@ async fn leave(app: &TestApp, email: &str, cookie: &str) -> (String, Request) {
 }
 
 /// Brings a response, from the page of the identity provider.
-async fn bring(app: &TestApp, cookie: &str, relay_state: &str, response: &str) -> Answer {
+pub(super) async fn bring(
+    app: &TestApp,
+    cookie: &str,
+    relay_state: &str,
+    response: &str,
+) -> Answer {
     let body = form_urlencoded::Serializer::new(String::new())
         .append_pair("SAMLResponse", response)
         .append_pair("RelayState", relay_state)

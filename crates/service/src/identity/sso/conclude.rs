@@ -56,7 +56,8 @@ impl Identity {
         let decision = decide(&found.facts);
         let entered = match decision {
             Decision::Refuse(reason) => {
-                let domain = found.domain.as_ref().or(saml);
+                // A SAML provider is a matter of its own domain, whatever address it names.
+                let domain = saml.or(found.domain.as_ref());
                 tracing::info!(connection = %waiting.connection, ?reason, "a sign-in was refused");
                 if let Some(domain) = domain {
                     let email = verified.email.as_deref();
