@@ -102,7 +102,7 @@ fn ada(issuer: &str) -> Identity {
 
 #[tokio::test]
 async fn every_valid_login_is_accepted() {
-    assert!(ROWS.len() >= 12);
+    assert!(ROWS.len() >= 20);
     for (name, changing) in ROWS {
         let issuer = issuer().await;
         let provider = provider(&issuer.url());

@@ -12,7 +12,7 @@ use crate::{Certificate, Check, Outcome};
 type Pinned = fn() -> Vec<Certificate>;
 
 /// The valid responses.
-const VALID: [(&str, Pinned); 18] = [
+const VALID: [(&str, Pinned); 22] = [
     ("valid-assertion", one),
     ("valid-both", one),
     ("valid-clock-differs", one),
@@ -22,6 +22,8 @@ const VALID: [(&str, Pinned); 18] = [
     ("valid-inclusive", one),
     ("valid-key-info-of-attacker", one),
     ("valid-keycloak", one),
+    ("valid-known-conditions", one),
+    ("valid-name-without-format", one),
     ("valid-next-key", rollover),
     ("valid-okta", one),
     ("valid-old-key-in-rollover", rollover),
@@ -29,7 +31,9 @@ const VALID: [(&str, Pinned); 18] = [
     ("valid-references", one),
     ("valid-sha384", one),
     ("valid-sha512", one),
+    ("valid-thousand-groups", one),
     ("valid-two-audiences", one),
+    ("valid-two-statements", one),
     ("valid-white-space", one),
 ];
 
@@ -64,6 +68,7 @@ fn valid_responses_are_accepted() {
         let identity = outcome.result.unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
         assert_eq!(identity.address, "ada@example.com", "{name}");
     }
+    assert!(VALID.len() >= 20);
 }
 
 #[test]
@@ -73,6 +78,9 @@ fn hostile_responses_are_refused_for_their_reason() {
         let found = match outcome(name).result {
             Ok(identity) => format!("accepted: {identity:?}"),
             Err(refusal) => {
+                // Administrators read a sentence.
+                let sentence = refusal.to_string();
+                assert!(sentence.len() > 15 && sentence.ends_with('.'), "{name}: {sentence}");
                 let text = format!("{:?}", refusal.reason);
                 let kind = text.split(['(', ' ']).next().unwrap_or_default();
                 if refusal.check == *check && kind == *reason {

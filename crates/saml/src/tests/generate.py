@@ -476,6 +476,13 @@ def valid():
     audiences = f"<saml:AudienceRestriction><saml:Audience>https://other.example.com</saml:Audience><saml:Audience>{SP}</saml:Audience></saml:AudienceRestriction><saml:OneTimeUse/>"
     write("valid-two-audiences", sign(response(assertion(restriction=audiences))))
     write("valid-key-info-of-attacker", sign(plain, key_info=key_info("attacker")))
+    write("valid-name-without-format", sign(response(assertion(name=name_id(format=None), attributes=""))))
+    statements = assertion(more=f"<saml:AttributeStatement>{attribute('title', 'Countess')}</saml:AttributeStatement>")
+    write("valid-two-statements", sign(response(statements)))
+    known = f"<saml:OneTimeUse/><saml:AudienceRestriction><saml:Audience>{SP}</saml:Audience></saml:AudienceRestriction><saml:ProxyRestriction Count=\"0\"/>"
+    write("valid-known-conditions", sign(response(assertion(restriction=known))))
+    groups = attribute("email", "ada@example.com") + attribute("groups", *(f"group-{number}" for number in range(1000)))
+    write("valid-thousand-groups", sign(response(assertion(attributes=groups))))
 
 
 def inclusive():
