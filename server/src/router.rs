@@ -79,6 +79,7 @@ pub fn routes() -> Vec<Route> {
         PUT    "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::replace_domain;
         PATCH  "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::update_domain;
         DELETE "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::delete_domain;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/impact/"  MembersRead domains::get_domain_impact;
         POST   "/api/organizations/{organization_id}/domains/{domain_id}/verify/"  OrganizationWrite domains::verify_domain;
 
         GET    "/api/organizations/{organization_id}/invites/"               MembersRead  invites::list_invites;

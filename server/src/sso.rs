@@ -15,11 +15,12 @@ use weir_model::sso::{ProviderName, SamlCheck};
 use weir_oidc::{Callback, InvalidSetting, Kind, Now, PendingLogin, Secret, Settings, SignOn};
 use weir_saml::{
     Attribute, Certificate, CheckOutcome, Connection, Entry, PendingLogin as PendingSaml, Received,
-    Remembered, ReplayCache, ReplayUnavailable, Sent, ServiceProvider,
+    Remembered, ReplayCache, ReplayUnavailable, Sent, ServiceProvider, SigningKey,
 };
 use weir_service::Clock;
 use weir_service::sso::{
-    Begun, Examined, Protocols, Provider, Refusal, SamlPeer, SamlSite, UsedAssertions, Verified,
+    Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite, UsedAssertions,
+    Verified,
 };
 use zeroize::Zeroizing;
 
@@ -123,9 +124,15 @@ impl Protocols for AppProtocols {
         })
     }
 
-    fn saml_metadata(&self, site: &SamlSite) -> String {
+    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String {
+        let certificate = certificate.and_then(|text| Certificate::read(text).ok());
         // The origin was checked when the settings were read.
-        service(site).map(|service| service.metadata(None)).unwrap_or_default()
+        service(site).map(|service| service.metadata(certificate.as_ref())).unwrap_or_default()
+    }
+
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal> {
+        let made = SigningKey::generate(self.time()).map_err(|fault| Refusal(fault.to_string()))?;
+        Ok(SamlKey { key: made.key, certificate: made.certificate.base64() })
     }
 
     fn begin_saml(
@@ -133,9 +140,11 @@ impl Protocols for AppProtocols {
         peer: &SamlPeer,
         site: &SamlSite,
         relay_state: &str,
+        key: Option<&SamlKey>,
     ) -> Result<Begun, Refusal> {
         let connection = connection(peer, site)?;
-        let begun = connection.begin(relay_state, None, self.time());
+        let key = key.map(signing_key).transpose()?;
+        let begun = connection.begin(relay_state, key.as_ref(), self.time());
         let begun = begun.map_err(|fault| Refusal(fault.to_string()))?;
         let kept = KeptSaml {
             request_id: begun.pending.request_id,
@@ -211,6 +220,12 @@ fn settings(provider: &Provider) -> Result<weir_oidc::Provider, InvalidSetting> 
         client_secret: Secret::new(provider.client_secret.to_string()),
         scopes: Vec::new(),
     })
+}
+
+fn signing_key(key: &SamlKey) -> Result<SigningKey, Refusal> {
+    let certificate = Certificate::read(&key.certificate);
+    let certificate = certificate.map_err(|fault| Refusal(fault.to_string()))?;
+    SigningKey::read(&key.key, &certificate).map_err(|fault| Refusal(fault.to_string()))
 }
 
 fn service(site: &SamlSite) -> Result<ServiceProvider, Refusal> {

@@ -5,6 +5,8 @@ pub(crate) mod activity;
 pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;
+mod domain_saml;
+mod domain_setup;
 pub(crate) mod domains;
 mod ending;
 mod invite_form;

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use weir_model::domains::DomainDetails;
+use weir_model::domains::{DomainDetails, SignInImpact};
 use weir_model::sso::SamlTrial;
 
 #[cfg(feature = "ssr")]
@@ -29,18 +29,12 @@ pub(crate) struct DomainView {
     pub(crate) test_link: String,
     /// Whether the second SAML certificate has expired.
     pub(crate) next_certificate_expired: bool,
-    /// For each way with a provider, the members who have signed in this way.
-    pub(crate) proved: Vec<(String, Vec<String>)>,
-    /// Owners whom the rules do not affect.
-    pub(crate) free_owners: Vec<String>,
+    /// Whom its rules for signing in affect.
+    pub(crate) impact: SignInImpact,
     /// Whether the SAML certificate has expired.
     pub(crate) certificate_expired: bool,
     /// Whether the user may change the domain.
     pub(crate) may_change: bool,
-    /// Addresses of the members to whom its rules apply.
-    pub(crate) touched: Vec<String>,
-    /// Whether the rules apply to the user.
-    pub(crate) touches_you: bool,
     /// The ways of signing in that a domain can require: value in the API, name, and
     /// whether this instance supports it.
     pub(crate) ways: Vec<(String, String, bool)>,
@@ -51,7 +45,11 @@ pub(crate) struct DomainView {
 pub(crate) struct SiteView {
     pub(crate) entity_id: String,
     pub(crate) acs_url: String,
+    /// The link to the metadata of the domain.
     pub(crate) metadata: String,
+    /// The address that providers of the instance send users back to, with `NAME` for the
+    /// name of the provider.
+    pub(crate) redirect_uri: String,
 }
 
 /// Lists the domains of an organization.
@@ -108,23 +106,20 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
         _ => String::new(),
     };
     let SamlSite { entity_id, acs_url } = SamlSite::at(&visit.origin);
-    let proved = |(sso, members): (SsoEnforcement, Vec<String>)| (sso.text().to_owned(), members);
     Ok(DomainView {
         site: SiteView {
-            metadata: format!("{}/api/saml/metadata/", visit.origin),
+            metadata: format!("{entity_id}?domain={domain_id}"),
+            redirect_uri: format!("{}/complete/NAME/", visit.origin),
             entity_id,
             acs_url,
         },
         trial,
         test_link,
         next_certificate_expired: next_expires_at.is_some_and(|end| end <= org.ctx.now),
-        proved: impact.proved.into_iter().map(proved).collect(),
-        free_owners: impact.free_owners,
+        impact,
         details,
         certificate_expired: expires_at.is_some_and(|end| end <= org.ctx.now),
         may_change,
-        touched: impact.members,
-        touches_you: impact.includes_actor,
         ways: ways.into_iter().map(way).collect(),
     })
 }
@@ -207,6 +202,7 @@ pub(crate) async fn save_saml(
     #[server(default)] saml_acs_url: String,
     #[server(default)] saml_x509_cert: String,
     #[server(default)] saml_x509_cert_next: String,
+    #[server(default)] saml_sign_requests: Option<String>,
 ) -> Result<(), UiError> {
     use weir_model::domains::{CERTIFICATE_MAX, DomainPatch, SAML_TEXT_MAX, SamlPatch};
     use weir_model::{Patch, validate};
@@ -243,6 +239,7 @@ pub(crate) async fn save_saml(
             CERTIFICATE_MAX,
             next,
         )?,
+        sign_requests: Patch::Set(saml_sign_requests.is_some()),
     };
     edits.check()?;
     update(&id, &domain, DomainPatch { saml, ..DomainPatch::default() }).await

@@ -120,6 +120,9 @@ pub struct Domain {
     /// A second certificate that is accepted too, while the identity provider changes to
     /// it. In the same form.
     pub saml_x509_cert_next: Option<String>,
+    /// Whether requests to the identity provider are signed. The certificate is in the
+    /// metadata of the domain.
+    pub saml_sign_requests: bool,
     /// Faults of the stored domain that prevent it from working.
     pub warnings: Vec<DomainWarning>,
 }
@@ -147,6 +150,8 @@ pub struct SamlPatch {
     pub x509_cert: Patch<String>,
     /// `saml_x509_cert_next`, not yet validated.
     pub x509_cert_next: Patch<String>,
+    /// `saml_sign_requests`; null counts as false.
+    pub sign_requests: Patch<bool>,
 }
 
 /// Input for a new domain, without the fields that only a verified domain can have.
@@ -171,6 +176,36 @@ pub struct DomainPatch {
     pub saml: SamlPatch,
     /// The name of the domain, typed to confirm that no owner may be able to sign in.
     pub confirmed_name: Option<String>,
+}
+
+/// What the rules for signing in of a domain affect.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SignInImpact {
+    /// Addresses of the members with an address of the domain, in the order in which they
+    /// joined.
+    pub members: Vec<String>,
+    /// Whether the caller is one of them.
+    pub includes_you: bool,
+    /// Addresses of owners with an address elsewhere: the rules do not affect them.
+    pub owners_elsewhere: Vec<String>,
+    /// The ways of signing in that the domain can require now.
+    pub ways: Vec<WayImpact>,
+}
+
+/// What happens if a domain requires a way of signing in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WayImpact {
+    /// The way.
+    pub sso_enforcement: SsoEnforcement,
+    /// Addresses of the members who have signed in this way.
+    pub proved: Vec<String>,
+    /// Addresses of the members who have not: they may not be able to sign in any more.
+    pub unproved: Vec<String>,
+    /// Whether no owner is known to be able to sign in any more. Requiring the way then
+    /// needs the name of the domain as `confirmed_name`.
+    pub locks_out_owners: bool,
 }
 
 /// What the page of domains shows in addition to the resource.
@@ -198,6 +233,9 @@ pub struct DomainDetails {
     pub saml_certificate_expires_at: Option<Timestamp>,
     /// Until when the second certificate is valid.
     pub saml_next_certificate_expires_at: Option<Timestamp>,
+    /// The certificate of the key that signs requests, as base64. It stays when signing is
+    /// turned off.
+    pub saml_signing_certificate: Option<String>,
 }
 
 /// The sign-in methods for a mail address.

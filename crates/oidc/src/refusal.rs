@@ -1,16 +1,12 @@
-//! Why a sign-in through a provider is refused: one text for the administrator, one for
-//! the visitor (SSO-9).
+//! Why a sign-in through a provider is refused, for administrators (SSO-9).
 //!
-//! What belongs here: the reasons and their texts. What does not: the checks. No text has
-//! a value of a token, a callback or an answer, because all of them come from outside.
+//! What belongs here: the reasons and their texts. What does not: the checks, and what
+//! visitors read. No text has a value of a token, a callback or an answer, because all of
+//! them come from outside.
 
 use weir_egress::FaultClass;
 
 use crate::callback::CallbackFault;
-
-/// The text for the visitor. It is the same for every reason: an attacker learns nothing
-/// from a refused attempt.
-const FOR_VISITORS: &str = "Sign-in failed.";
 
 /// Which answer of a provider is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,11 +280,6 @@ impl Refusal {
     /// The text for administrators: which check failed.
     pub fn for_administrators(self) -> String {
         self.to_string()
-    }
-
-    /// The text for visitors. It does not depend on the reason.
-    pub fn for_visitors(self) -> &'static str {
-        FOR_VISITORS
     }
 }
 

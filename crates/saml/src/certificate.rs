@@ -199,7 +199,7 @@ impl Certificate {
     }
 
     /// The base64 text that metadata has.
-    pub(crate) fn base64(&self) -> String {
+    pub fn base64(&self) -> String {
         STANDARD.encode(&self.encoded)
     }
 

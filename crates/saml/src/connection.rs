@@ -4,15 +4,8 @@
 //! What belongs here: what both ends are, and a login between request and response. What
 //! does not: how either message is written or read.
 
-use std::fmt;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
-use ring::rand::SystemRandom;
-use ring::signature::{KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
 use url::Url;
-use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
 
@@ -169,62 +162,4 @@ pub(crate) fn is_relay_state(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= RELAY_STATE
         && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// The key with which Weir signs its requests, and its certificate.
-pub struct SigningKey {
-    pair: RsaKeyPair,
-    certificate: Certificate,
-}
-
-/// Why a signing key cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SigningKeyFault {
-    /// The text is not a key.
-    #[error("the signing key is not a private RSA key in PKCS #8")]
-    NotAKey,
-    /// The key and the certificate are not of each other.
-    #[error("the certificate is of another key")]
-    OtherCertificate,
-}
-
-impl SigningKey {
-    /// A private RSA key as PEM in PKCS #8, and the certificate of its public key.
-    ///
-    /// # Errors
-    /// [`SigningKeyFault`] when the key cannot be read, or has another certificate.
-    pub fn read(pem: &str, certificate: Certificate) -> Result<Self, SigningKeyFault> {
-        let inner = pem.trim().strip_prefix("-----BEGIN PRIVATE KEY-----");
-        let inner = inner.and_then(|rest| rest.strip_suffix("-----END PRIVATE KEY-----"));
-        let inner = inner.ok_or(SigningKeyFault::NotAKey)?;
-        let mut digits = Zeroizing::new(String::with_capacity(inner.len()));
-        digits.extend(inner.split_ascii_whitespace());
-        let decoded = STANDARD.decode(digits.as_bytes()).map(Zeroizing::new);
-        let decoded = decoded.map_err(|_| SigningKeyFault::NotAKey)?;
-        let pair = RsaKeyPair::from_pkcs8(&decoded).map_err(|_| SigningKeyFault::NotAKey)?;
-        if pair.public_key().as_ref() != certificate.public() {
-            return Err(SigningKeyFault::OtherCertificate);
-        }
-        Ok(Self { pair, certificate })
-    }
-
-    pub(crate) fn certificate(&self) -> &Certificate {
-        &self.certificate
-    }
-
-    /// RSA with SHA-256.
-    pub(crate) fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut signature = vec![0; self.pair.public().modulus_len()];
-        let random = SystemRandom::new();
-        self.pair.sign(&RSA_PKCS1_SHA256, &random, text, &mut signature).ok()?;
-        Some(signature)
-    }
-}
-
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("SigningKey")
-            .field("certificate", &self.certificate)
-            .finish_non_exhaustive()
-    }
 }

@@ -27,21 +27,18 @@ mod request;
 mod response;
 mod shape;
 mod signature;
+mod signing_key;
 #[cfg(test)]
 mod tests;
 mod xml;
 
 pub use certificate::{Certificate, CertificateFault, Key};
 pub use connection::{
-    Connection, ConnectionFault, Field, LOGIN_TIME, PendingLogin, ServiceProvider, SigningKey,
-    SigningKeyFault,
+    Connection, ConnectionFault, Field, LOGIN_TIME, PendingLogin, ServiceProvider,
 };
 pub use reason::{Quoted, Reason};
 pub use replay::{Remembered, ReplayCache, ReplayUnavailable};
 pub use report::{Check, CheckOutcome, Entry, Refusal, Report};
 pub use request::{BegunLogin, RequestFault};
 pub use response::{Attribute, Identity, Outcome, Received, Sent};
-
-/// What a visitor reads when a response is refused. The reason is for administrators.
-pub const VISITOR_TEXT: &str =
-    "You could not be signed in. Try again, or ask an administrator of your organization.";
+pub use signing_key::{NewSigningKey, SigningKey, SigningKeyFault};

@@ -1,7 +1,7 @@
 //! Why a response is refused, as sentences for administrators.
 //!
 //! What belongs here: one variant for each cause that an administrator can tell apart.
-//! What does not: words for visitors. They see [`crate::VISITOR_TEXT`].
+//! What does not: words for visitors. They read one text, which the app has.
 
 use std::fmt;
 

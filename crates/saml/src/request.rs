@@ -10,7 +10,9 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::connection::{Connection, PendingLogin, ServiceProvider, SigningKey, is_relay_state};
+use crate::certificate::Certificate;
+use crate::connection::{Connection, PendingLogin, ServiceProvider, is_relay_state};
+use crate::signing_key::SigningKey;
 
 const RSA_SHA256: &str = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256";
 
@@ -90,16 +92,16 @@ impl Connection {
 }
 
 impl ServiceProvider {
-    /// The metadata document that an identity provider reads. With a key, requests are
-    /// signed, and the document has its certificate.
-    pub fn metadata(&self, key: Option<&SigningKey>) -> String {
-        let signing = key.map(|key| {
+    /// The metadata document that an identity provider reads. With the certificate of a
+    /// signing key, it says that requests are signed.
+    pub fn metadata(&self, certificate: Option<&Certificate>) -> String {
+        let signing = certificate.map(|certificate| {
             format!(
                 "<md:KeyDescriptor use=\"signing\">\
                  <ds:KeyInfo xmlns:ds=\"http://www.w3.org/2000/09/xmldsig#\"><ds:X509Data>\
                  <ds:X509Certificate>{}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>\
                  </md:KeyDescriptor>",
-                key.certificate().base64(),
+                certificate.base64(),
             )
         });
         format!(
@@ -116,7 +118,7 @@ impl ServiceProvider {
              Binding=\"urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST\" Location=\"{acs_url}\"/>\
              </md:SPSSODescriptor></md:EntityDescriptor>\n",
             entity_id = escaped(&self.entity_id),
-            signed = key.is_some(),
+            signed = certificate.is_some(),
             signing = signing.unwrap_or_default(),
             acs_url = escaped(&self.acs_url),
         )

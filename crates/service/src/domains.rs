@@ -9,6 +9,7 @@ mod certificate;
 mod checks;
 mod impact;
 mod lookup;
+mod signing;
 
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::sso::Protocols;
 use crate::unchecked::Unchecked;
 use crate::update::update;
 use crate::{Core, Result, secrets};
 
 pub use checks::Released;
-pub use impact::Impact;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
 
 /// Days for which the record of a verified domain may be missing before its rules for
@@ -51,6 +52,7 @@ const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has veri
 pub struct Domains {
     core: Arc<Core>,
     lookup: Arc<dyn TxtLookup>,
+    protocols: Arc<dyn Protocols>,
 }
 
 /// A way of signing in that a domain can require.
@@ -69,8 +71,12 @@ pub struct Way {
 pub struct Changeable(DomainRow);
 
 impl Domains {
-    pub(crate) fn new(core: Arc<Core>, lookup: Arc<dyn TxtLookup>) -> Self {
-        Self { core, lookup }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        lookup: Arc<dyn TxtLookup>,
+        protocols: Arc<dyn Protocols>,
+    ) -> Self {
+        Self { core, lookup, protocols }
     }
 
     /// The domains of the organization by name, with details that only the page shows.
@@ -139,10 +145,16 @@ impl Domains {
             certificate_expires_at: None,
             saml_x509_cert_next: None,
             next_certificate_expires_at: None,
+            saml_sign_requests: false,
+            saml_signing_key: None,
+            saml_signing_certificate: None,
             created_at: org.ctx.now,
             updated_at: org.ctx.now,
         };
         fill_in(&mut row, input.saml);
+        if let Some(key) = self.new_key(&row).await? {
+            key.fill_in(&mut row);
+        }
         let changes = Changes::none().field("domain", &None, &Some(&row.domain));
         let audit_entry = entry(org, &row, AuditAction::Created, changes);
         match rows::create(&self.core.store, &row, DOMAINS_MAX, &[audit_entry]).await? {
@@ -165,6 +177,10 @@ impl Domains {
     pub async fn ways(&self, org: &OrgCtx, domain: &str) -> Result<Vec<Way>> {
         policy::check(org, Action::ReadOrganization)?;
         let row = self.find(org, domain).await?;
+        self.ways_of(&row).await
+    }
+
+    async fn ways_of(&self, row: &DomainRow) -> Result<Vec<Way>> {
         let offered = self.core.provider_facts().await?.into_iter();
         let known = SsoEnforcement::KNOWN.into_iter().map(|sso| {
             let label = match sso {
@@ -176,7 +192,7 @@ impl Domains {
         let offered = offered.map(|facts| (SsoEnforcement::Provider(facts.name), facts.label));
         let mut ways: Vec<Way> = Vec::new();
         for (sso, label) in known.chain(offered) {
-            let is_set_up = self.core.can_enforce(&row, sso).await?;
+            let is_set_up = self.core.can_enforce(row, sso).await?;
             match ways.iter_mut().find(|way| way.sso == sso) {
                 Some(way) => way.label = label,
                 None => ways.push(Way { sso, label, is_set_up }),
@@ -208,10 +224,16 @@ impl Domains {
         patch: DomainPatch,
     ) -> Result<Domain> {
         let now = org.ctx.now;
-        self.check_enforcement(org, &changeable.0, &patch).await?;
+        let mut after = changeable.0.clone();
+        change(&mut after, patch.clone())?;
+        self.check_enforcement(org, &changeable.0, &after, &patch).await?;
+        let key = self.new_key(&after).await?;
         let change = |row: &mut DomainRow| {
             let before = row.clone();
             change(row, patch.clone())?;
+            if let Some(key) = key.clone() {
+                key.fill_in(row);
+            }
             if *row != before {
                 row.updated_at = now;
             }
@@ -295,16 +317,15 @@ impl Domains {
         &self,
         org: &OrgCtx,
         row: &DomainRow,
+        after: &DomainRow,
         patch: &DomainPatch,
     ) -> Result<()> {
-        let mut after = row.clone();
-        change(&mut after, patch.clone())?;
         let sso = after.sso_enforcement;
         if sso == SsoEnforcement::Off || sso == row.sso_enforcement {
             return Ok(());
         }
-        let is_readable = sso != SsoEnforcement::Saml || has_certificate(&after);
-        if !is_readable || !self.core.can_enforce(&after, sso).await? {
+        let is_readable = sso != SsoEnforcement::Saml || has_certificate(after);
+        if !is_readable || !self.core.can_enforce(after, sso).await? {
             if !SsoEnforcement::KNOWN.contains(&sso) {
                 return Err(validate::invalid_choice("sso_enforcement", &sso.text()).into());
             }
@@ -315,7 +336,7 @@ impl Domains {
             return Err(FieldError::new("sso_enforcement", "provider_unavailable", detail).into());
         }
         let is_confirmed = patch.confirmed_name.as_deref().map(str::trim) == Some(&*after.domain);
-        if !is_confirmed && self.would_lock_out(org, &after, sso).await? {
+        if !is_confirmed && self.would_lock_out(org, after, sso).await? {
             let detail = format!(
                 "Every owner has an address of this domain, and none of them has signed in this \
                  way yet. Sign in this way first, or confirm with the name of the domain: {}",
@@ -445,6 +466,7 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     set(&mut row.saml_acs_url, saml.acs_url);
     set(&mut row.saml_x509_cert, saml.x509_cert);
     set(&mut row.saml_x509_cert_next, saml.x509_cert_next);
+    row.saml_sign_requests = saml.sign_requests.apply(row.saml_sign_requests, false);
     let end = |text: &Option<String>| {
         let read = text.as_deref().map(certificate::read);
         read.and_then(Result::ok).flatten().map(|facts| facts.expires_at)
@@ -497,6 +519,12 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
             &print(&before.saml_x509_cert_next),
             &print(&after.saml_x509_cert_next),
         )
+        .field("saml_sign_requests", &before.saml_sign_requests, &after.saml_sign_requests)
+        .field(
+            "saml_signing_certificate",
+            &print(&before.saml_signing_certificate),
+            &print(&after.saml_signing_certificate),
+        )
 }
 
 /// Whether one of the certificates can be read.
@@ -543,6 +571,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,
         saml_next_certificate_expires_at: row.next_certificate_expires_at,
+        saml_signing_certificate: row.saml_signing_certificate,
         domain: Domain {
             has_saml: has_saml(&row),
             id: row.id,
@@ -556,6 +585,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
             saml_acs_url: row.saml_acs_url,
             saml_x509_cert: row.saml_x509_cert,
             saml_x509_cert_next: row.saml_x509_cert_next,
+            saml_sign_requests: row.saml_sign_requests,
             warnings,
         },
     }

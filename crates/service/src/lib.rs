@@ -145,7 +145,7 @@ impl Services {
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),
             invites: invites::Invites::new(Arc::clone(&core)),
-            domains: domains::Domains::new(Arc::clone(&core), lookup),
+            domains: domains::Domains::new(Arc::clone(&core), lookup, Arc::clone(&protocols)),
             mails: mail::Mails::new(Arc::clone(&core)),
             projects: projects::Projects::new(Arc::clone(&core)),
             users: users::Users::new(Arc::clone(&core)),

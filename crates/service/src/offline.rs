@@ -22,7 +22,8 @@ use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::sso::{
-    Begun, Examined, Protocols, Provider, Refusal, SamlPeer, SamlSite, UsedAssertions, Verified,
+    Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite, UsedAssertions,
+    Verified,
 };
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -71,11 +72,21 @@ impl Protocols for Offline {
         Err(no_sign_in())
     }
 
-    fn saml_metadata(&self, _: &SamlSite) -> String {
+    fn saml_metadata(&self, _: &SamlSite, _: Option<&str>) -> String {
         String::new()
     }
 
-    fn begin_saml(&self, _: &SamlPeer, _: &SamlSite, _: &str) -> Result<Begun, Refusal> {
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal> {
+        Err(no_sign_in())
+    }
+
+    fn begin_saml(
+        &self,
+        _: &SamlPeer,
+        _: &SamlSite,
+        _: &str,
+        _: Option<&SamlKey>,
+    ) -> Result<Begun, Refusal> {
         Err(no_sign_in())
     }
 

@@ -130,6 +130,14 @@ impl SamlSite {
     }
 }
 
+/// A key that signs requests. It is a secret, so it has no `Debug`.
+pub struct SamlKey {
+    /// The private key as text.
+    pub key: Zeroizing<String>,
+    /// Its certificate, as base64.
+    pub certificate: String,
+}
+
 /// The examination of a SAML answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
@@ -178,10 +186,18 @@ pub trait Protocols: Send + Sync {
         query: &str,
     ) -> Result<Verified, Refusal>;
 
-    /// The metadata of this instance as a service provider, as XML.
-    fn saml_metadata(&self, site: &SamlSite) -> String;
+    /// The metadata of this instance as a service provider, as XML. With the certificate of
+    /// a signing key, it says that requests are signed.
+    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String;
 
-    /// Begins a sign-in by SAML. The answer repeats `relay_state`.
+    /// A new key that signs requests. It takes a while.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the system cannot make one.
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal>;
+
+    /// Begins a sign-in by SAML. The answer repeats `relay_state`. The request is signed
+    /// if there is a key.
     ///
     /// # Errors
     /// [`Refusal`] when the settings of the domain cannot be used.
@@ -190,6 +206,7 @@ pub trait Protocols: Send + Sync {
         peer: &SamlPeer,
         site: &SamlSite,
         relay_state: &str,
+        key: Option<&SamlKey>,
     ) -> Result<Begun, Refusal>;
 
     /// Examines a SAML answer: `answer` is the form field `SAMLResponse`.
@@ -313,9 +330,20 @@ impl Providers {
             || weir_store::domains::any_has_provider(&self.core.store).await?)
     }
 
-    /// The metadata of this instance as a SAML service provider.
-    pub fn metadata(&self, origin: &str) -> String {
-        self.protocols.saml_metadata(&SamlSite::at(origin))
+    /// The metadata of this instance as a SAML service provider: that for the identity
+    /// provider of a domain, or for any other one. A domain that does not sign its requests
+    /// has the same one as a domain that does not exist.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn metadata(&self, origin: &str, domain: Option<DomainId>) -> Result<String> {
+        let row = match domain {
+            Some(domain) => weir_store::domains::get_any(&self.core.store, domain).await?,
+            None => None,
+        };
+        let signing = row.filter(|row| row.saml_sign_requests);
+        let certificate = signing.and_then(|row| row.saml_signing_certificate);
+        Ok(self.protocols.saml_metadata(&SamlSite::at(origin), certificate.as_deref()))
     }
 
     /// The providers of the instance.

@@ -135,8 +135,13 @@ impl Protocols for Scripted {
         scripted(query)
     }
 
-    fn saml_metadata(&self, site: &SamlSite) -> String {
-        site.entity_id.clone()
+    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String {
+        format!("{} {}", site.entity_id, certificate.unwrap_or("unsigned"))
+    }
+
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal> {
+        let random = crate::secrets::token().unwrap().reveal();
+        Ok(SamlKey { certificate: format!("certificate of {random}"), key: random.into() })
     }
 
     fn begin_saml(
@@ -144,8 +149,11 @@ impl Protocols for Scripted {
         peer: &SamlPeer,
         _: &SamlSite,
         relay_state: &str,
+        key: Option<&SamlKey>,
     ) -> Result<Begun, Refusal> {
-        let url = format!("{}?RelayState={relay_state}", peer.sign_in_url);
+        let signed = key.map(|key| format!("&Signature={}", key.key.as_str()));
+        let signed = signed.unwrap_or_default();
+        let url = format!("{}?RelayState={relay_state}{signed}", peer.sign_in_url);
         Ok(Begun { url, kept: "request".to_owned().into() })
     }
 

@@ -128,6 +128,14 @@ pub struct DomainRow {
     pub saml_x509_cert_next: Option<String>,
     /// When the second certificate expires.
     pub next_certificate_expires_at: Option<Timestamp>,
+    /// Whether requests to the identity provider are signed.
+    // Missing in domains that were claimed before this field existed.
+    #[surreal(default)]
+    pub saml_sign_requests: bool,
+    /// The key that signs them, sealed.
+    pub saml_signing_key: Option<String>,
+    /// The certificate of that key.
+    pub saml_signing_certificate: Option<String>,
     /// When the domain was claimed.
     pub created_at: Timestamp,
     /// When it was last changed.

@@ -6,15 +6,29 @@ use axum::response::{IntoResponse, Response};
 use http::header;
 
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
+use crate::http::pagination::Params;
 use crate::http::visitor::Visitor;
+
+filters! {
+    /// For which identity provider the metadata is.
+    MetadataFilters {
+        "domain": Uuid, "The domain whose certificate for signed requests the metadata has.";
+    }
+}
 
 /// The metadata of this instance.
 pub struct Metadata(String);
 
 /// The metadata that an administrator gives to an identity provider.
-pub async fn get_metadata(visitor: Visitor, State(app): State<App>) -> ApiResult<Metadata> {
-    Ok(Metadata(app.services.providers.metadata(&visitor.origin)))
+pub async fn get_metadata(
+    visitor: Visitor,
+    State(app): State<App>,
+    params: Params<MetadataFilters>,
+) -> ApiResult<Metadata> {
+    let domain = params.param("domain").and_then(|domain| domain.parse().ok());
+    Ok(Metadata(app.services.providers.metadata(&visitor.origin, domain).await?))
 }
 
 impl IntoResponse for Metadata {

@@ -1,23 +1,18 @@
-//! Sign-in rules of a domain: automatic membership, the required way of signing in, and
-//! the SAML provider.
+//! Sign-in rules of a domain: automatic membership, and the required way of signing in.
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
-use weir_model::sso::SamlTrial;
+use weir_model::domains::{SignInImpact, WayImpact};
 
 use super::named;
-use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioning, SiteView};
+use crate::server_fns::domains::{DomainView, EnforceSso, SetProvisioning};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
-use crate::ui::copy::CopyValue;
-use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
-use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::field::{Check, Choice, Select, TextLine};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
-use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
 
 /// Who joins automatically.
 const JOINING: &str = "Applies to the SAML provider of the domain, to the provider that the domain requires, and to Google where it requires none.";
@@ -27,7 +22,7 @@ const BINDING: &str = "A domain can require one way of signing in. Passwords and
 const UNVERIFIED: &str = "Only for a verified domain.";
 
 /// The request that changes the domain.
-fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
+pub(super) fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
     ApiCall {
         method: "PATCH",
         path: format!("/api/organizations/{id}/domains/{domain}/"),
@@ -82,10 +77,10 @@ pub(super) fn SignInWay(
 ) -> impl IntoView {
     let enforce = form_action::<EnforceSso>();
     let result = form_result(enforce);
-    let DomainView { details, may_change, touched, touches_you, ways, proved, free_owners, .. } =
-        domain;
+    let DomainView { details, may_change, impact, ways, .. } = domain;
     let domain = details.domain;
-    let proofs = proofs(&ways, &proved, &touched);
+    let preview = preview(&impact, &ways);
+    let SignInImpact { members, includes_you, owners_elsewhere, .. } = impact;
     let name_of_domain = domain.domain.clone();
     let is_refused = result.field_error("confirmed_name").is_some();
     let present = domain.sso_enforcement.text().to_owned();
@@ -103,15 +98,15 @@ pub(super) fn SignInWay(
         })
         .collect();
     let name = ways.into_iter().find(|(value, ..)| *value == present).map(|(_, name, _)| name);
-    let whom = match touched.len() {
+    let whom = match members.len() {
         0 => view! { <p>"No member has an address of this domain now."</p> }.into_any(),
-        1 => view! { <p>"It affects one member:"</p>{named(&touched)} }.into_any(),
+        1 => view! { <p>"It affects one member:"</p>{named(&members)} }.into_any(),
         count => {
-            let members = counted(count as u64, "member", "members");
-            view! { <p>"It affects " {members} ":"</p>{named(&touched)} }.into_any()
+            let total = counted(count as u64, "member", "members");
+            view! { <p>"It affects " {total} ":"</p>{named(&members)} }.into_any()
         }
     };
-    let you = match (touches_you, free_owners.is_empty()) {
+    let you = match (includes_you, owners_elsewhere.is_empty()) {
         (false, _) => {
             "Your own address is of another domain, so you can still sign in with your password."
         }
@@ -127,7 +122,7 @@ pub(super) fn SignInWay(
             <Alert kind="note">
                 {whom}
                 <p>{you}</p>
-                {proofs}
+                {preview}
                 <p>
                     "When you save, their sessions that were opened in another way end. Their API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
@@ -158,252 +153,31 @@ pub(super) fn SignInWay(
     view! { <Section id="sign-in" title="Single sign-on" hint=BINDING>{content}</Section> }
 }
 
-/// The settings of the SAML provider.
-#[component]
-pub(super) fn Saml(
-    /// Id of the organization.
-    id: String,
-    domain: DomainView,
-) -> impl IntoView {
-    let save = form_action::<SaveSaml>();
-    let result = form_result(save);
-    let DomainView {
-        details,
-        certificate_expired,
-        next_certificate_expired,
-        may_change,
-        site,
-        trial,
-        test_link,
-        ..
-    } = domain;
-    let domain = details.domain;
-    let next_expires = details.saml_next_certificate_expires_at.map(|time| time.to_string());
-    let subject = details.saml_certificate_subject;
-    let expires = details.saml_certificate_expires_at.map(|time| time.to_string());
-    let facts = expires.map(|iso| {
-        view! {
-            {certificate_expired.then(|| view! {
-                <Alert kind="warning"><p>"The certificate has expired. Enter the provider's present one."</p></Alert>
-            })}
-            <dl class="facts">
-                <dt>"Certificate of"</dt>
-                <dd class="wrap"><code>{subject.unwrap_or_default()}</code></dd>
-                <dt>{if certificate_expired { "Expired" } else { "Valid until" }}</dt>
-                <dd><Time iso=iso /></dd>
-                {next_expires.map(|iso| view! {
-                    <dt>{if next_certificate_expired { "Second certificate expired" } else { "Second certificate valid until" }}</dt>
-                    <dd><Time iso=iso /></dd>
-                })}
-            </dl>
-        }
-    });
-    let call = patch(
-        &id,
-        &domain.id.to_string(),
-        json!({
-            "saml_entity_id": "{saml_entity_id}",
-            "saml_acs_url": "{saml_acs_url}",
-            "saml_x509_cert": "{saml_x509_cert}",
-            "saml_x509_cert_next": "{saml_x509_cert_next}",
-        }),
-    );
-    let warning = domain.warnings.iter().find(|warning| warning.attr == "saml_x509_cert");
-    let warning = warning.map(|warning| warning.detail.clone());
-    let entity = domain.saml_entity_id.unwrap_or_default();
-    let acs = domain.saml_acs_url.unwrap_or_default();
-    let certificate = domain.saml_x509_cert.unwrap_or_default();
-    let next = domain.saml_x509_cert_next.unwrap_or_default();
-    let has_next = !next.is_empty();
-    let shows = [
-        ("saml_entity_id", &entity),
-        ("saml_acs_url", &acs),
-        ("saml_x509_cert", &certificate),
-        ("saml_x509_cert_next", &next),
-    ];
-    let shows = shows.map(|(name, value)| (name.to_owned(), value.clone())).to_vec();
-    let form = if may_change {
-        view! {
-            <div data-dirty-guard="">
-                <ActionForm action=save>
-                    <ShownValues result=result values=shows />
-                    <FormFailure result=result fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert", "saml_x509_cert_next"] />
-                    <input type="hidden" name="id" value=id />
-                    <input type="hidden" name="domain" value=domain.id.to_string() />
-                    <ReturnAddress />
-                    <TextLine result=result name="saml_entity_id" label="Entity id" value=entity max=512
-                        hint="The provider's identifier. Okta: Issuer. Entra: Microsoft Entra Identifier. Google: Entity ID. Keycloak: the realm's address." />
-                    <TextLine result=result name="saml_acs_url" label="ACS URL" value=acs max=512
-                        hint="The provider's sign-in address. Okta: Sign on URL. Entra: Login URL. Google: SSO URL. Keycloak: the realm's address and /protocol/saml." />
-                    <TextArea result=result name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
-                        hint="In PEM format, or only its base64 text." />
-                    <details class="help" open=has_next>
-                        <summary>"Second certificate"</summary>
-                        <TextArea result=result name="saml_x509_cert_next" label="Second certificate" value=next rows=6 max=65_536 code=true
-                            hint="While the provider changes its certificate, both are accepted. Later move this one up and empty this field." />
-                    </details>
-                    {warning.map(|why| view! {
-                        <Alert kind="warning"><p>{why} " The text is stored as it is. No member can sign in with it."</p></Alert>
-                    })}
-                    <Submit result=result label="Save SAML" busy="Saving SAML..." saved="Saved" />
-                    <ApiRequest call=call />
-                </ActionForm>
-            </div>
-        }
-        .into_any()
-    } else {
-        view! {
-            <dl class="facts">
-                <dt>"Entity id"</dt>
-                <dd class="wrap">{or_none(entity)}</dd>
-                <dt>"ACS URL"</dt>
-                <dd class="wrap">{or_none(acs)}</dd>
-            </dl>
-        }
-        .into_any()
-    };
-    view! {
-        <Section id="saml" title="SAML provider" hint="Users with an address of the domain sign in through it once the domain is verified. Enter all three fields. An empty field removes its value.">
-            {may_change.then(|| guide(site))}
-            {facts}
-            {form}
-            {test(test_link, trial)}
-        </Section>
-    }
-}
-
-/// Who of the affected members has signed in through each provider, and who may not be able
-/// to.
-fn proofs(
-    ways: &[(String, String, bool)],
-    proved: &[(String, Vec<String>)],
-    touched: &[String],
-) -> AnyView {
-    if touched.is_empty() {
+/// Who could no longer sign in, for each way that the domain could require.
+fn preview(impact: &SignInImpact, ways: &[(String, String, bool)]) -> AnyView {
+    if impact.members.is_empty() {
         return ().into_any();
     }
-    let line = |(value, name, _): &(String, String, bool)| {
-        let known = proved.iter().find(|(sso, _)| sso == value);
-        let known = known.map(|(_, members)| members.as_slice()).unwrap_or_default();
-        let missing: Vec<String> =
-            touched.iter().filter(|address| !known.contains(address)).cloned().collect();
-        let text = match missing.len() {
-            0 => "every affected member has signed in this way.".to_owned(),
-            count if known.is_empty() => {
-                let members = counted_text(count);
-                format!(
-                    "no affected member has signed in this way yet, so it is not proved for {members}."
-                )
+    let line = |way: &WayImpact| {
+        let value = way.sso_enforcement.text();
+        let name = ways.iter().find(|(known, ..)| known == value).map(|(_, name, _)| name.clone());
+        let who = match (way.unproved.len(), way.proved.is_empty()) {
+            (0, _) => view! { "every affected member has signed in this way." }.into_any(),
+            (_, true) => {
+                view! { "no affected member has signed in this way yet, so perhaps none of them could sign in." }
+                    .into_any()
             }
-            count => format!("not proved for {}:", counted_text(count)),
+            (_, false) => {
+                view! { "these members have not signed in this way yet, so perhaps they could not sign in:" {named(&way.unproved)} }
+                    .into_any()
+            }
         };
-        let names = (!missing.is_empty() && !known.is_empty()).then(|| named(&missing));
-        view! { <li><strong>{name.clone()}</strong>": " {text} {names}</li> }
+        let owners = way.locks_out_owners.then_some(" No owner is known to be able to sign in.");
+        view! { <li><strong>{name}</strong> ": " {who} {owners}</li> }
     };
-    let usable = ways.iter().filter(|(value, _, is_here)| !value.is_empty() && *is_here);
-    let lines = usable.map(line).collect_view();
-    view! { <ul>{lines}</ul> }.into_any()
-}
-
-fn counted_text(count: usize) -> String {
-    if count == 1 { "one member".to_owned() } else { format!("{count} members") }
-}
-
-/// What to enter at the identity provider.
-fn guide(site: SiteView) -> AnyView {
-    let names = [
-        (
-            "Okta",
-            "Single sign-on URL",
-            "Audience URI (SP Entity ID)",
-            "Name ID format: EmailAddress",
-        ),
-        (
-            "Entra",
-            "Reply URL (Assertion Consumer Service URL)",
-            "Identifier (Entity ID)",
-            "Unique User Identifier: user.mail",
-        ),
-        ("Google", "ACS URL", "Entity ID", "Name ID: Basic Information > Primary email"),
-        (
-            "Keycloak",
-            "Valid redirect URIs and Master SAML Processing URL",
-            "Client ID",
-            "Name ID format: email, and Sign assertions: On",
-        ),
-    ];
-    let columns = vec![
-        Column::text("Provider"),
-        Column::text("ACS URL is called"),
-        Column::text("Entity id is called"),
-        Column::text("Also set"),
-    ];
-    let rows = names.map(|(name, acs, entity, also)| {
-        TableRow::new(vec![cell(name), cell(acs), cell(entity), cell(also)])
-    });
     view! {
-        <p>"Create an application for SAML 2.0 at the identity provider, and enter there:"</p>
-        <dl class="facts">
-            <dt>"ACS URL"</dt><dd><CopyValue text=site.acs_url what="ACS URL" /></dd>
-            <dt>"Entity id"</dt><dd><CopyValue text=site.entity_id what="entity id" /></dd>
-            <dt>"Metadata"</dt>
-            <dd><a href=site.metadata.clone() rel="external">{site.metadata.clone()}</a></dd>
-        </dl>
-        <details class="help">
-            <summary>"What Okta, Entra, Google and Keycloak call these"</summary>
-            <Table caption="Names of the fields" columns=columns rows=rows.into_iter().collect() />
-        </details>
-        <p><a href="/help/single-sign-on">"Set up single sign-on step by step"</a></p>
-        <p>"Then enter what the provider shows:"</p>
+        <p>"If you require:"</p>
+        <ul>{impact.ways.iter().map(line).collect_view()}</ul>
     }
     .into_any()
-}
-
-/// The test of the connection, and its last result.
-fn test(link: String, trial: Option<SamlTrial>) -> AnyView {
-    let can_test = !link.is_empty();
-    if !can_test && trial.is_none() {
-        return ().into_any();
-    }
-    view! {
-        <h3>"Test"</h3>
-        {can_test.then(|| view! {
-            <p>"You sign in at the provider, and come back to this page. No account and no session is changed."</p>
-            <p><a class="button" href=link rel="external">"Test the connection"</a></p>
-        })}
-        {trial.map(report)}
-    }
-    .into_any()
-}
-
-/// Each check with its result, and what the provider sent.
-fn report(trial: SamlTrial) -> AnyView {
-    let SamlTrial { at, checks, attributes, outcome, works } = trial;
-    let kind = if works { "note" } else { "warning" };
-    let columns = vec![Column::text("Check"), Column::text("Result"), Column::text("Why")];
-    let rows = checks.into_iter().map(|check| {
-        let result = match check.passed {
-            Some(true) => view! { <Status tone=Tone::Good label="Passed" /> }.into_any(),
-            Some(false) => view! { <Status tone=Tone::Bad label="Failed" /> }.into_any(),
-            None => view! { <Status tone=Tone::Quiet label="Not reached" /> }.into_any(),
-        };
-        TableRow::new(vec![cell(check.name), result, cell(check.detail)])
-    });
-    let rows: Vec<TableRow> = rows.collect();
-    let sent = attributes.into_iter().map(|(name, values)| {
-        view! { <dt class="wrap">{name}</dt><dd class="wrap">{values.join(", ")}</dd> }
-    });
-    let sent = sent.collect_view();
-    view! {
-        <Alert kind=kind><p>{outcome}</p></Alert>
-        <p>"Last test: " <Time iso=at.to_string() /></p>
-        <Table caption="Checks of the last test" columns=columns rows=rows />
-        <h4>"What the provider sent"</h4>
-        <dl class="facts">{sent}</dl>
-    }
-    .into_any()
-}
-
-fn or_none(text: String) -> String {
-    if text.is_empty() { "-".to_owned() } else { text }
 }

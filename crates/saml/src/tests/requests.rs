@@ -5,6 +5,8 @@ use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
+use der::{Decode as _, Encode as _};
 use flate2::read::DeflateDecoder;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use url::Url;
@@ -12,10 +14,10 @@ use url::Url;
 use super::outcomes::{ACS, DOMAIN, IDP, OWN, SSO, connection, idp, now, service};
 use crate::shape::{ASSERTION, PROTOCOL, text};
 use crate::xml::{Document, Element, Part};
-use crate::{Connection, ServiceProvider, SigningKey};
+use crate::{Certificate, Connection, ServiceProvider, SigningKey, SigningKeyFault};
 
 fn key() -> SigningKey {
-    SigningKey::read(include_str!("keys/idp.key"), idp()).unwrap()
+    SigningKey::read(include_str!("keys/idp.key"), &idp()).unwrap()
 }
 
 fn child<'a>(element: Element<'a>, local: &str) -> Element<'a> {
@@ -83,8 +85,32 @@ fn the_signature_is_over_the_query_as_it_is_sent() {
 }
 
 #[test]
+fn a_new_key_signs_and_has_a_certificate_of_its_own() {
+    let made = SigningKey::generate(now()).unwrap();
+    let text = made.certificate.base64();
+    let certificate = Certificate::read(&text).unwrap();
+    assert_eq!(certificate, made.certificate);
+    assert_eq!(certificate.subject(), "CN=Weir");
+    assert!(certificate.is_valid(now()));
+    assert_eq!(certificate.expires(), now() + TimeDelta::days(3650));
+    // openssl and identity providers check the signature of a certificate by its key.
+    let encoded = STANDARD.decode(&text).unwrap();
+    let whole = x509_cert::Certificate::from_der(&encoded).unwrap();
+    let signed = whole.tbs_certificate.to_der().unwrap();
+    let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, certificate.public());
+    public.verify(&signed, whole.signature.raw_bytes()).unwrap();
+    let key = SigningKey::read(&made.key, &certificate).unwrap();
+    let begun = connection(vec![idp()]).begin(DOMAIN, Some(&key), now()).unwrap();
+    assert!(begun.url.contains("&Signature="));
+    // Each key is another one.
+    assert_ne!(SigningKey::generate(now()).unwrap().certificate.base64(), text);
+    let other = SigningKey::read(&made.key, &idp()).unwrap_err();
+    assert_eq!(other, SigningKeyFault::OtherCertificate);
+}
+
+#[test]
 fn metadata_says_what_is_signed_and_where_responses_go() {
-    let read = |key: Option<&SigningKey>| service().metadata(key);
+    let read = |certificate: Option<&Certificate>| service().metadata(certificate);
     let metadata = read(None);
     let document = Document::read(&metadata).unwrap();
     assert_eq!(document.root().attribute("entityID"), Some(OWN));
@@ -96,7 +122,7 @@ fn metadata_says_what_is_signed_and_where_responses_go() {
     let format = child(descriptor, "NameIDFormat");
     assert_eq!(text(format), Ok("urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"));
     assert!(!metadata.contains("KeyDescriptor"));
-    let signed = read(Some(&key()));
+    let signed = read(Some(&idp()));
     assert!(signed.contains(&idp().base64()));
     assert!(signed.contains("AuthnRequestsSigned=\"true\""));
 }

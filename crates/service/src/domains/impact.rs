@@ -1,9 +1,7 @@
-//! Which members the rules of a domain affect, before they are changed.
-
-use std::collections::BTreeSet;
+//! Which members the rules of a domain affect, before they are changed (SSO-32).
 
 use weir_model::UserId;
-use weir_model::domains::SsoEnforcement;
+use weir_model::domains::{SignInImpact, SsoEnforcement, WayImpact};
 use weir_model::organizations::Level;
 use weir_model::sso::Connection;
 use weir_store::domains::DomainRow;
@@ -15,49 +13,20 @@ use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
 
-/// Members with an address of a domain.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Impact {
-    /// Their addresses, in the order in which the members joined.
-    pub members: Vec<String>,
-    /// Whether the actor is among them.
-    pub includes_actor: bool,
-    /// Ways of signing in with a provider, each with the addresses of those members who
-    /// have signed in this way. The others may not be able to.
-    pub proved: Vec<(SsoEnforcement, Vec<String>)>,
-    /// Addresses of owners with an address elsewhere: the rules do not affect them.
-    pub free_owners: Vec<String>,
-}
-
 impl Domains {
-    /// The members with an address of the domain, whom its rules for signing in affect.
+    /// The members with an address of the domain, and for each way of signing in that the
+    /// domain could require, who of them could no longer sign in.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
     /// [`Error::NotFound`](crate::Error::NotFound).
-    pub async fn impact(&self, org: &OrgCtx, domain: &str) -> Result<Impact> {
+    pub async fn impact(&self, org: &OrgCtx, domain: &str) -> Result<SignInImpact> {
         policy::check(org, Action::ReadMembers)?;
         let domain = self.find(org, domain).await?;
-        let (bound, others) = self.members_by_domain(org, &domain).await?;
-        let users: Vec<UserId> = bound.iter().map(|row| row.user.id).collect();
-        let connections = identities::connections(&self.core.store, &users).await?;
-        let mut impact = Impact::default();
-        for row in others.into_iter().filter(|row| row.level == Level::Owner) {
-            impact.free_owners.push(row.user.email);
-        }
-        for row in bound {
-            let own = connections.iter().filter(|(user, _)| *user == row.user.id);
-            for (_, connection) in own {
-                let Some(sso) = way_of(&domain, connection) else { continue };
-                match impact.proved.iter_mut().find(|(known, _)| *known == sso) {
-                    Some((_, members)) => members.push(row.user.email.clone()),
-                    None => impact.proved.push((sso, vec![row.user.email.clone()])),
-                }
-            }
-            impact.includes_actor |= row.user.id == org.ctx.user();
-            impact.members.push(row.user.email);
-        }
-        Ok(impact)
+        let ways = self.ways_of(&domain).await?.into_iter();
+        let usable = ways.filter(|way| way.is_set_up && way.sso != SsoEnforcement::Off);
+        let usable: Vec<SsoEnforcement> = usable.map(|way| way.sso).collect();
+        self.impact_of(org, &domain, &usable).await
     }
 
     /// Whether no owner is known to be able to sign in if the domain requires this way.
@@ -67,20 +36,44 @@ impl Domains {
         domain: &DomainRow,
         sso: SsoEnforcement,
     ) -> Result<bool> {
+        let impact = self.impact_of(org, domain, &[sso]).await?;
+        Ok(impact.ways.iter().any(|way| way.locks_out_owners))
+    }
+
+    async fn impact_of(
+        &self,
+        org: &OrgCtx,
+        domain: &DomainRow,
+        ways: &[SsoEnforcement],
+    ) -> Result<SignInImpact> {
         let (bound, others) = self.members_by_domain(org, domain).await?;
-        let is_owner = |row: &MemberRow| row.level == Level::Owner;
-        if others.iter().any(is_owner) {
-            return Ok(false);
-        }
-        let owners: Vec<UserId> =
-            bound.iter().filter(|row| is_owner(row)).map(|row| row.user.id).collect();
-        let connections = identities::connections(&self.core.store, &owners).await?;
-        let proved: BTreeSet<UserId> = connections
-            .iter()
-            .filter(|(_, connection)| way_of(domain, connection) == Some(sso))
-            .map(|(user, _)| *user)
-            .collect();
-        Ok(proved.is_empty())
+        let users: Vec<UserId> = bound.iter().map(|row| row.user.id).collect();
+        let connections = identities::connections(&self.core.store, &users).await?;
+        let is_owner = |row: &&MemberRow| row.level == Level::Owner;
+        let email = |row: &MemberRow| row.user.email.clone();
+        let owners_elsewhere: Vec<String> = others.iter().filter(is_owner).map(email).collect();
+        let way = |sso: &SsoEnforcement| {
+            let is_proved = |row: &&MemberRow| {
+                let mut own = connections.iter().filter(|(user, _)| *user == row.user.id);
+                own.any(|(_, connection)| way_of(domain, connection) == Some(*sso))
+            };
+            let (proved, unproved): (Vec<&MemberRow>, Vec<&MemberRow>) =
+                bound.iter().partition(is_proved);
+            let owner_remains =
+                !owners_elsewhere.is_empty() || proved.iter().any(is_owner);
+            WayImpact {
+                sso_enforcement: *sso,
+                proved: proved.into_iter().map(email).collect(),
+                unproved: unproved.into_iter().map(email).collect(),
+                locks_out_owners: !owner_remains,
+            }
+        };
+        Ok(SignInImpact {
+            ways: ways.iter().map(way).collect(),
+            includes_you: users.contains(&org.ctx.user()),
+            members: bound.iter().map(email).collect(),
+            owners_elsewhere,
+        })
     }
 
     /// The members with an address of the domain, and the others.

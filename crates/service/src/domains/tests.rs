@@ -436,12 +436,13 @@ async fn the_members_of_a_domain_are_those_with_its_addresses() {
     let linus = test_support::outsider(&services, "linus").await;
     test_support::join(&services, org.organization, &linus, Level::Member).await;
     let impact = services.domains.impact(&org, &made.id.to_string()).await.unwrap();
-    assert!(impact.includes_actor);
+    assert!(impact.includes_you);
     assert_eq!(impact.members.len(), 2);
     let other = services.domains.create(&org, input("more.mail.example")).await.unwrap();
     let impact = services.domains.impact(&org, &other.id.to_string()).await.unwrap();
-    let free_owners = vec!["Ada.L@mail.example".to_owned()];
-    assert_eq!(impact, Impact { free_owners, ..Impact::default() });
+    assert_eq!(impact.owners_elsewhere, ["Ada.L@mail.example"]);
+    assert!(impact.members.is_empty() && !impact.includes_you);
+    assert!(impact.ways.iter().all(|way| way.unproved.is_empty() && !way.locks_out_owners));
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ async fn the_resource_has_every_field_of_its_type() {
             "saml_acs_url": "",
             "saml_x509_cert": null,
             "saml_x509_cert_next": null,
+            "saml_sign_requests": false,
             "warnings": [],
         })
     );

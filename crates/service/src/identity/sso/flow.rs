@@ -220,7 +220,8 @@ impl Identity {
         from: Origin<'_>,
     ) -> Result<Departure> {
         let site = SamlSite::at(from.site);
-        let begun = self.protocols.begin_saml(&peer_of(row), &site, &row.id.to_string());
+        let (peer, key) = (peer_of(row), self.core.signing_key(row)?);
+        let begun = self.protocols.begin_saml(&peer, &site, &row.id.to_string(), key.as_ref());
         let begun = begun.map_err(|Refusal(why)| {
             tracing::warn!(domain = row.domain, why, "a SAML provider cannot be used");
             Error::from(FieldError::body("invalid_input", why))

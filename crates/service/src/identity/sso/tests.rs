@@ -566,10 +566,49 @@ async fn owners_are_not_locked_out_by_accident() {
     let answer = says("ada", "ada.l@mail.example");
     opened(through_saml(&services, acme, "x@mail.example", &answer).await);
     let impact = services.domains.impact(&org, &acme.to_string()).await.unwrap();
-    assert_eq!(impact.proved, [(SsoEnforcement::Saml, vec!["Ada.L@mail.example".to_owned()])]);
+    let ada = "Ada.L@mail.example";
+    assert_eq!((&*impact.members, impact.includes_you), (&[ada.to_owned()][..], true));
+    let ways: Vec<_> = impact
+        .ways
+        .iter()
+        .map(|way| (way.sso_enforcement.text(), way.proved.len(), way.locks_out_owners))
+        .collect();
+    let expected = [
+        ("google-oauth2", 0, true),
+        ("github", 0, true),
+        ("saml", 1, false),
+        ("issuer", 0, true),
+    ];
+    assert_eq!(ways, expected);
+    assert_eq!(impact.ways[0].unproved, [ada]);
+    // An owner with an address elsewhere is not affected.
+    let eve = outsider(&services, "eve").await;
+    rename(&services, &eve, "eve@elsewhere.example").await;
+    join(&services, org.organization, &eve, Level::Owner).await;
+    let impact = services.domains.impact(&org, &acme.to_string()).await.unwrap();
+    assert_eq!(impact.owners_elsewhere.len(), 1);
+    assert!(impact.ways.iter().all(|way| !way.locks_out_owners));
     assert_eq!(code(enforce("saml", None).await.map(drop)), "saved");
     assert_eq!(code(enforce("", None).await.map(drop)), "saved");
-    assert_eq!(code(enforce("github", Some("mail.example")).await.map(drop)), "saved");
+    assert_eq!(code(enforce("github", None).await.map(drop)), "saved");
+}
+
+#[tokio::test]
+async fn a_lock_out_is_confirmed_with_the_name_of_the_domain() {
+    let services = set_up().await;
+    let org = owner(&services).await;
+    let acme = domain(&services, &org, "mail.example", SsoEnforcement::Off, false).await;
+    let patch = |confirmed: Option<&str>| DomainPatch {
+        sso_enforcement: Patch::Set("github".to_owned()),
+        confirmed_name: confirmed.map(str::to_owned),
+        ..DomainPatch::default()
+    };
+    for (confirmed, expected) in [(None, false), (Some("mail"), false), (Some("mail.example"), true)]
+    {
+        let changeable = services.domains.changeable(&org, &acme.to_string()).await.unwrap();
+        let saved = services.domains.update(&org, changeable, patch(confirmed)).await;
+        assert_eq!(saved.is_ok(), expected, "{confirmed:?}");
+    }
 }
 
 #[tokio::test]
