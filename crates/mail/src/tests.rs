@@ -6,7 +6,7 @@ use std::path::Path;
 use rustls::RootCertStore;
 use uuid::Uuid;
 use weir_model::invites::LinkToken;
-use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, UserChange};
+use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, UserChange};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Failure, MailSender, Message, Site, SmtpUrl, message};
@@ -119,6 +119,25 @@ fn changed(change: UserChange) -> Message {
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
+fn sign_in(by: Option<&str>, change: SignInChange, path: &str) -> Message {
+    let news = MailContent::SignInChanged {
+        first_name: "Grace".to_owned(),
+        change,
+        by: by.map(str::to_owned),
+        at: at(),
+        path: path.to_owned(),
+    };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
+fn of_domain(fields: &[&str]) -> SignInChange {
+    SignInChange::DomainRules {
+        domain: "acme.example".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+    }
+}
+
 fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let smtp_message = sender().smtp_message(id, message, at()).unwrap();
@@ -160,6 +179,41 @@ fn mails_look_like_their_files() {
         ("changed_second_factor_by_operator", changed(UserChange::SecondFactorTakenAway)),
         ("changed_linked", changed(UserChange::AccountLinked)),
         ("changed_unlinked", changed(UserChange::AccountUnlinked)),
+        (
+            "sign_in_provider_saved",
+            sign_in(
+                Some("ada@mail.example"),
+                SignInChange::ProviderSaved { name: "okta".to_owned() },
+                "/instance#providers",
+            ),
+        ),
+        (
+            "sign_in_provider_removed",
+            sign_in(
+                Some("ada@mail.example"),
+                SignInChange::ProviderRemoved { name: "okta".to_owned() },
+                "/instance#providers",
+            ),
+        ),
+        (
+            "sign_in_domain",
+            sign_in(
+                Some("ada@mail.example"),
+                of_domain(&["sso_enforcement", "saml_x509_cert"]),
+                "/organizations/1/domains/2",
+            ),
+        ),
+        (
+            "sign_in_domain_removed",
+            sign_in(
+                None,
+                SignInChange::DomainRemoved {
+                    domain: "acme.example".to_owned(),
+                    organization: "Acme Tea & Co".to_owned(),
+                },
+                "/organizations/1/domains",
+            ),
+        ),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),

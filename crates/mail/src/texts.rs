@@ -4,7 +4,7 @@
 //! when a mail is stored (`weir-service`).
 
 use weir_model::Timestamp;
-use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, UserChange};
+use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, UserChange};
 use weir_model::user_links::LinkKind;
 
 use crate::message::{Message, Part};
@@ -178,6 +178,19 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let (subject, parts) = user_changed(first_name, *change, *at, site);
             (subject.to_owned(), None, parts)
         }
+        MailContent::SignInChanged { first_name, change, by, at, path } => {
+            let (subject, what) = sign_in_changed(change, by.as_deref(), *at, site);
+            let parts = vec![
+                Part::Text(greeting(first_name)),
+                Part::Text(what),
+                Part::Text("If this is wrong, correct it immediately.".to_owned()),
+                Part::Link {
+                    label: "Check the settings".to_owned(),
+                    url: format!("{}{path}", site.origin),
+                },
+            ];
+            (subject, None, parts)
+        }
     };
     Message { to: mail.to.clone(), reply_to, subject, parts }
 }
@@ -325,6 +338,67 @@ fn user_changed(
         Part::Remark(if_so.to_owned()),
     ];
     (subject, parts)
+}
+
+/// Subject and text about a change of how users sign in.
+fn sign_in_changed(
+    change: &SignInChange,
+    by: Option<&str>,
+    at: Timestamp,
+    site: &Site,
+) -> (String, String) {
+    let (origin, at) = (&site.origin, at.minute_text());
+    let by = by.map_or_else(|| "the operator of the instance".to_owned(), one_line);
+    match change {
+        SignInChange::ProviderSaved { name } => (
+            "A sign-in provider of Weir was changed".to_owned(),
+            format!(
+                "The sign-in provider {name} of the Weir instance at {origin} was added or changed \
+                 on {at} by {by}. Users of the instance can sign in through it."
+            ),
+        ),
+        SignInChange::ProviderRemoved { name } => (
+            "A sign-in provider of Weir was removed".to_owned(),
+            format!(
+                "The sign-in provider {name} of the Weir instance at {origin} was removed on {at} \
+                 by {by}. No user can sign in through it any more."
+            ),
+        ),
+        SignInChange::DomainRules { domain, organization, fields } => {
+            let words: Vec<&str> = fields.iter().map(|field| domain_field(field)).collect();
+            (
+                format!("The sign-in rules of {domain} were changed"),
+                format!(
+                    "How people with an address of {domain} sign in to {} on the Weir instance at \
+                     {origin} was changed on {at} by {by}: {}.",
+                    one_line(organization),
+                    words.join(", ")
+                ),
+            )
+        }
+        SignInChange::DomainRemoved { domain, organization } => (
+            format!("The domain {domain} was removed"),
+            format!(
+                "The domain {domain} of {} on the Weir instance at {origin} was removed on {at} by \
+                 {by}, with its sign-in rules and its SAML provider.",
+                one_line(organization)
+            ),
+        ),
+    }
+}
+
+/// A field of a domain in words.
+fn domain_field(name: &str) -> &str {
+    match name {
+        "sso_enforcement" => "the required way of signing in",
+        "jit_provisioning_enabled" => "just-in-time provisioning",
+        "saml_entity_id" => "the entity id of the SAML provider",
+        "saml_acs_url" => "the sign-in address of the SAML provider",
+        "saml_x509_cert" => "the certificate of the SAML provider",
+        "saml_x509_cert_next" => "the second certificate of the SAML provider",
+        "saml_sign_requests" => "signing of requests to the SAML provider",
+        other => other,
+    }
 }
 
 fn greeting(first_name: &str) -> String {

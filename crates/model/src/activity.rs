@@ -75,6 +75,8 @@ words! {
         PersonalApiKey => "PersonalAPIKey",
         /// A user.
         User => "User",
+        /// A provider of single sign-on of the instance.
+        SignInProvider => "SignInProvider",
     }
 }
 

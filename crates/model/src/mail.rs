@@ -114,6 +114,51 @@ pub enum MailContent {
         /// Time of the change.
         at: Timestamp,
     },
+    /// How users sign in was changed: a provider of the instance, or the rules of a domain.
+    SignInChanged {
+        /// First name of the recipient.
+        first_name: String,
+        /// The change.
+        change: SignInChange,
+        /// Address of the user who made the change; `None`: the operator of the instance.
+        by: Option<String>,
+        /// Time of the change.
+        at: Timestamp,
+        /// The page that shows what is stored now, as a path.
+        path: String,
+    },
+}
+
+/// A change of how users sign in, for owners and staff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignInChange {
+    /// A provider of the instance was added or changed.
+    ProviderSaved {
+        /// Its name.
+        name: String,
+    },
+    /// A provider of the instance was removed.
+    ProviderRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// The sign-in rules or the SAML provider of a domain changed.
+    DomainRules {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// The changed fields, with their names in the API.
+        fields: Vec<String>,
+    },
+    /// A domain with sign-in rules or a SAML provider was removed.
+    DomainRemoved {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+    },
 }
 
 /// A change of sign-in data that the user is notified of.

@@ -9,7 +9,9 @@ mod certificate;
 mod checks;
 mod impact;
 mod lookup;
+mod notices;
 mod signing;
+mod ways;
 
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::{DomainId, Patch, validate};
 use weir_store::domains::{self as rows, Created, DomainRow};
 use weir_store::ids;
-use weir_store::update::{Updated, lock};
+use weir_store::update::{Change, Row as _, Updated, lock, update_with};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
@@ -38,6 +40,7 @@ use crate::{Core, Result, secrets};
 
 pub use checks::Released;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
+pub use ways::Way;
 
 /// Days for which the record of a verified domain may be missing before its rules for
 /// signing in are suspended.
@@ -53,17 +56,6 @@ pub struct Domains {
     core: Arc<Core>,
     lookup: Arc<dyn TxtLookup>,
     protocols: Arc<dyn Protocols>,
-}
-
-/// A way of signing in that a domain can require.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// The value of the domain.
-    pub sso: SsoEnforcement,
-    /// The name of a provider; empty for the other ways.
-    pub label: String,
-    /// Whether it is set up.
-    pub is_set_up: bool,
 }
 
 /// A domain that the caller may change.
@@ -170,37 +162,6 @@ impl Domains {
         }
     }
 
-    /// The ways of signing in that a domain can require, and whether each is set up.
-    ///
-    /// # Errors
-    /// [`Error::MissingScope`]; [`Error::NotFound`].
-    pub async fn ways(&self, org: &OrgCtx, domain: &str) -> Result<Vec<Way>> {
-        policy::check(org, Action::ReadOrganization)?;
-        let row = self.find(org, domain).await?;
-        self.ways_of(&row).await
-    }
-
-    async fn ways_of(&self, row: &DomainRow) -> Result<Vec<Way>> {
-        let offered = self.core.provider_facts().await?.into_iter();
-        let known = SsoEnforcement::KNOWN.into_iter().map(|sso| {
-            let label = match sso {
-                SsoEnforcement::Provider(name) => name.label().to_owned(),
-                SsoEnforcement::Off | SsoEnforcement::Saml => String::new(),
-            };
-            (sso, label)
-        });
-        let offered = offered.map(|facts| (SsoEnforcement::Provider(facts.name), facts.label));
-        let mut ways: Vec<Way> = Vec::new();
-        for (sso, label) in known.chain(offered) {
-            let is_set_up = self.core.can_enforce(row, sso).await?;
-            match ways.iter_mut().find(|way| way.sso == sso) {
-                Some(way) => way.label = label,
-                None => ways.push(Way { sso, label, is_set_up }),
-            }
-        }
-        Ok(ways)
-    }
-
     /// Proves that there is this domain and that the actor may change it.
     ///
     /// # Errors
@@ -228,22 +189,29 @@ impl Domains {
         change(&mut after, patch.clone())?;
         self.check_enforcement(org, &changeable.0, &after, &patch).await?;
         let key = self.new_key(&after).await?;
-        let change = |row: &mut DomainRow| {
-            let before = row.clone();
-            change(row, patch.clone())?;
+        let notice = self.notice(org.organization, Some(org)).await?;
+        let changed = |before: DomainRow| -> Result<Change<DomainRow>> {
+            let mut row = before.clone();
+            change(&mut row, patch.clone())?;
             if let Some(key) = key.clone() {
-                key.fill_in(row);
+                key.fill_in(&mut row);
             }
-            if *row != before {
-                row.updated_at = now;
+            if row == before {
+                return Ok(Change { row, entries: Vec::new(), with: Vec::new() });
             }
-            Ok(())
+            row.updated_at = now;
+            row.touch(now);
+            let entries = vec![entry(org, &row, AuditAction::Updated, changes(&before, &row))];
+            let mails = self.core.mailing.rows(now, notice.of_change(&before, &row));
+            Ok(Change { row, entries, with: mails })
         };
-        let entries = |before: &DomainRow, after: &DomainRow| {
-            vec![entry(org, after, AuditAction::Updated, changes(before, after))]
-        };
-        match update(&self.core, changeable.0.id, now, (), change, entries).await? {
-            Updated::Stored(row) => Ok(self.detail(row).await?.domain),
+        let change =
+            |before: DomainRow| std::future::ready(changed(before).map(|change| (change, ())));
+        match update_with(&self.core.store, changeable.0.id, (), change).await? {
+            Updated::Stored((row, ())) => {
+                self.core.mailing.wake();
+                Ok(self.detail(row).await?.domain)
+            }
             Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
             Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
@@ -308,7 +276,11 @@ impl Domains {
         let row = found.ok_or(Error::NotFound(NOT_FOUND))?;
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
-        Ok(rows::delete(store, org.organization, row.id, &[audit_entry]).await?)
+        let notice = self.notice(org.organization, Some(org)).await?;
+        let mails = self.core.mailing.rows(org.ctx.now, notice.of_removal(&row, org.ctx.now));
+        rows::delete(store, org.organization, row.id, &mails, &[audit_entry]).await?;
+        self.core.mailing.wake();
+        Ok(())
     }
 
     /// Refuses a way of signing in that is not set up, and one that could lock out all

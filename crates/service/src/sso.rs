@@ -8,21 +8,32 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use uuid::Uuid;
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::domains::SsoEnforcement;
 use weir_model::errors::FieldError;
+use weir_model::mail::{MailContent, SignInChange};
 use weir_model::sso::{PROVIDER_TEXT_MAX, PROVIDERS_MAX, ProviderName, SamlCheck};
 use weir_model::{DomainId, OrganizationId, Timestamp, validate};
 use weir_store::domains::DomainRow;
+use weir_store::mail::MailRow;
+use weir_store::organizations::{self, Belonging};
 use weir_store::sealing::SealedField;
 use weir_store::sso::providers::{self as rows, ProviderRow};
+use weir_store::users::{self, UserRow};
 use zeroize::Zeroizing;
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::Ctx;
 use crate::domains::{acts, has_saml};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::sealing::SealedLocation;
-use crate::{Core, Result, policy};
+use crate::{Core, Result, mail, policy};
+
+/// The page with the providers.
+const PAGE: &str = "/instance#providers";
+/// Most users that are notified of a change.
+const NOTIFIED_MAX: usize = 50;
 
 /// A provider that users can sign in through. It holds a secret, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -375,11 +386,13 @@ impl Providers {
         let label = validate::optional_text("label", &input.label, PROVIDER_TEXT_MAX)?;
         let issuer = validate::optional_text("issuer", &input.issuer, PROVIDER_TEXT_MAX)?;
         let client_id = validate::text("client_id", &input.client_id, PROVIDER_TEXT_MAX)?;
-        let present = rows::get(&self.core.store, name.text()).await?;
+        let before = rows::get(&self.core.store, name.text()).await?;
         // With another issuer, the stored secret would be sent to another server.
-        let kept = present
+        let kept = before
+            .clone()
             .filter(|row| row.issuer == issuer && row.client_id == client_id)
             .filter(|_| input.client_secret.trim().is_empty());
+        let is_new_secret = kept.is_none();
         let client_secret = match kept {
             Some(row) => self.core.opened(name, row)?.client_secret,
             None => Zeroizing::new(validate::text(
@@ -402,12 +415,18 @@ impl Providers {
             organization: Uuid::nil(),
             updated_at: ctx.now,
         };
-        if !rows::put(&self.core.store, &row, PROVIDERS_MAX).await? {
+        let action = if before.is_some() { AuditAction::Updated } else { AuditAction::Created };
+        let changes = changes(before.as_ref(), Some(&row), is_new_secret);
+        let activities = self.audit_entries(ctx, name, action, changes).await?;
+        let change = SignInChange::ProviderSaved { name: name.text().to_owned() };
+        let mails = self.notices(ctx, &change).await?;
+        if !rows::put(&self.core.store, &row, PROVIDERS_MAX, &mails, &activities).await? {
             let detail = format!(
                 "An instance may have at most {PROVIDERS_MAX} providers. Remove one first."
             );
             return Err(FieldError::body("invalid_input", detail).into());
         }
+        self.core.mailing.wake();
         tracing::info!(user.id = %ctx.user(), provider = name.text(), "a provider was saved");
         Ok(())
     }
@@ -420,10 +439,75 @@ impl Providers {
     pub async fn remove(&self, ctx: &Ctx, name: &str) -> Result<()> {
         self.instance.enter(ctx).await?;
         policy::recent_person_only(ctx)?;
-        if let Some(name) = ProviderName::parse(name) {
-            rows::delete(&self.core.store, name.text()).await?;
+        let Some(name) = ProviderName::parse(name) else { return Ok(()) };
+        if let Some(before) = rows::get(&self.core.store, name.text()).await? {
+            let changes = changes(Some(&before), None, false);
+            let activities = self.audit_entries(ctx, name, AuditAction::Deleted, changes).await?;
+            let change = SignInChange::ProviderRemoved { name: name.text().to_owned() };
+            let mails = self.notices(ctx, &change).await?;
+            rows::delete(&self.core.store, name.text(), &mails, &activities).await?;
+            self.core.mailing.wake();
             tracing::info!(user.id = %ctx.user(), provider = name.text(), "a provider was removed");
         }
         Ok(())
     }
+
+    /// The audit entries about a provider: one for every organization of the caller, because
+    /// its members know the caller.
+    async fn audit_entries(
+        &self,
+        ctx: &Ctx,
+        name: ProviderName,
+        action: AuditAction,
+        changes: Changes,
+    ) -> Result<Vec<Entry>> {
+        let organizations = organizations::of_user(&self.core.store, ctx.user()).await?;
+        let entry = |belonging: &Belonging| {
+            let about = About {
+                subject: Subject::SignInProvider,
+                id: name.text().to_owned(),
+                name: Some(name.text()),
+                project: None,
+            };
+            activity::entry(ctx, belonging.row.id, about, action, changes.clone())
+        };
+        Ok(organizations.iter().map(entry).collect())
+    }
+
+    /// The mails about a change, to the staff of the instance.
+    async fn notices(&self, ctx: &Ctx, change: &SignInChange) -> Result<Vec<MailRow>> {
+        if !self.core.mailing.is_open() {
+            return Ok(Vec::new());
+        }
+        let store = &self.core.store;
+        let by = users::get(store, ctx.user()).await?.map(|user| user.email);
+        let news = |user: &UserRow| MailContent::SignInChanged {
+            first_name: user.first_name.clone(),
+            change: change.clone(),
+            by: by.clone(),
+            at: ctx.now,
+            path: PAGE.to_owned(),
+        };
+        let staff = users::staff(store, NOTIFIED_MAX).await?;
+        let mails = staff.iter().map(|user| mail::to(&user.email, news(user)));
+        Ok(self.core.mailing.rows(ctx.now, mails))
+    }
+}
+
+/// The fields of a provider that differ, without its secret.
+fn changes(
+    before: Option<&ProviderRow>,
+    after: Option<&ProviderRow>,
+    is_new_secret: bool,
+) -> Changes {
+    let fields: [(&str, fn(&ProviderRow) -> &String); 3] = [
+        ("label", |row| &row.label),
+        ("issuer", |row| &row.issuer),
+        ("client_id", |row| &row.client_id),
+    ];
+    let mut changes = Changes::none();
+    for (name, of) in fields {
+        changes = changes.field(name, &before.map(of), &after.map(of));
+    }
+    if is_new_secret { changes.secret("client_secret") } else { changes }
 }

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::{RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::domains::SsoEnforcement;
@@ -24,6 +24,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Failure, Operation, Statement};
 use crate::lists::{self, Order};
+use crate::mail::{self, MailRow, write_mails};
 use crate::organizations::touch_organization;
 use crate::transaction::{Keyspace, Transaction};
 use crate::update::{Row, update_text};
@@ -144,13 +145,19 @@ pub struct DomainRow {
 
 impl Row for DomainRow {
     type Id = DomainId;
-    type With = ();
+    /// The mails about the change.
+    type With = Vec<MailRow>;
     const TABLE: &'static str = "domain";
     const UPDATE: &'static str = "domains update";
-    const TEXT: &'static str = update_text!(keep_lists!());
+    const TEXT: &'static str = update_text!(concat!(keep_lists!(), write_mails!()));
 
     fn touch(&mut self, now: Timestamp) {
         self.revision = ids::time_ordered(now);
+    }
+
+    fn bind(&self, mails: Vec<MailRow>, vars: &mut Variables) -> Result<()> {
+        vars.insert("mails", mail::stored(&mails)?);
+        Ok(())
     }
 }
 
@@ -379,6 +386,7 @@ const DELETE: Statement = Statement::delete(
          LET $row = (SELECT * FROM ONLY type::record('domain', $domain));
          IF $row != NONE AND $row.organization = $organization {",
         remove_domain!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -393,8 +401,13 @@ pub async fn delete(
     store: &Store,
     organization: OrganizationId,
     domain: DomainId,
+    mails: &[MailRow],
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { organization: organization.0, domain: domain.0 };
+    let vars = bind! {
+        organization: organization.0,
+        domain: domain.0,
+        mails: mail::stored(mails)?,
+    };
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }

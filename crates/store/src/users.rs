@@ -146,6 +146,21 @@ pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>
     answer.row(0)
 }
 
+// Without an index: providers of the instance are seldom changed.
+const STAFF: Statement = Statement::read(
+    "users staff",
+    "SELECT * FROM user WHERE is_staff = true AND is_active = true LIMIT $most;",
+);
+
+/// The active staff of the instance: at most this many users.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn staff(store: &Store, most: usize) -> Result<Vec<UserRow>> {
+    let vars = bind! { most: i64::try_from(most).unwrap_or(i64::MAX) };
+    store.db.run(STAFF, vars).await?.rows(0)
+}
+
 /// The result of creating a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {

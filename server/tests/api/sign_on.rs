@@ -4,7 +4,9 @@
 
 mod doors;
 mod identity_provider;
+mod notices;
 mod saml;
+mod signed_requests;
 
 use http::Method;
 use serde_json::{Value, json};

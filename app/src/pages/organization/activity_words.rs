@@ -16,6 +16,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::BatchExport => "Batch export",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
+        Subject::SignInProvider => "Sign-in provider",
     }
 }
 

@@ -136,7 +136,9 @@ impl Domains {
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry =
             activity::own_entry(now, row.organization, about(&row), AuditAction::Deleted, changes);
-        rows::delete(store, row.organization, row.id, &[audit_entry]).await?;
+        let notice = self.notice(row.organization, None).await?;
+        let mails = self.core.mailing.rows(now, notice.of_removal(&row, now));
+        rows::delete(store, row.organization, row.id, &mails, &[audit_entry]).await?;
         Ok(Released::Yes)
     }
 }

@@ -59,8 +59,7 @@ impl Domains {
             };
             let (proved, unproved): (Vec<&MemberRow>, Vec<&MemberRow>) =
                 bound.iter().partition(is_proved);
-            let owner_remains =
-                !owners_elsewhere.is_empty() || proved.iter().any(is_owner);
+            let owner_remains = !owners_elsewhere.is_empty() || proved.iter().any(is_owner);
             WayImpact {
                 sso_enforcement: *sso,
                 proved: proved.into_iter().map(email).collect(),

@@ -119,6 +119,7 @@ const SIGN_IN: Statement = Statement::sign_in(
                  };
              };",
         write_session!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -142,6 +143,8 @@ pub struct SignIn<'a> {
     pub session: &'a SessionRow,
     /// The hash of the session that it replaces, if that one is of the same user.
     pub replaced: Option<&'a str>,
+    /// The mails about a new identity.
+    pub mails: &'a [MailRow],
     /// The audit entries.
     pub activities: &'a [Entry],
 }
@@ -188,6 +191,7 @@ pub async fn sign_in(store: &Store, with: SignIn<'_>) -> Result<Linked> {
         replaced: with.replaced.map(str::to_owned),
         row: sessions::Stored::from(with.session),
         now: with.session.signed_in_at.micros(),
+        mails: mail::stored(with.mails)?,
     };
     linked(activity::change(store, SIGN_IN, vars, with.activities).await)
 }

@@ -3,10 +3,13 @@
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::Timestamp;
+use weir_model::activity::Entry;
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::mail::{self, MailRow, write_mails};
 use crate::{Result, Store};
 
 /// A provider as stored.
@@ -54,11 +57,15 @@ pub async fn get(store: &Store, name: &str) -> Result<Option<ProviderRow>> {
 
 const PUT: Statement = Statement::write(
     "sign-in providers put",
-    "BEGIN;
-     LET $all = (SELECT VALUE name FROM sign_in_provider);
-     IF $row.name NOT IN $all AND array::len($all) >= $most { THROW 'full' };
-     UPSERT type::record('sign_in_provider', $row.name) CONTENT $row RETURN NONE;
-     COMMIT;",
+    concat!(
+        "BEGIN;
+         LET $all = (SELECT VALUE name FROM sign_in_provider);
+         IF $row.name NOT IN $all AND array::len($all) >= $most { THROW 'full' };
+         UPSERT type::record('sign_in_provider', $row.name) CONTENT $row RETURN NONE;",
+        write_mails!(),
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
 /// Adds or replaces a provider. `false`: there are as many as allowed, and nothing was
@@ -66,20 +73,45 @@ const PUT: Statement = Statement::write(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn put(store: &Store, row: &ProviderRow, most: usize) -> Result<bool> {
-    let vars = bind! { row: row.clone(), most: i64::try_from(most).unwrap_or(i64::MAX) };
-    is_done(store.db.run(PUT, vars).await)
+pub async fn put(
+    store: &Store,
+    row: &ProviderRow,
+    most: usize,
+    mails: &[MailRow],
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! {
+        row: row.clone(),
+        most: i64::try_from(most).unwrap_or(i64::MAX),
+        mails: mail::stored(mails)?,
+    };
+    is_done(activity::change(store, PUT, vars, activities).await)
 }
 
 const DELETE: Statement = Statement::delete(
     "sign-in providers delete",
-    "DELETE type::record('sign_in_provider', $name) RETURN NONE;",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE name FROM ONLY type::record('sign_in_provider', $name));
+         IF $present != NONE {
+             DELETE type::record('sign_in_provider', $name) RETURN NONE;",
+        write_mails!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
 );
 
 /// Removes a provider. Does nothing when it is already removed.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn delete(store: &Store, name: &str) -> Result<()> {
-    store.db.run(DELETE, bind! { name: name }).await.map(drop)
+pub async fn delete(
+    store: &Store,
+    name: &str,
+    mails: &[MailRow],
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! { name: name, mails: mail::stored(mails)? };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }

@@ -9,6 +9,7 @@
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::domains::SsoEnforcement;
 use weir_model::invites::USER_FIRST_NAME_MAX;
+use weir_model::mail::UserChange;
 use weir_model::organizations::Level;
 use weir_model::sso::{Connection, OpenedBy, ProviderName};
 use weir_model::{MembershipId, Timestamp, UserId, validate};
@@ -30,7 +31,7 @@ use crate::identity::sign_up::joined;
 use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, emails};
 use crate::sso::{Provider, Verified};
-use crate::{Result, current, invites, secrets};
+use crate::{Result, current, invites, mail, secrets};
 
 impl Identity {
     /// What follows from what the provider says.
@@ -70,8 +71,8 @@ impl Identity {
             }
             Decision::Create(how) => self.create(&found, &verified, how, from).await?,
         };
-        let Some((user, may_link)) = entered else { return Ok(SignedOn::Refused(None, next)) };
-        let session = self.open(&user, may_link, &found, &verified, waiting, from).await?;
+        let Some((user, link)) = entered else { return Ok(SignedOn::Refused(None, next)) };
+        let session = self.open(&user, link, &found, &verified, waiting, from).await?;
         let Some(session) = session else { return Ok(SignedOn::Refused(None, next)) };
         self.attempt_succeeded(counted).await?;
         Ok(SignedOn::Opened(session, next))
@@ -182,7 +183,7 @@ impl Identity {
         Ok((!is_expired).then_some(row))
     }
 
-    /// The user who enters, after joining; and whether the identity may be new. `None`:
+    /// The user who enters, after joining; and whether the identity is linked. `None`:
     /// something has changed since the decision.
     async fn enter(
         &self,
@@ -191,7 +192,7 @@ impl Identity {
         links: bool,
         joins: Option<Joins>,
         from: Origin<'_>,
-    ) -> Result<Option<(UserRow, bool)>> {
+    ) -> Result<Option<(UserRow, Link)>> {
         let rows = [&found.linked, &found.holder];
         let row = rows.into_iter().flatten().find(|row| row.id == user).cloned();
         let Some(row) = row else { return Ok(None) };
@@ -200,7 +201,7 @@ impl Identity {
         {
             return Ok(None);
         }
-        Ok(Some((row, links)))
+        Ok(Some((row, if links { Link::ToPresent } else { Link::Known })))
     }
 
     /// Creates the user of a verified address.
@@ -210,7 +211,7 @@ impl Identity {
         verified: &Verified,
         how: Joins,
         from: Origin<'_>,
-    ) -> Result<Option<(UserRow, bool)>> {
+    ) -> Result<Option<(UserRow, Link)>> {
         let Some(email) = found.email.clone() else { return Ok(None) };
         let now = self.core.clock.now();
         let name = verified.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
@@ -238,7 +239,7 @@ impl Identity {
             last_login: None,
         };
         let is_done = self.join_by(found, &row, how, true, from).await?;
-        Ok(is_done.then_some((row, true)))
+        Ok(is_done.then_some((row, Link::ToNew)))
     }
 
     /// Makes a user, who may be new, a member. `false`: that is not possible any more.
@@ -300,7 +301,7 @@ impl Identity {
     async fn open(
         &self,
         user: &UserRow,
-        may_link: bool,
+        link: Link,
         found: &Found,
         verified: &Verified,
         waiting: &Waiting,
@@ -309,7 +310,7 @@ impl Identity {
         let (mut row, session) = self.new_session(user.id, from.peer)?;
         row.opened_by = OpenedBy::Connection(waiting.connection);
         let identity = identity_row(waiting.connection, verified, user.id, row.signed_in_at);
-        let activities = match may_link {
+        let activities = match link != Link::Known {
             true => {
                 let ctx = self.owner(user, from.request_id);
                 let name = shown_connection(waiting.connection);
@@ -318,19 +319,25 @@ impl Identity {
             }
             false => Vec::new(),
         };
+        // A new user knows of it.
+        let news = (link == Link::ToPresent)
+            .then(|| mail::of_change(user, UserChange::AccountLinked, row.signed_in_at));
+        let mails = self.core.mailing.rows(row.signed_in_at, news);
         let is_own = found.email_key.as_deref() == Some(&*emails::normalise(&user.email));
         let sign_in = SignIn {
             identity: &identity,
             email: &user.email,
-            may_link,
+            may_link: link != Link::Known,
             proves_address: is_own && verified.email_verified,
             most: LINKS_MAX,
             session: &row,
             replaced: waiting.row.session.as_deref(),
+            mails: &mails,
             activities: &activities,
         };
         let linked = identities::sign_in(&self.core.store, sign_in).await?;
         if linked == Linked::Yes {
+            self.core.mailing.wake();
             tracing::info!(user.id = %user.id, connection = %waiting.connection, "signed in");
         }
         Ok((linked == Linked::Yes).then_some(session))
@@ -388,6 +395,17 @@ impl Identity {
         let entry = activity::own_entry(now, domain.organization, about, action, changes);
         Ok(activity_rows::write(&self.core.store, &[entry]).await?)
     }
+}
+
+/// Whether a sign-in links its identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// The identity is linked already.
+    Known,
+    /// To a user who exists.
+    ToPresent,
+    /// To a user who was just created.
+    ToNew,
 }
 
 /// Who was asked.

@@ -573,12 +573,8 @@ async fn owners_are_not_locked_out_by_accident() {
         .iter()
         .map(|way| (way.sso_enforcement.text(), way.proved.len(), way.locks_out_owners))
         .collect();
-    let expected = [
-        ("google-oauth2", 0, true),
-        ("github", 0, true),
-        ("saml", 1, false),
-        ("issuer", 0, true),
-    ];
+    let expected =
+        [("google-oauth2", 0, true), ("github", 0, true), ("saml", 1, false), ("issuer", 0, true)];
     assert_eq!(ways, expected);
     assert_eq!(impact.ways[0].unproved, [ada]);
     // An owner with an address elsewhere is not affected.
@@ -603,7 +599,8 @@ async fn a_lock_out_is_confirmed_with_the_name_of_the_domain() {
         confirmed_name: confirmed.map(str::to_owned),
         ..DomainPatch::default()
     };
-    for (confirmed, expected) in [(None, false), (Some("mail"), false), (Some("mail.example"), true)]
+    for (confirmed, expected) in
+        [(None, false), (Some("mail"), false), (Some("mail.example"), true)]
     {
         let changeable = services.domains.changeable(&org, &acme.to_string()).await.unwrap();
         let saved = services.domains.update(&org, changeable, patch(confirmed)).await;
