@@ -233,7 +233,7 @@ pub struct DomainDetails {
     pub saml_certificate_expires_at: Option<Timestamp>,
     /// Until when the second certificate is valid.
     pub saml_next_certificate_expires_at: Option<Timestamp>,
-    /// The certificate of the key that signs requests, as base64. It stays when signing is
+    /// The certificate of the key that signs requests, as PEM. It stays when signing is
     /// turned off.
     pub saml_signing_certificate: Option<String>,
 }

@@ -543,7 +543,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,
         saml_next_certificate_expires_at: row.next_certificate_expires_at,
-        saml_signing_certificate: row.saml_signing_certificate,
+        saml_signing_certificate: row.saml_signing_certificate.as_deref().map(signing::file),
         domain: Domain {
             has_saml: has_saml(&row),
             id: row.id,

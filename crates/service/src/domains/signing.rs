@@ -18,6 +18,9 @@ use crate::sealing::SealedLocation;
 use crate::sso::{Refusal, SamlKey};
 use crate::{Core, Result};
 
+/// Characters in a line of a file.
+const LINE: usize = 64;
+
 /// A new key as it is stored.
 #[derive(Clone)]
 pub(super) struct SealedKey {
@@ -33,6 +36,18 @@ impl SealedKey {
             row.saml_signing_certificate = Some(self.certificate);
         }
     }
+}
+
+/// A certificate as a file, from its base64 text.
+pub(super) fn file(base64: &str) -> String {
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    for (at, letter) in base64.chars().enumerate() {
+        if at > 0 && at % LINE == 0 {
+            text.push('\n');
+        }
+        text.push(letter);
+    }
+    text + "\n-----END CERTIFICATE-----\n"
 }
 
 fn needs_key(row: &DomainRow) -> bool {
