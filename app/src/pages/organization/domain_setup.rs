@@ -115,3 +115,28 @@ fn guides() -> AnyView {
     view! { <Table caption="Names of the values at each provider" columns=columns rows=rows.into_iter().collect() /> }
         .into_any()
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::PROVIDERS;
+    use crate::help;
+
+    #[test]
+    fn every_provider_has_a_guide_with_its_own_names() {
+        let index = help::index();
+        let listed = |page: &str| {
+            index.iter().any(|section| section.pages.iter().any(|(name, _)| name == page))
+        };
+        for (provider, page, acs, entity, redirect) in PROVIDERS {
+            let guide = help::page(page).expect("a page of the guide");
+            assert_eq!(guide.title, format!("Set up {provider}"));
+            for name in [acs, entity, redirect] {
+                assert!(guide.html.contains(name), "{page} names {name}");
+            }
+            for heading in ["SAML, for one domain", "OpenID Connect, for the instance"] {
+                assert!(guide.html.contains(heading), "{page} has {heading}");
+            }
+            assert!(listed(page), "the index leads to {page}");
+        }
+    }
+}

@@ -143,6 +143,7 @@ async fn a_colleague_joins_and_signs_in_by_a_signed_response() {
     let it = Connected::start().await;
     let answer = it.through(|_| {}).await;
     assert_eq!(leads_to(&answer), "/account");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
     let session = set_cookie(&answer, "session").expect("a session");
     let page = web::page(&it.app, "/account", &session).await;
     assert_eq!(page.status, 200);

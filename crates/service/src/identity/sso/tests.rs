@@ -1,6 +1,8 @@
 //! Who may sign in through a provider: the table of the decision, and what follows in the
 //! store.
 
+mod acting;
+
 use serde_json::json;
 use weir_model::activity::{ActivityQuery, AuditAction};
 use weir_model::domains::{DomainInput, DomainPatch, SamlPatch, SsoEnforcement};
