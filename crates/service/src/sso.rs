@@ -417,9 +417,12 @@ impl Providers {
         };
         let action = if before.is_some() { AuditAction::Updated } else { AuditAction::Created };
         let changes = changes(before.as_ref(), Some(&row), is_new_secret);
-        let activities = self.audit_entries(ctx, name, action, changes).await?;
         let change = SignInChange::ProviderSaved { name: name.text().to_owned() };
-        let mails = self.notices(ctx, &change).await?;
+        let mails = match changes.is_empty() {
+            true => Vec::new(),
+            false => self.notices(ctx, &change).await?,
+        };
+        let activities = self.audit_entries(ctx, name, action, changes).await?;
         if !rows::put(&self.core.store, &row, PROVIDERS_MAX, &mails, &activities).await? {
             let detail = format!(
                 "An instance may have at most {PROVIDERS_MAX} providers. Remove one first."
@@ -453,7 +456,7 @@ impl Providers {
     }
 
     /// The audit entries about a provider: one for every organization of the caller, because
-    /// its members know the caller.
+    /// its members know the caller. None if nothing changed.
     async fn audit_entries(
         &self,
         ctx: &Ctx,
@@ -461,6 +464,9 @@ impl Providers {
         action: AuditAction,
         changes: Changes,
     ) -> Result<Vec<Entry>> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
         let organizations = organizations::of_user(&self.core.store, ctx.user()).await?;
         let entry = |belonging: &Belonging| {
             let about = About {

@@ -29,7 +29,8 @@ use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
-    Begun, Examined, Protocols, Provider, Refusal, SamlPeer, SamlSite, UsedAssertions, Verified,
+    Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite, UsedAssertions,
+    Verified,
 };
 use crate::{Clock, Core, Dependencies, Services};
 
