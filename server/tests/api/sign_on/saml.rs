@@ -322,6 +322,41 @@ async fn a_response_that_this_browser_did_not_ask_for_is_refused() {
     assert_eq!(newest, "The XML attribute InResponseTo of “Response” is missing.");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_other_sites_are_taken_at_one_address_alone() {
+    let it = Connected::start().await;
+    let (cookie, request) = it.leave("x@mail.example").await;
+    let response = Says::about(&request, ENTITY_ID, "grace@mail.example").signed();
+    let fields = form_urlencoded::Serializer::new(String::new())
+        .append_pair("SAMLResponse", &response)
+        .append_pair("RelayState", &request.relay_state)
+        .finish();
+    for path in [
+        "/complete/saml",
+        "//complete/saml/",
+        "/complete//saml/",
+        "/complete/SAML/",
+        "/complete/%73aml/",
+        "/complete/saml/;x/",
+        "/complete/saml/x/",
+        "/complete/github/",
+        "/login/saml/",
+    ] {
+        let call = it.app.anonymous().call(Method::POST, path);
+        let call = call.header("content-type", "application/x-www-form-urlencoded");
+        let call = call.header("sec-fetch-site", "cross-site").header("cookie", &cookie);
+        let answer = call.body(fields.clone()).send().await;
+        assert_eq!(set_cookie(&answer, "session"), None, "{path}");
+        assert!(answer.status >= 400, "{path} {}", answer.status);
+    }
+    // A response is a form, and not a part of an address.
+    let answer = get(&it.app, &format!("/complete/saml/?{fields}"), &cookie).await;
+    assert_eq!((answer.status, set_cookie(&answer, "session")), (404, None));
+    // None of them used the sign-in up.
+    let answer = bring(&it.app, &cookie, &request.relay_state, &response).await;
+    assert!(set_cookie(&answer, "session").is_some());
+}
+
 /// A user of another organization, who has verified `evil.example` and has an identity
 /// provider of their own. Returns the key, the path of the domain and its id.
 async fn evil(app: &TestApp, entity_id: &str) -> (Caller, String, String) {
