@@ -5,6 +5,7 @@
 mod doors;
 mod identity_provider;
 mod notices;
+mod openid;
 mod saml;
 mod signed_requests;
 

@@ -7,12 +7,14 @@
 use std::io::Read as _;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use flate2::read::DeflateDecoder;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
+use serde_json::{Value, json};
 
 const ASSERTION: &str = "urn:oasis:names:tc:SAML:2.0:assertion";
 const PROTOCOL: &str = "urn:oasis:names:tc:SAML:2.0:protocol";
@@ -192,6 +194,24 @@ impl Key {
         RsaKeyPair::from_pkcs8(&STANDARD.decode(inner).unwrap()).unwrap()
     }
 
+    /// RSA with SHA-256.
+    pub(super) fn sign(self, text: &[u8]) -> Vec<u8> {
+        let pair = self.pair();
+        let mut value = vec![0; pair.public().modulus_len()];
+        pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text, &mut value).unwrap();
+        value
+    }
+
+    /// The public half, as a key of a key set.
+    pub(super) fn jwk(self) -> Value {
+        let key = PublicKeyComponents::<Vec<u8>>::from(self.pair().public());
+        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        json!({
+            "kty": "RSA", "kid": "a", "use": "sig", "alg": "RS256",
+            "n": text(&key.n), "e": text(&key.e),
+        })
+    }
+
     /// The enveloped signature of the element with this id and this canonical text.
     fn signature(self, id: &str, text: &str) -> String {
         let digest = STANDARD.encode(digest(&SHA256, text.as_bytes()));
@@ -210,14 +230,10 @@ impl Key {
             )
         };
         let namespace = " xmlns:ds=\"http://www.w3.org/2000/09/xmldsig#\"";
-        let pair = self.pair();
-        let mut value = vec![0; pair.public().modulus_len()];
-        let signed = info(namespace);
-        pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut value).unwrap();
         format!(
             "<ds:Signature{namespace}>{}<ds:SignatureValue>{}</ds:SignatureValue></ds:Signature>",
             info(""),
-            STANDARD.encode(value)
+            STANDARD.encode(self.sign(info(namespace).as_bytes()))
         )
     }
 }
