@@ -264,6 +264,11 @@ const RESERVED: &[Reserved] = &[
               of identity providers are checked in one crate",
     },
     Reserved {
+        names: &["rsa"],
+        to: &["weir-saml"],
+        why: "it makes keys, and ring signs with them in constant time",
+    },
+    Reserved {
         names: &["aes", "cbc", "des"],
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \

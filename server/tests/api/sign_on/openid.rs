@@ -161,12 +161,12 @@ async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domai
     assert!(set_cookie(&it.through(colleague).await, "session").is_some());
     // An issuer of the instance speaks about addresses of any domain, but decides nothing
     // about a domain that does not trust it.
-    let stranger = |token: &mut Token| {
+    let unknown_user = |token: &mut Token| {
         token.set("sub", json!("subject of Eve"));
         token.set("email", json!("eve@elsewhere.example"));
     };
     let unknown = "/login?error_code=no_new_organizations&next=/account";
-    assert_eq!(leads_to(&it.through(stranger).await), unknown);
+    assert_eq!(leads_to(&it.through(unknown_user).await), unknown);
 }
 
 /// What is wrong, and how the token says it.
