@@ -82,8 +82,8 @@ test("while the palette is open, only it can be used", async ({ page, server }) 
   // Nor when the result is the page that is open.
   await page.keyboard.press("Control+k");
   await expect(page.locator(".frame")).toHaveAttribute("inert");
-  await expect(pages.nth(2)).toBeVisible();
-  await palette.getByRole("link", { name: /^Project settings/ }).click();
+  await expect(pages).toHaveCount(2);
+  await pages.first().click();
   await expect(palette).toBeHidden();
   await expect(page.locator(".frame")).not.toHaveAttribute("inert");
   await expect(page).toHaveURL(/\/settings$/);
