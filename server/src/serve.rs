@@ -8,7 +8,7 @@
 mod periodic;
 mod retention;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::iter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -57,6 +57,9 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time for interrupting exports and plugins when the service stops. The next start
 /// continues them.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often an address in use is tried, and the pause between two attempts.
+const BIND_ATTEMPTS: u32 = 10;
+const BIND_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why the service did not start, or why it ended without a stop signal.
 #[derive(Debug, thiserror::Error)]
@@ -319,9 +322,23 @@ impl Server {
     }
 }
 
+/// Binds an address. After a process was killed, a child that it was starting can have its
+/// sockets for a moment, so an address in use is tried again.
 async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, ServeError> {
-    let wrong = |source| ServeError::Bind { address: address.to_owned(), setting, source };
-    TcpListener::bind(address).await.map_err(wrong)
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && attempts < BIND_ATTEMPTS => {
+                tokio::time::sleep(BIND_PAUSE).await;
+            }
+            bound => {
+                let wrong =
+                    |source| ServeError::Bind { address: address.to_owned(), setting, source };
+                return bound.map_err(wrong);
+            }
+        }
+    }
 }
 
 /// Opens the configured store.
@@ -491,4 +508,25 @@ fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::{BIND_PAUSE, ServeError, bind};
+
+    #[tokio::test]
+    async fn an_address_in_use_is_tried_for_a_moment() {
+        let held = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = held.local_addr().unwrap().to_string();
+        let refused = bind(&address, "listen").await;
+        assert!(matches!(refused, Err(ServeError::Bind { setting: "listen", .. })));
+        let release = async {
+            tokio::time::sleep(2 * BIND_PAUSE).await;
+            drop(held);
+        };
+        let (bound, ()) = tokio::join!(bind(&address, "listen"), release);
+        assert_eq!(bound.unwrap().local_addr().unwrap().to_string(), address);
+    }
 }
