@@ -97,7 +97,7 @@ fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
 fn in_bucket(bucket: BucketView) -> impl IntoView {
     let BucketView { place, failure, cached_bytes } = bucket;
     let state = match failure {
-        None => view! { <Status tone=Tone::Good label="Reachable" /> }.into_any(),
+        None => view! { <Status tone=Tone::Good label="No failure" /> }.into_any(),
         Some(failure) => view! {
             <Status tone=Tone::Bad label="Not usable" /> " " {failure} ". "
             <a href="/help/running#files-of-events-in-a-bucket">"What to do"</a>

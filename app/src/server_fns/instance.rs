@@ -22,7 +22,7 @@ pub(crate) struct FilesView {
 pub(crate) struct BucketView {
     /// `s3://bucket/prefix`.
     pub(crate) place: String,
-    /// Why it could not be used last; `None` if it could.
+    /// Why it could not be used last; `None` if nothing has failed since the last success.
     pub(crate) failure: Option<String>,
     /// Bytes of the copies in the data directory.
     pub(crate) cached_bytes: u64,

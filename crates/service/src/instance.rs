@@ -90,12 +90,12 @@ mod tests {
 
         let eve = outsider(&services, "eve").await;
         let key = key(&services, &ada, key_input()).await;
-        for nobody in [eve, key] {
-            let refused = services.instance.counts(&nobody).await;
+        for caller in [eve, key] {
+            let refused = services.instance.counts(&caller).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
-            let refused = services.instance.event_files(&nobody).await;
+            let refused = services.instance.event_files(&caller).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
-            let refused = services.instance.enter(&nobody).await;
+            let refused = services.instance.enter(&caller).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
         }
     }

@@ -60,7 +60,7 @@ const UPLOADS: usize = 64;
 pub struct BucketState {
     /// `s3://bucket/prefix`.
     pub place: String,
-    /// Why it could not be used last; `None` if it could.
+    /// Why it could not be used last; `None` if nothing has failed since it was last claimed.
     pub failure: Option<String>,
     /// Bytes of the copies in the data directory.
     pub cached_bytes: u64,
