@@ -440,8 +440,9 @@ impl Records<Row, Entry> {
             }
         }
         tx.insert_entries(&self.uuids).await?;
-        // After the index was read: a seal adds its run before it removes entries.
-        if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
+        // After the index was read: a seal adds its run before it removes entries. The caller
+        // asks `stored_uuids`, which repairs a run.
+        if segments::may_hold_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }

@@ -83,19 +83,38 @@ pub async fn open_block(
     data.map(|data| BlockBuilder::reopen(project, first, &data)).transpose()
 }
 
-/// Which of these uuids are already stored, in no particular order. A damaged entry counts
-/// as stored.
+/// Which of these uuids are already stored, in no particular order. Where a run is damaged,
+/// it is repaired first. Where that is not possible, a uuid counts as new: its event cannot
+/// be read either.
 ///
 /// # Errors
-/// When the store or a file cannot be read.
+/// When the store or a file cannot be read, or a run cannot be repaired now.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let found = uuid_values(store, project, uuids.to_vec(), |_| Ok(true)).await?;
     let mut stored: Vec<Uuid> = found.into_iter().map(|(uuid, _)| uuid).collect();
     // After the index, see `segments::find`.
     let rest = not_among(uuids, &stored);
-    let sealed = sealed_places(store, project, &rest).await?;
-    stored.extend(sealed.into_iter().map(|(uuid, _)| uuid));
+    let found = segments::find_repaired(store, run_keys(project, &rest)).await?;
+    let mut lost = 0;
+    for (uuid, found) in rest.into_iter().zip(found) {
+        match found {
+            Some(segments::Found::Lost) => lost += 1,
+            Some(_) => stored.push(uuid),
+            None => {}
+        }
+    }
+    if lost > 0 {
+        tracing::warn!(
+            project = project.0,
+            events = lost,
+            "events are stored although a damaged run of event uuids may have their uuids"
+        );
+    }
     Ok(stored)
+}
+
+fn run_keys(project: ProjectId, uuids: &[Uuid]) -> Arc<[Key]> {
+    uuids.iter().map(|uuid| Key { project: project.0, uuid: *uuid }).collect()
 }
 
 /// Those of `uuids` that are not in `found`.
@@ -105,14 +124,22 @@ fn not_among(uuids: &[Uuid], found: &[Uuid]) -> Vec<Uuid> {
 }
 
 /// Where the events of sealed uuids are. Others are skipped.
+///
+/// # Errors
+/// [`Error::Damaged`] when a run is damaged where a uuid would be.
 async fn sealed_places(
     store: &Store,
     project: ProjectId,
     uuids: &[Uuid],
-) -> Result<Vec<(Uuid, segments::Found)>> {
-    let keys = uuids.iter().map(|uuid| Key { project: project.0, uuid: *uuid });
-    let found = segments::find(&store.segments, keys.collect()).await?;
-    Ok(uuids.iter().zip(found).filter_map(|(uuid, found)| Some((*uuid, found?))).collect())
+) -> Result<Vec<(Uuid, Place)>> {
+    let found = segments::find(&store.segments, run_keys(project, uuids)).await?;
+    let places = uuids.iter().zip(found).filter_map(|(uuid, found)| match found? {
+        segments::Found::At(place) => Some(Ok((*uuid, place))),
+        segments::Found::Unreadable | segments::Found::Lost => {
+            Some(Err(segments::unreadable(&store.segments)))
+        }
+    });
+    places.collect()
 }
 
 /// The first arrival numbers of the blocks that begin in the range, in order.
@@ -155,8 +182,8 @@ pub async fn see_each(
         add(uuid, keys.place(uuid, &value)?);
     }
     let rest = not_among(uuids, &indexed);
-    for (uuid, found) in sealed_places(store, project, &rest).await? {
-        add(uuid, place_of(found)?);
+    for (uuid, place) in sealed_places(store, project, &rest).await? {
+        add(uuid, place);
     }
     for (block_ref, events) in blocks {
         let block = read_block(store, project, block_ref).await?;
@@ -168,13 +195,6 @@ pub async fn see_each(
         }
     }
     Ok(())
-}
-
-fn place_of(found: segments::Found) -> Result<Place> {
-    match found {
-        segments::Found::At(place) => Ok(place),
-        segments::Found::Unreadable => Err(uuids::damaged("a damaged run of uuids")),
-    }
 }
 
 pub(super) async fn by_uuid(
@@ -198,7 +218,7 @@ pub(super) async fn by_uuid(
     let (place, data) = match found.await? {
         Some(found) => found,
         None => match sealed_places(store, project, &[uuid]).await?.pop() {
-            Some((_, found)) => (place_of(found)?, None),
+            Some((_, place)) => (place, None),
             None => return Ok(None),
         },
     };

@@ -28,7 +28,7 @@ const LENGTH: usize = 15;
 const PROBE: Uuid = uuid!("a5c31e77-90d4-4f6b-8be2-5d17f3c9066a");
 
 /// Where an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) partition: u16,
     /// First arrival number of its block.

@@ -59,7 +59,7 @@ pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, Old, drop_older, removed};
-pub(super) use self::runs::{Found, find, holds_any};
+pub(super) use self::runs::{Found, find, find_repaired, may_hold_any, unreadable};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
@@ -175,6 +175,11 @@ impl Segments {
     /// Notes that runs are to be checked.
     fn suspect(&self, numbers: impl IntoIterator<Item = u64>) {
         lock(&self.suspects).extend(numbers);
+    }
+
+    /// Whether a run is damaged and is left as it is until the next start.
+    fn is_postponed(&self, number: u64) -> bool {
+        lock(&self.checks).is_postponed(number)
     }
 
     /// Memory of the filters of all runs, bytes.

@@ -6,9 +6,12 @@
 //! What can be read of a damaged run is written to a new one, and the uuids that are lost
 //! with the rest are read from the segments. Only uuids of events that were removed for
 //! their age stay lost. The damaged file gets another name.
-//! If a segment cannot be read either, then the damaged run stays as it is: where it is open,
-//! damage counts as stored. After the next start it is tried again. While the disk is low
-//! nothing is repaired, and the pass after it tries again.
+//! A search that a new event waits for (`runs::find_repaired`) repairs at once: a uuid that
+//! leads to the damaged part may be new, because filters are not exact.
+//! If a segment cannot be read either, then the damaged run stays as it is, and a uuid that
+//! leads to the damaged part counts as new: an event of it that is stored already cannot be
+//! read. After the next start it is tried again. While the disk is low nothing is repaired,
+//! and the pass after it tries again.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -53,6 +56,10 @@ impl Checks {
     pub(super) fn leave(&mut self, unopened: impl IntoIterator<Item = SealedRun>) {
         self.unopened.extend(unopened);
     }
+
+    pub(super) fn is_postponed(&self, number: u64) -> bool {
+        self.postponed.contains(&number)
+    }
 }
 
 /// Checks some runs, and repairs those that are damaged. The caller keeps other tasks from
@@ -61,11 +68,31 @@ impl Checks {
 /// # Errors
 /// The first error. What it concerns is checked again in the next pass.
 pub(super) async fn check(store: &Store) -> Result<()> {
+    let suspects = suspects(store);
+    let mut next = next_to_check(store);
+    next.extend(suspects);
+    next.sort_by_key(|held| held.sealed.number);
+    next.dedup_by_key(|held| held.sealed.number);
+    check_runs(store, next).await
+}
+
+/// As [`check`], but checks only runs that a search has found damaged.
+///
+/// # Errors
+/// As [`check`].
+pub(super) async fn check_suspects(store: &Store) -> Result<()> {
+    check_runs(store, suspects(store)).await
+}
+
+async fn check_runs(store: &Store, runs: Vec<HeldRun>) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(()) };
     let mut damaged = Vec::new();
     let mut failed = Ok(());
-    for held in next_to_check(store) {
+    for held in runs {
+        if segments.is_postponed(held.sealed.number) {
+            continue;
+        }
         let (path, run) = (files.path(&held.sealed.file), held.run.clone());
         let error = match segments.blocking(path, move || run.verify()).await {
             Ok(Ok(())) => continue,
@@ -101,16 +128,19 @@ fn is_held(segments: &super::Segments, number: u64) -> bool {
     segments.runs().iter().any(|held| held.sealed.number == number)
 }
 
-/// The runs that are suspect, and those after the last one that was checked.
+/// The runs that are suspect. The caller checks them, or they are suspect no more.
+fn suspects(store: &Store) -> Vec<HeldRun> {
+    let suspects = std::mem::take(&mut *lock(&store.segments.suspects));
+    let runs = store.segments.runs();
+    runs.iter().filter(|held| suspects.contains(&held.sealed.number)).cloned().collect()
+}
+
+/// The runs after the last one that was checked.
 fn next_to_check(store: &Store) -> Vec<HeldRun> {
     let segments = &store.segments;
     let mut checks = lock(&segments.checks);
-    let suspects = std::mem::take(&mut *lock(&segments.suspects));
     let runs = segments.runs();
     let mut next = Vec::new();
-    for held in runs.iter().filter(|held| suspects.contains(&held.sealed.number)) {
-        next.push(held.clone());
-    }
     if runs.last().is_none_or(|newest| newest.sealed.number <= checks.last) {
         checks.last = 0;
     }
@@ -124,9 +154,6 @@ fn next_to_check(store: &Store) -> Vec<HeldRun> {
         next.push(held.clone());
     }
     checks.last = last;
-    next.sort_by_key(|held| held.sealed.number);
-    next.dedup_by_key(|held| held.sealed.number);
-    next.retain(|held| !checks.postponed.contains(&held.sealed.number));
     next
 }
 
@@ -254,7 +281,7 @@ async fn postpone(store: &Store, files: &Files, sealed: SealedRun) -> Result<()>
         true => tracing::error!(
             file,
             "a run of event uuids is not repaired, because a segment is damaged too; \
-             a new event whose uuid meets the damage counts as stored"
+             an event that is sent again is stored twice if it is in the damage of both"
         ),
         false => tracing::error!(
             file,

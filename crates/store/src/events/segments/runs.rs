@@ -19,11 +19,10 @@ use weir_model::ProjectId;
 use weir_segments::run::{self, Entry, FilterSize, Key, Run, RunWriter};
 use weir_segments::{Error as FileError, RunWritten};
 
-use super::Segments;
 use super::catalog::{self, SealedRun};
 use super::files::{Files, Unlisted};
+use super::{Segments, change, repair};
 use crate::db::Operation;
-use crate::events::PARTITIONS;
 use crate::events::uuids::{Place, UuidKeys};
 use crate::transaction::Transaction;
 use crate::{Error, Result, Store, projects};
@@ -49,14 +48,16 @@ pub(super) struct HeldRun {
     pub(super) run: Run,
 }
 
-/// The result of a search for a uuid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The result of a search for a uuid. The later one is worth more than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::events) enum Found {
-    /// Its event is there.
-    At(Place),
-    /// A run is damaged where it would be. It counts as stored, so that damage never lets a
-    /// second event in.
+    /// A run is damaged where the uuid would be, and cannot be repaired. The event is new, or
+    /// cannot be read either.
+    Lost,
+    /// A run is damaged where the uuid would be. Its repair shows whether it has the uuid.
     Unreadable,
+    /// The event is there.
+    At(Place),
 }
 
 /// Searches for uuids in all runs, in the order of `keys`. `None`: no run has the uuid.
@@ -85,15 +86,53 @@ pub(in crate::events) async fn find(
     segments.blocking(PathBuf::new(), search).await?.map_err(|error| segments.error(error))
 }
 
-/// Whether a run has one of these uuids.
+/// Whether a run has one of these uuids, or may have it and is not repaired yet.
 ///
 /// # Errors
 /// As [`find`].
-pub(in crate::events) async fn holds_any(
+pub(in crate::events) async fn may_hold_any(
     segments: &Arc<Segments>,
     keys: Arc<[Key]>,
 ) -> Result<bool> {
-    Ok(find(segments, keys).await?.iter().any(Option::is_some))
+    let found = find(segments, keys).await?;
+    Ok(found.into_iter().flatten().any(|found| found > Found::Lost))
+}
+
+/// As [`find`], but repairs the runs that are damaged where one of the uuids would be, and
+/// waits for that.
+///
+/// # Errors
+/// [`Error::Damaged`] when a run is damaged that was not, and errors of [`find`] and of the
+/// repair. The next call tries again.
+pub(in crate::events) async fn find_repaired(
+    store: &Store,
+    keys: Arc<[Key]>,
+) -> Result<Vec<Option<Found>>> {
+    let is_unreadable = |found: &[Option<Found>]| found.contains(&Some(Found::Unreadable));
+    let found = find(&store.segments, Arc::clone(&keys)).await?;
+    if !is_unreadable(&found) {
+        return Ok(found);
+    }
+    let again = change(store, move |store| async move {
+        let found = find(&store.segments, Arc::clone(&keys)).await?;
+        // Another task may have repaired the runs while this one waited.
+        if !is_unreadable(&found) {
+            return Ok(found);
+        }
+        repair::check_suspects(&store).await?;
+        find(&store.segments, keys).await
+    });
+    let found = again.await?;
+    match is_unreadable(&found) {
+        true => Err(unreadable(&store.segments)),
+        false => Ok(found),
+    }
+}
+
+/// The error for a uuid that a damaged run may have.
+pub(in crate::events) fn unreadable(segments: &Segments) -> Error {
+    let file = segments.files.as_ref().map(|files| files.path("")).unwrap_or_default();
+    Error::Damaged { file, detail: "a run of event uuids is damaged".to_owned() }
 }
 
 impl Segments {
@@ -108,22 +147,26 @@ impl Segments {
             Ok(places) => places.into_iter().map(|place| place.map(at)).collect(),
             Err(error @ FileError::Io { .. }) => return Err(error),
             Err(error) => {
-                self.error(error);
-                self.suspect([held.sealed.number]);
-                // Only those that lead to the damaged part are lost.
+                let damage = match self.is_postponed(held.sealed.number) {
+                    // Reported when the repair failed.
+                    true => Found::Lost,
+                    false => {
+                        self.error(error);
+                        self.suspect([held.sealed.number]);
+                        Found::Unreadable
+                    }
+                };
+                // Only those that lead to the damaged part are concerned.
                 let one = |key: &Key| match run.find(std::slice::from_ref(key)) {
                     Ok(places) => Ok(places.into_iter().flatten().next().map(at)),
                     Err(error @ FileError::Io { .. }) => Err(error),
-                    Err(_) => Ok(Some(Found::Unreadable)),
+                    Err(_) => Ok(Some(damage)),
                 };
                 keys.iter().map(one).collect::<Result<Vec<_>, _>>()?
             }
         };
         for (known, new) in found.iter_mut().zip(places) {
-            // A place is better than damage.
-            if known.is_none() || matches!(new, Some(Found::At(_))) {
-                *known = new.or(*known);
-            }
+            *known = (*known).max(new);
         }
         Ok(())
     }
@@ -131,10 +174,7 @@ impl Segments {
 
 fn at(place: run::Place) -> Found {
     let run::Place { partition, first, index } = place;
-    match partition < PARTITIONS {
-        true => Found::At(Place { partition, first, index }),
-        false => Found::Unreadable,
-    }
+    Found::At(Place { partition, first, index })
 }
 
 /// The size of the filter of a run of this level.

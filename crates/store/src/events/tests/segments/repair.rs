@@ -2,14 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+use weir_segments::run::Key;
+
 use super::super::support::{PROJECT, batch, events, records};
 use super::damage::flip;
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal};
+use super::support::{
+    OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal, uuid,
+};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::disk::DiskMarks;
+use crate::events::segments::find;
 use crate::events::{SealBounds, StoredEvent, apply, position, seal_all, stored_uuids};
 use crate::{Error, Settings, Store};
 
@@ -26,6 +32,18 @@ async fn assert_refused(store: &Store, sent: &[StoredEvent]) {
         let refused = apply(store, batch(2, from, from + 1, &again)).await.unwrap_err();
         assert!(matches!(refused, Error::Exists { .. }), "{}: {refused}", event.arrival);
     }
+}
+
+/// Uuids that are not stored, and that a filter leads to the damaged part of a run.
+async fn new_in_damage(store: &Store) -> Vec<Uuid> {
+    let candidates: Vec<Uuid> = (200_000..2_200_000).map(uuid).collect();
+    let keys = candidates.iter().map(|uuid| Key { project: PROJECT.0, uuid: *uuid });
+    let found = find(&store.segments, keys.collect()).await.unwrap();
+    let mut new: Vec<Uuid> =
+        candidates.iter().zip(found).filter_map(|(uuid, found)| found.map(|_| *uuid)).collect();
+    assert!(!new.is_empty());
+    new.truncate(3);
+    new
 }
 
 fn set_aside(directory: &Path) -> Vec<PathBuf> {
@@ -62,6 +80,32 @@ async fn damaged_entries_of_a_run_are_found_by_the_next_pass_and_written_again()
     let mut stored = stored_uuids(&opened.store, PROJECT, &known).await.unwrap();
     stored.sort_unstable();
     assert_eq!(stored, before.stored());
+}
+
+#[tokio::test]
+async fn a_new_event_whose_uuid_leads_to_damage_waits_for_the_repair_and_is_stored() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let run = opened.run_files().remove(0);
+    opened = opened.reopen_after(|_| flip(&run, ENTRY)).await;
+    let store = &opened.store;
+    let new = new_in_damage(store).await;
+    let from = position(store, 2).await.unwrap().offset;
+    let mut event = events(100_000, 100_000, "a");
+    event[0].uuid = new[0];
+    // The transaction cannot wait, and refuses it.
+    let refused = apply(store, batch(2, from, from + 1, &event)).await.unwrap_err();
+    assert!(matches!(refused, Error::Exists { .. }), "{refused}");
+    assert!(run.exists());
+    assert_eq!(stored_uuids(store, PROJECT, &new).await.unwrap(), [] as [Uuid; 0]);
+    assert!(!run.exists());
+    assert_eq!(set_aside(opened.directory.path()).len(), 1);
+    let damage = store.segment_damage();
+    assert_refused(store, &sent).await;
+    apply(store, batch(2, from, from + 1, &event)).await.unwrap();
+    assert_eq!(stored_uuids(store, PROJECT, &new).await.unwrap(), new[..1]);
+    assert_eq!(store.segment_damage(), damage, "the run is sound");
 }
 
 /// Runs are repaired over and over while their uuids are searched for.
@@ -133,9 +177,17 @@ async fn a_run_stays_as_it_is_while_a_segment_cannot_be_read() {
     seal(&opened.store, 200).await;
     assert!(run.exists());
     assert_eq!(set_aside(opened.directory.path()), [] as [PathBuf; 0]);
-    assert_refused(&opened.store, &sent).await;
+    // The first segment has the first 200.
+    assert_refused(&opened.store, &sent[200..]).await;
     let damage = opened.store.segment_damage();
     seal(&opened.store, 200).await;
+    // An event that leads to the damage is new, as far as anything can be read.
+    let new = new_in_damage(&opened.store).await;
+    assert_eq!(stored_uuids(&opened.store, PROJECT, &new).await.unwrap(), [] as [Uuid; 0]);
+    let from = position(&opened.store, 2).await.unwrap().offset;
+    let mut event = events(100_000, 100_000, "a");
+    event[0].uuid = new[0];
+    apply(&opened.store, batch(2, from, from + 1, &event)).await.unwrap();
     assert_eq!(opened.store.segment_damage(), damage, "it is not tried again and again");
     // The segment comes back from a backup.
     opened = opened.reopen_after(|_| flip(&segment, middle)).await;
