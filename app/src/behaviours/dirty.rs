@@ -23,23 +23,24 @@ const DIALOG_HTML: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
     <button type=\"button\" class=\"button\" data-dirty-discard>Discard changes</button>\
     </div>";
 
-/// The link, or the button of another form, that waits for the user's answer.
-type Waiting = Rc<RefCell<Option<HtmlElement>>>;
+/// The link, or the button of another form, that the user has clicked. It is clicked again
+/// if the user discards the changes.
+type Clicked = Rc<RefCell<Option<HtmlElement>>>;
 
 /// `data-dirty-guard` is on a form or around one. Start this behaviour first: it prevents a
 /// submission, and the others check `default_prevented`.
 pub(super) fn start() {
-    let waiting = Waiting::default();
+    let clicked = Clicked::default();
     for event in ["input", "change"] {
         on(event, |_, target| mark(target));
     }
-    let asked = waiting.clone();
+    let of_submit = clicked.clone();
     on("submit", move |event, target| {
         if target.has_attribute(DIRTY) {
             let _ = target.remove_attribute(DIRTY);
         } else if is_dirty() {
             let button = event.dyn_ref::<SubmitEvent>().and_then(SubmitEvent::submitter);
-            ask(event, &asked, button);
+            ask(event, &of_submit, button);
         }
     });
     on("click", move |event, target| {
@@ -50,17 +51,17 @@ pub(super) fn start() {
             each::<Element>(DIRTY_FORMS, |form| {
                 let _ = form.remove_attribute(DIRTY);
             });
-            let way = waiting.borrow_mut().take();
-            if let Some(way) = way {
+            let element = clicked.borrow_mut().take();
+            if let Some(element) = element {
                 // In a new task: the listener of the current click cannot be called again
                 // while it runs.
-                set_timeout(move || way.click(), Duration::ZERO);
+                set_timeout(move || element.click(), Duration::ZERO);
             }
         } else if let Some(link) = closest(target, "a[href]")
             && leaves(event, &link)
             && is_dirty()
         {
-            ask(event, &waiting, link.dyn_into().ok());
+            ask(event, &clicked, link.dyn_into().ok());
         }
     });
     // For other ways to leave, the browser shows its own question.
@@ -102,10 +103,10 @@ fn leaves(event: &Event, link: &Element) -> bool {
     plain && !event.default_prevented() && !within_page && !elsewhere
 }
 
-fn ask(event: &Event, waiting: &Waiting, way: Option<HtmlElement>) {
+fn ask(event: &Event, clicked: &Clicked, element: Option<HtmlElement>) {
     let Some(dialog) = dialog() else { return };
     event.prevent_default();
-    waiting.replace(way);
+    clicked.replace(element);
     let _ = dialog.show_modal();
 }
 

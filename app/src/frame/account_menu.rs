@@ -26,11 +26,11 @@ pub(super) fn AccountMenu(
     .into_any();
     let links = ACCOUNT
         .into_iter()
-        .filter_map(|goal| Some((goal.at(None, None)?, goal)))
-        .map(|(href, goal)| {
+        .filter_map(|entry| Some((entry.at(None, None)?, entry)))
+        .map(|(href, entry)| {
             let here = current(&at, &href);
             view! {
-                <li><a href=href aria-current=here data-go=goal.letter>{goal.label}</a></li>
+                <li><a href=href aria-current=here data-go=entry.letter>{entry.label}</a></li>
             }
         })
         .collect_view();

@@ -57,9 +57,9 @@ pub(super) fn crumbs(here: &Here, path: &str) -> Vec<Crumb> {
         if let Some((id, name)) = here.project.as_ref().filter(|_| path.starts_with("/projects/")) {
             found.push(Crumb { name: name.clone(), href: format!("/projects/{id}") });
         }
-        let entry = in_rail().find(|goal| goal.current(here, path).is_some());
-        if let Some((goal, href)) = entry.and_then(|goal| Some((goal, goal.href(here)?))) {
-            found.push(Crumb { name: goal.label.to_owned(), href });
+        let entry = in_rail().find(|entry| entry.current(here, path).is_some());
+        if let Some((entry, href)) = entry.and_then(|entry| Some((entry, entry.href(here)?))) {
+            found.push(Crumb { name: entry.label.to_owned(), href });
         }
     }
     let rest = rest.unwrap_or(path);
@@ -79,7 +79,7 @@ pub(super) fn crumbs(here: &Here, path: &str) -> Vec<Crumb> {
 }
 
 fn name_of(rest: &str) -> Option<&'static str> {
-    let in_links = beside_rail().find(|goal| goal.is_at(rest)).map(|goal| goal.name);
+    let in_links = beside_rail().find(|entry| entry.is_at(rest)).map(|entry| entry.name);
     in_links.or_else(|| NAMES.iter().find(|(end, _)| fits(end, rest)).map(|(_, name)| *name))
 }
 

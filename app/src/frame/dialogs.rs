@@ -64,11 +64,11 @@ fn Keys() -> impl IntoView {
         .into_iter()
         .map(|(key, what)| row(view! { <kbd>{key}</kbd> }.into_any(), what.to_owned()))
         .collect_view();
-    let goals = links::all()
-        .filter(|goal| !goal.letter.is_empty())
-        .map(|goal| {
-            let keys = view! { <kbd>"g"</kbd> " " <kbd>{goal.letter}</kbd> }.into_any();
-            row(keys, format!("Go to {}", goal.name))
+    let entries = links::all()
+        .filter(|entry| !entry.letter.is_empty())
+        .map(|entry| {
+            let keys = view! { <kbd>"g"</kbd> " " <kbd>{entry.letter}</kbd> }.into_any();
+            row(keys, format!("Go to {}", entry.name))
         })
         .collect_view();
     view! {
@@ -81,7 +81,7 @@ fn Keys() -> impl IntoView {
             </header>
             <table>
                 <caption class="hidden">"Keyboard shortcuts"</caption>
-                <tbody>{general} {goals}</tbody>
+                <tbody>{general} {entries}</tbody>
             </table>
             <p class="hint">
                 "Single keys do nothing in fields. "

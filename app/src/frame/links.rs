@@ -5,7 +5,7 @@ use super::here::Here;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Goal {
+pub(crate) struct NavEntry {
     /// The label of the link, below the heading of its group.
     pub(crate) label: &'static str,
     /// The name of the page where no heading says what it is about.
@@ -28,51 +28,51 @@ enum Of {
     Account,
 }
 
-const fn goal(
+const fn entry(
     label: &'static str,
     icon: &'static str,
     letter: &'static str,
     of: Of,
     path: &'static str,
-) -> Goal {
-    Goal { label, name: label, icon, letter, of, path, others: &[] }
+) -> NavEntry {
+    NavEntry { label, name: label, icon, letter, of, path, others: &[] }
 }
 
 /// A group of links in the rail.
 pub(super) struct Group {
     pub(super) title: &'static str,
-    pub(super) goals: &'static [Goal],
+    pub(super) entries: &'static [NavEntry],
 }
 
 /// The pages in the rail.
 pub(super) const RAIL: [Group; 3] = [
     Group {
         title: "Project",
-        goals: &[
-            goal("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
-            goal("Events", "live", "e", Of::Project, "/events"),
-            goal("Persons", "person", "p", Of::Project, "/persons"),
-            goal("Groups", "group", "g", Of::Project, "/groups"),
-            goal("Health", "health", "h", Of::Project, "/health"),
-            goal("Project settings", "gear", "s", Of::Project, "/settings"),
+        entries: &[
+            entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
+            entry("Events", "live", "e", Of::Project, "/events"),
+            entry("Persons", "person", "p", Of::Project, "/persons"),
+            entry("Groups", "group", "g", Of::Project, "/groups"),
+            entry("Health", "health", "h", Of::Project, "/health"),
+            entry("Project settings", "gear", "s", Of::Project, "/settings"),
         ],
     },
     Group {
         title: "Data",
-        goals: &[
+        entries: &[
             TRANSFORMATIONS,
             EXPORTS,
-            goal("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")
+            entry("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")
                 .with(&["/plugins"]),
-            goal("Migrations", "migration", "m", Of::Project, "/migrations"),
+            entry("Migrations", "migration", "m", Of::Project, "/migrations"),
         ],
     },
     Group {
         title: "Organization",
-        goals: &[
-            goal("Members", "member", "b", Of::Organization, "/members"),
-            goal("Activity", "activity", "a", Of::Organization, "/activity"),
-            goal("Settings", "organization", "r", Of::Organization, "")
+        entries: &[
+            entry("Members", "member", "b", Of::Organization, "/members"),
+            entry("Activity", "activity", "a", Of::Organization, "/activity"),
+            entry("Settings", "organization", "r", Of::Organization, "")
                 .named("Organization settings")
                 .with(&["/invites", "/domains", "/projects"]),
         ],
@@ -80,51 +80,51 @@ pub(super) const RAIL: [Group; 3] = [
 ];
 
 /// The pages with badges.
-pub(super) const TRANSFORMATIONS: Goal =
-    goal("Transformations", "transformation", "t", Of::Project, "/transformations");
-pub(super) const EXPORTS: Goal = goal("Exports", "export", "x", Of::Organization, "/exports");
+pub(super) const TRANSFORMATIONS: NavEntry =
+    entry("Transformations", "transformation", "t", Of::Project, "/transformations");
+pub(super) const EXPORTS: NavEntry = entry("Exports", "export", "x", Of::Organization, "/exports");
 
 /// The pages in the account menu.
-pub(super) const ACCOUNT: [Goal; 4] = [
-    goal("Account", "account", "c", Of::Account, "/account"),
-    goal("API keys", "key", "k", Of::Account, "/account/keys"),
-    goal("Messages", "info", "n", Of::Account, "/account/messages"),
-    goal("Help", "help", "?", Of::Account, "/help"),
+pub(super) const ACCOUNT: [NavEntry; 4] = [
+    entry("Account", "account", "c", Of::Account, "/account"),
+    entry("API keys", "key", "k", Of::Account, "/account/keys"),
+    entry("Messages", "info", "n", Of::Account, "/account/messages"),
+    entry("Help", "help", "?", Of::Account, "/help"),
 ];
 
 /// Pages that only search and the breadcrumb name. They have no shortcut.
-const OTHERS: [Goal; 13] = [
-    goal("Start", "start", "", Of::Project, "/start"),
-    goal("Project keys", "key", "", Of::Project, "/settings/keys"),
-    goal("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
-    goal("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),
-    goal("Import apps", "plugin", "", Of::Organization, "/plugins/import-apps"),
-    goal("Transformation plugins", "plugin", "", Of::Organization, "/plugins/transformations"),
-    goal("Invites", "invite", "", Of::Organization, "/invites"),
-    goal("Domains", "domain", "", Of::Organization, "/domains"),
-    goal("New project", "plus", "", Of::Organization, "/projects/new"),
-    goal("Organizations", "organization", "", Of::Account, "/organizations"),
-    goal("New organization", "plus", "", Of::Account, "/organizations/new"),
-    goal("Security", "shield", "", Of::Account, "/account/security"),
-    goal("Preferences", "settings", "", Of::Account, "/account/preferences"),
+const OTHERS: [NavEntry; 13] = [
+    entry("Start", "start", "", Of::Project, "/start"),
+    entry("Project keys", "key", "", Of::Project, "/settings/keys"),
+    entry("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
+    entry("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),
+    entry("Import apps", "plugin", "", Of::Organization, "/plugins/import-apps"),
+    entry("Transformation plugins", "plugin", "", Of::Organization, "/plugins/transformations"),
+    entry("Invites", "invite", "", Of::Organization, "/invites"),
+    entry("Domains", "domain", "", Of::Organization, "/domains"),
+    entry("New project", "plus", "", Of::Organization, "/projects/new"),
+    entry("Organizations", "organization", "", Of::Account, "/organizations"),
+    entry("New organization", "plus", "", Of::Account, "/organizations/new"),
+    entry("Security", "shield", "", Of::Account, "/account/security"),
+    entry("Preferences", "settings", "", Of::Account, "/account/preferences"),
 ];
 
 /// All pages.
-pub(crate) fn all() -> impl Iterator<Item = Goal> {
+pub(crate) fn all() -> impl Iterator<Item = NavEntry> {
     in_rail().chain(beside_rail())
 }
 
 /// The pages in the rail.
-pub(super) fn in_rail() -> impl Iterator<Item = Goal> {
-    RAIL.into_iter().flat_map(|group| group.goals).copied()
+pub(super) fn in_rail() -> impl Iterator<Item = NavEntry> {
+    RAIL.into_iter().flat_map(|group| group.entries).copied()
 }
 
 /// The pages that are not in the rail.
-pub(super) fn beside_rail() -> impl Iterator<Item = Goal> {
+pub(super) fn beside_rail() -> impl Iterator<Item = NavEntry> {
     ACCOUNT.into_iter().chain(OTHERS)
 }
 
-impl Goal {
+impl NavEntry {
     const fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn a_letter_goes_to_one_page() {
         let mut seen = HashSet::new();
-        for goal in all().filter(|goal| !goal.letter.is_empty()) {
-            assert!(seen.insert(goal.letter), "{}", goal.label);
+        for entry in all().filter(|entry| !entry.letter.is_empty()) {
+            assert!(seen.insert(entry.letter), "{}", entry.label);
         }
     }
 
@@ -200,17 +200,17 @@ mod tests {
     fn entries_of_the_rail_differ_in_their_icons() {
         let mut seen = HashSet::new();
         let sprite = include_str!("../../../public/icons.svg");
-        for goal in in_rail() {
-            assert!(seen.insert(goal.icon), "{}", goal.label);
-            assert!(sprite.contains(&format!("id=\"{}\"", goal.icon)), "{}", goal.icon);
+        for entry in in_rail() {
+            assert!(seen.insert(entry.icon), "{}", entry.label);
+            assert!(sprite.contains(&format!("id=\"{}\"", entry.icon)), "{}", entry.icon);
         }
     }
 
     #[test]
     fn addresses() {
         let at = |name: &str| {
-            let goal = all().find(|goal| goal.name == name).unwrap();
-            goal.at(Some("o"), Some(7)).unwrap()
+            let entry = all().find(|entry| entry.name == name).unwrap();
+            entry.at(Some("o"), Some(7)).unwrap()
         };
         assert_eq!(at("Overview"), "/projects/7");
         assert_eq!(at("Events"), "/projects/7/events");
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_entry_contains_the_pages_below_it() {
-        let entry = |label: &str| in_rail().find(|goal| goal.label == label).unwrap();
+        let entry = |label: &str| in_rail().find(|entry| entry.label == label).unwrap();
         for (label, rest, expected) in [
             ("Overview", "/start", true),
             ("Overview", "/persons", false),

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::account_menu::AccountMenu;
 use super::here::Here;
-use super::links::{EXPORTS, Goal, RAIL, TRANSFORMATIONS};
+use super::links::{EXPORTS, NavEntry, RAIL, TRANSFORMATIONS};
 use super::switcher::Switcher;
 use super::{Brand, RAIL_ID};
 use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
@@ -29,9 +29,9 @@ pub(super) fn Rail(
         .enumerate()
         .map(|(at, group)| {
             let links = group
-                .goals
+                .entries
                 .iter()
-                .filter_map(|goal| link(*goal, &here, &path, badge(*goal, &failing)))
+                .filter_map(|entry| link(*entry, &here, &path, badge(*entry, &failing)))
                 .collect_view();
             let id = format!("nav-{at}");
             let title = id.clone();
@@ -79,10 +79,10 @@ struct Badge {
 }
 
 /// The badge of a page behind which something fails.
-fn badge(goal: Goal, failing: &FailingNav) -> Option<Badge> {
-    let (count, what, title) = if goal == EXPORTS {
+fn badge(entry: NavEntry, failing: &FailingNav) -> Option<Badge> {
+    let (count, what, title) = if entry == EXPORTS {
         (failing.exports, ("failing export", "failing exports"), reasons(failing))
-    } else if goal == TRANSFORMATIONS {
+    } else if entry == TRANSFORMATIONS {
         let what = ("failing transformation", "failing transformations");
         (failing.transformations, what, "Failed in the last 24 hours".to_owned())
     } else {
@@ -92,9 +92,9 @@ fn badge(goal: Goal, failing: &FailingNav) -> Option<Badge> {
 }
 
 /// A link to a page.
-fn link(goal: Goal, here: &Here, path: &str, badge: Option<Badge>) -> Option<AnyView> {
-    let href = goal.href(here)?;
-    let current = goal.current(here, path);
+fn link(entry: NavEntry, here: &Here, path: &str, badge: Option<Badge>) -> Option<AnyView> {
+    let href = entry.href(here)?;
+    let current = entry.current(here, path);
     let title = badge.as_ref().map(|badge| badge.title.clone());
     let badge = badge.map(|Badge { count, what: (one, several), .. }| {
         let what = format!(" {}", if count == 1 { one } else { several });
@@ -102,9 +102,9 @@ fn link(goal: Goal, here: &Here, path: &str, badge: Option<Badge>) -> Option<Any
     });
     Some(
         view! {
-            <a class="nav-link" href=href aria-current=current data-go=goal.letter title=title>
-                <Icon name=goal.icon />
-                <span>{goal.label}</span>
+            <a class="nav-link" href=href aria-current=current data-go=entry.letter title=title>
+                <Icon name=entry.icon />
+                <span>{entry.label}</span>
                 {badge}
             </a>
         }

@@ -147,18 +147,18 @@ fn pages(
     organization: Option<&(String, String)>,
     project: Option<&(i64, String)>,
 ) -> FoundGroup {
-    let fitting = crate::frame::links::all().filter(|goal| wanted.fits(goal.name));
-    let found = fitting.filter_map(|goal| {
+    let fitting = crate::frame::links::all().filter(|entry| wanted.fits(entry.name));
+    let found = fitting.filter_map(|entry| {
         let id = organization.map(|(id, _)| id.as_str());
-        let href = goal.at(id, project.map(|(id, _)| *id))?;
+        let href = entry.at(id, project.map(|(id, _)| *id))?;
         let within = if href.starts_with("/projects/") {
             project.map(|(_, name)| name.clone())
-        } else if goal.is_of_organization() {
+        } else if entry.is_of_organization() {
             organization.map(|(_, name)| name.clone())
         } else {
             None
         };
-        Some(Found { name: goal.name.to_owned(), within: within.unwrap_or_default(), href })
+        Some(Found { name: entry.name.to_owned(), within: within.unwrap_or_default(), href })
     });
     FoundGroup { title: "Pages".to_owned(), found: found.collect() }
 }
