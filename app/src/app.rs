@@ -31,6 +31,7 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/login") view=entrance::Login ssr=SsrMode::Async />
                 <Route path=path!("/login/2fa") view=entrance::LoginCode ssr=SsrMode::Async />
                 <Route path=path!("/login/again") view=entrance::LoginAgain ssr=SsrMode::Async />
+                <Route path=path!("/login/link/:id") view=entrance::LoginLink ssr=SsrMode::Async />
                 <Route path=path!("/") view=entrance::Home ssr=SsrMode::Async />
                 <ParentRoute path=path!("") view=Frame>
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
@@ -65,6 +66,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/organizations/:id/invites") view=people::Invites ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/domains") view=domains::Domains ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/domains/:domain") view=domains::Domain ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/domains/:domain/token") view=domains::DomainToken ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/activity") view=activity::Activity ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/plugins/:group") view=plugins::PluginList ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/plugins/:group/add") view=plugins::PluginAdd ssr=SsrMode::Async />

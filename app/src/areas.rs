@@ -139,6 +139,7 @@ area!(entrance {
     Login => pages::login::Login,
     LoginCode => pages::login_code::LoginCode,
     LoginAgain => pages::login_again::LoginAgain,
+    LoginLink => pages::login_link::LoginLink,
     Home => pages::home::Home,
 });
 
@@ -219,6 +220,7 @@ area!(people {
 area!(domains {
     Domains => pages::organization::domains::Domains,
     Domain => pages::organization::domain::Domain,
+    DomainToken => pages::organization::domain_scim::DomainToken,
 });
 
 area!(activity {
@@ -279,7 +281,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 62] = [
+const PAGES: [(&str, AreaPage); 64] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -288,6 +290,7 @@ const PAGES: [(&str, AreaPage); 62] = [
     ("/login", entrance::Login),
     ("/login/2fa", entrance::LoginCode),
     ("/login/again", entrance::LoginAgain),
+    ("/login/link/:id", entrance::LoginLink),
     ("/", entrance::Home),
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
@@ -321,6 +324,7 @@ const PAGES: [(&str, AreaPage); 62] = [
     ("/organizations/:id/invites", people::Invites),
     ("/organizations/:id/domains", domains::Domains),
     ("/organizations/:id/domains/:domain", domains::Domain),
+    ("/organizations/:id/domains/:domain/token", domains::DomainToken),
     ("/organizations/:id/activity", activity::Activity),
     ("/organizations/:id/plugins/:group", plugins::PluginList),
     ("/organizations/:id/plugins/:group/add", plugins::PluginAdd),

@@ -16,7 +16,7 @@ use server_fn::redirect::REDIRECT_HEADER;
 use weir_model::preferences::Preferences;
 use weir_service::error::{NOT_CONFIRMED, SECOND_FACTOR_MISSING};
 use weir_service::exports::Trial;
-use weir_service::identity::{NewSession, Peer, PendingSignIn};
+use weir_service::identity::{NewSession, Origin, Peer, PendingSignIn};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
 use crate::destination_test::TriedStep;
@@ -30,6 +30,10 @@ use crate::theme::{self, Theme};
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
 /// How long a sign-in waits for the second factor, in seconds.
 const PENDING_SECONDS: u32 = 10 * 60;
+/// How long a challenge for a passkey waits, in seconds.
+const PASSKEY_SECONDS: u32 = 5 * 60;
+/// How long a sign-in waits for a provider, in seconds.
+const DEPARTURE_SECONDS: u32 = 10 * 60;
 /// The page that asks for the second factor.
 const SECOND_STEP: &str = "/login/2fa";
 /// The page where the second factor is turned on.
@@ -109,6 +113,37 @@ impl Cookies {
         if self.secure { "__Host-pending" } else { "pending" }
     }
 
+    /// Name of the cookie of a browser that left for a provider. Answers by SAML come with
+    /// a request of another site, so their cookie is another one.
+    pub fn departure_name(self, is_saml: bool) -> &'static str {
+        match (is_saml, self.secure) {
+            (true, true) => "__Host-sso",
+            (true, false) => "sso",
+            (false, true) => "__Host-departure",
+            (false, false) => "departure",
+        }
+    }
+
+    /// The cookie of a browser that left for a provider. Without TLS, no browser accepts a
+    /// cookie for requests of other sites.
+    pub fn departure(self, is_saml: bool, token: &str) -> String {
+        let cookie = self.hidden(self.departure_name(is_saml), token, DEPARTURE_SECONDS);
+        match is_saml && self.secure {
+            true => cookie.replace("SameSite=Lax", "SameSite=None"),
+            false => cookie,
+        }
+    }
+
+    /// Name of the cookie of a browser that was asked for a passkey.
+    pub fn passkey_name(self) -> &'static str {
+        if self.secure { "__Host-passkey" } else { "passkey" }
+    }
+
+    /// The cookie of a browser that was asked for a passkey.
+    pub fn passkey(self, token: &str) -> String {
+        self.hidden(self.passkey_name(), token, PASSKEY_SECONDS)
+    }
+
     /// Name of the cookie with the values of a form that failed.
     pub fn typed_name(self) -> &'static str {
         if self.secure { "__Host-typed" } else { "typed" }
@@ -160,6 +195,8 @@ pub struct Visit {
     pub token: Option<String>,
     /// The token of a sign-in that waits for the second factor.
     pub pending: Option<String>,
+    /// The token of a browser that was asked for a passkey.
+    pub passkey: Option<String>,
     /// Where the request comes from.
     pub peer: Peer,
     /// The id of the request, as in the log.
@@ -189,6 +226,18 @@ pub struct Visit {
     pub typed: Vec<(String, String)>,
     /// The notice of the form that led to this page.
     pub notice: Option<Notice>,
+}
+
+impl Visit {
+    /// Where an answer with a passkey comes from.
+    pub(crate) fn passkey_origin(&self) -> Origin<'_> {
+        Origin {
+            site: &self.origin,
+            browser: self.passkey.as_deref(),
+            peer: &self.peer,
+            request_id: &self.request_id,
+        }
+    }
 }
 
 /// Provides the values of one request to pages and server functions.
@@ -273,6 +322,13 @@ pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
         set_cookie(&visit.cookies.pending(pending));
     }
     go(&format!("{SECOND_STEP}?next={}", local_path::encode(next)));
+}
+
+/// Sets the cookie of a browser that is asked for a passkey.
+pub(crate) fn keep_passkey(token: &str) {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.passkey(token));
+    }
 }
 
 /// Deletes the cookie of a sign-in that waits for the second factor.
@@ -512,5 +568,11 @@ mod tests {
             "__Host-session=t; Path=/; SameSite=Lax; Max-Age=5; Secure; HttpOnly"
         );
         assert_eq!(cookie(false), "session=t; Path=/; SameSite=Lax; Max-Age=5; HttpOnly");
+        let departure = |secure, is_saml| Cookies { secure }.departure(is_saml, "t");
+        let rest = "Path=/; SameSite=None; Max-Age=600; Secure; HttpOnly";
+        assert_eq!(departure(true, true), format!("__Host-sso=t; {rest}"));
+        let rest = "Path=/; SameSite=Lax; Max-Age=600; HttpOnly";
+        assert_eq!(departure(false, true), format!("sso=t; {rest}"));
+        assert_eq!(departure(false, false), format!("departure=t; {rest}"));
     }
 }

@@ -29,6 +29,7 @@ GIVEN = {
     "personal_api_keys": "they are made in the web app",
     "persons": "they come from events",
     "runs": "the schedule of an export makes them",
+    "groups": "the identity provider of a domain sends them",
     "backfills": "they go with their export",
     "role_memberships": "they go with their role",
     "signup": "needs no key",

@@ -56,22 +56,24 @@ test("rules require the proof, SAML can be configured before", async ({ page, se
   const address = await claim(page, server, scripts, "rules.example");
   await page.goto(address);
   await alive(page, scripts);
-  // Each says that nothing comes of it yet.
-  await expect(page.getByText(/no sign-in through a provider yet/)).toHaveCount(3);
+  // The steps of the set-up, with the guide of each provider.
+  for (const provider of ["Okta", "Microsoft Entra", "Google", "Keycloak"]) {
+    await expect(page.getByRole("link", { name: `Set up ${provider}` })).toBeVisible();
+  }
   await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Save single sign-on" })).toHaveCount(0);
-  await page.getByLabel("Entity id").fill("https://idp.otter-tea.example");
-  await page.getByLabel("X.509 certificate").fill("no certificate");
+  await page.getByLabel("Entity id", { exact: true }).fill("https://idp.otter-tea.example");
+  await page.getByLabel("X.509 certificate", { exact: true }).fill("no certificate");
   await save(page, "Save SAML");
   // Any text is kept, with a warning below the field.
   await expect(page.getByText(/No member can sign in with it/)).toBeVisible();
-  await expect(page.getByLabel("X.509 certificate")).toHaveValue("no certificate");
-  await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
+  await expect(page.getByLabel("X.509 certificate", { exact: true })).toHaveValue("no certificate");
+  await expect(page.getByLabel("Entity id", { exact: true })).toHaveValue("https://idp.otter-tea.example");
   await alive(page, scripts);
-  await page.getByLabel("X.509 certificate").fill("");
+  await page.getByLabel("X.509 certificate", { exact: true }).fill("");
   await save(page, "Save SAML");
   await page.reload();
-  await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
+  await expect(page.getByLabel("Entity id", { exact: true })).toHaveValue("https://idp.otter-tea.example");
 });
 
 test("a domain is removed by typing its name", async ({ page, server, scripts }) => {

@@ -100,14 +100,14 @@ export async function alive(page: Page, scripts: boolean): Promise<void> {
   if (scripts) await page.locator("html[data-alive]").waitFor({ state: "attached" });
 }
 
-export async function setUp(page: Page, server: Server, scripts: boolean): Promise<void> {
+export async function setUp(page: Page, server: Server, scripts: boolean, who = person): Promise<void> {
   await page.goto(server.setupLink);
   await alive(page, scripts);
-  await page.getByLabel("First name").fill(person.name);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(person.password);
-  await page.getByLabel("Organization").fill(person.organization);
-  await page.getByLabel("First project").fill(person.project);
+  await page.getByLabel("First name").fill(who.name);
+  await page.getByLabel("E-mail address").fill(who.email);
+  await page.getByLabel("Password", { exact: true }).fill(who.password);
+  await page.getByLabel("Organization").fill(who.organization);
+  await page.getByLabel("First project").fill(who.project);
   await page.getByRole("button", { name: "Set up Weir" }).click();
   await page.waitForURL("**/projects/*/start");
   await keepSession(page, server);

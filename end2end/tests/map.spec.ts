@@ -193,6 +193,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/organizations/:id/invites", `${home}/invites`, "Settings"],
     ["/organizations/:id/domains", `${home}/domains`, "Settings"],
     ["/organizations/:id/domains/:domain", `${home}/domains/${made.domain}`, "Settings"],
+    ["/organizations/:id/domains/:domain/token", `${home}/domains/${made.domain}/token`, "Settings"],
     ["/organizations/:id/activity", `${home}/activity?kind=OrganizationDomain`, "Activity"],
     ["/organizations/:id/exports", `${home}/exports`, "Exports"],
     ["/organizations/:id/exports/new", `${home}/exports/new`, "Exports"],
@@ -230,6 +231,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/reset", "/reset"],
     ["/reset/:id", `/reset/${UNKNOWN_ID}?token=x`],
     ["/login", "/login"],
+    ["/login/link/:id", `/login/link/${UNKNOWN_ID}?token=x`],
     // Who has not begun to sign in is led to where that begins.
     ["/login/2fa", "/login/2fa?next=/account"],
   ];

@@ -23,12 +23,22 @@ mod rules;
 #[path = "../../crates/egress/src/corpus/outcomes.rs"]
 mod addresses;
 
+// The included file `callbacks` refers to names of `weir-oidc`, which also has a client of
+// HTTP.
+#[path = "../../crates/oidc/src/callback.rs"]
+#[expect(dead_code, reason = "the texts of faults are for administrators")]
+mod callback;
+#[path = "../../crates/oidc/src/corpus/outcomes.rs"]
+mod callbacks;
+
 #[path = "../../crates/plugins/src/code/archive.rs"]
 mod archive;
 // The included checks of archives refer to these names.
 use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
 mod archives;
+
+mod saml;
 
 /// Checks a file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
@@ -62,4 +72,14 @@ pub fn check_settings(text: &str) {
 /// Checks a file of `corpus/archives`: an archive of a plugin.
 pub fn check_archive(bytes: &[u8]) {
     archives::check_archive(bytes);
+}
+
+/// Checks a file of `corpus/callbacks`: the query of a callback.
+pub fn check_callback(text: &str) {
+    callbacks::check_callback(text.strip_suffix('\n').unwrap_or(text));
+}
+
+/// Checks a file of `corpus/saml_response`: the XML of a response.
+pub fn check_response(document: &[u8]) {
+    saml::outcomes::check_response(document);
 }

@@ -15,6 +15,8 @@ use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
+use weir_model::sso::{PROVIDERS_MAX, ProviderName};
+use weir_service::sso::Provider;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
 use weir_store::{Access, Place, Secret, SegmentBucket};
@@ -72,6 +74,8 @@ settings! {
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
     /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
+    /// Providers that users can sign in through, separated by commas, each as `NAME CLIENT_ID CLIENT_SECRET`, and an issuer unless NAME is google-oauth2, github or gitlab [default: those of the Instance page alone]
+    sign_in_providers: SignInProviders = SignInProviders::default(), "WEIR_SIGN_IN_PROVIDERS";
     /// File of the key that stored secrets are sealed with: 64 hexadecimal digits, base64 or 32 bytes, mode 0600, not in the data directory; WEIR_MASTER_KEY may hold the key itself instead [default: the data directory's path and `.key`, created when the first secret is stored]
     master_key_file: PathBuf = PathBuf::new(), "WEIR_MASTER_KEY_FILE";
     /// Name servers to ask when a domain is verified, separated by commas, such as 9.9.9.9 or 127.0.0.1:5353 [default: those of the system]
@@ -258,7 +262,8 @@ written_as_text!(
     NameServers,
     ByteSize,
     SegmentPlace,
-    SecretText
+    SecretText,
+    SignInProviders
 );
 
 /// Origin of the links that the service creates; empty when not set.
@@ -520,6 +525,79 @@ impl fmt::Display for NameServers {
     }
 }
 
+/// Providers of single sign-on. Their `Debug` and `Display` do not show secrets.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct SignInProviders(Vec<Provider>);
+
+impl SignInProviders {
+    /// All providers, in the order of the setting.
+    pub fn all(&self) -> &[Provider] {
+        &self.0
+    }
+}
+
+impl FromStr for SignInProviders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        let mut providers: Vec<Provider> = Vec::new();
+        for item in items {
+            let mut words = item.split_whitespace();
+            let name = words.next().unwrap_or_default();
+            // The item has a secret, so the error names the provider alone.
+            let wrong = |why: &str| format!("the provider `{name}` {why}");
+            let name = ProviderName::parse(name).ok_or_else(|| {
+                wrong("needs another name: lower case letters, digits and hyphens, at most 28")
+            })?;
+            let (Some(client_id), Some(secret)) = (words.next(), words.next()) else {
+                return Err(wrong("needs a client id and a client secret"));
+            };
+            let issuer = words.next().unwrap_or_default().to_owned();
+            if words.next().is_some() {
+                return Err(wrong("has more than a client id, a client secret and an issuer"));
+            }
+            let is_known = name.label() != name.text();
+            if issuer.is_empty() && !is_known {
+                return Err(wrong("needs an issuer, such as https://issuer.example"));
+            }
+            if providers.iter().any(|other| other.name == name) {
+                return Err(wrong("is there twice"));
+            }
+            providers.push(Provider {
+                name,
+                label: name.label().to_owned(),
+                issuer,
+                client_id: client_id.to_owned(),
+                client_secret: secret.to_owned().into(),
+            });
+        }
+        if providers.len() > PROVIDERS_MAX {
+            return Err(format!("an instance may have at most {PROVIDERS_MAX} providers"));
+        }
+        Ok(Self(providers))
+    }
+}
+
+impl fmt::Display for SignInProviders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, provider) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {} ***", provider.name, provider.client_id)?;
+            if !provider.issuer.is_empty() {
+                write!(f, " {}", provider.issuer)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SignInProviders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
@@ -553,7 +631,7 @@ impl fmt::Display for ByteSize {
 #[cfg(test)]
 mod tests {
 
-    use super::{ByteSize, Config, NameServers, Networks, PublicUrl, Settings};
+    use super::{ByteSize, Config, NameServers, Networks, PublicUrl, Settings, SignInProviders};
 
     fn file(text: &str) -> Result<Settings, String> {
         toml::from_str(text).map_err(|e| e.to_string())
@@ -582,7 +660,8 @@ mod tests {
                     egress_allow = '127.0.0.1, 10.1.0.0/16'\nlocal_exports = '/srv/exports'\n\
                     smtp_url = 'smtps://u:hushed@mail.example'\n\
                     segments = 's3://events/weir/'\nsegments_secret_key = 'hushed'\n\
-                    segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'";
+                    segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'\n\
+                    sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -591,6 +670,8 @@ mod tests {
         assert!(!written.contains("hushed") && written.contains("smtps://u:***@"), "{written}");
         assert!(written.contains("segments_secret_key = \"***\""), "{written}");
         assert!(written.contains("segments = \"s3://events/weir\""), "{written}");
+        let providers = "sign_in_providers = \"github id ***, okta id *** https://o.example\"";
+        assert!(written.contains(providers), "{written}");
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
         assert!(written.contains("egress_allow = \"127.0.0.1/32,10.1.0.0/16\""), "{written}");
         assert!(written.contains("local_exports = \"/srv/exports\""), "{written}");
@@ -622,6 +703,16 @@ mod tests {
             assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
         }
         assert!(file("segments = '/srv/events'").is_err());
+        for (bad, part) in [
+            ("okta id secret", "needs an issuer"),
+            ("github id", "needs a client id and a client secret"),
+            ("Okta id secret https://o.example", "needs another name"),
+            ("github a b, github c d", "is there twice"),
+            ("github id secret https://o.example more", "has more than"),
+        ] {
+            let error = bad.parse::<SignInProviders>().unwrap_err();
+            assert!(error.contains(part) && !error.contains("secret https"), "{error}");
+        }
         let low_above_high = file("disk_low = '2GiB'").unwrap();
         assert!(Settings::default().over(low_above_high).checked().is_err());
     }

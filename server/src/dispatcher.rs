@@ -33,7 +33,7 @@ use crate::http::request_id::{self, RequestId};
 use crate::limits::{Exhausted, UserPermit};
 use crate::listener::HeldUntilSent;
 use crate::web::admission::{self, Admission};
-use crate::{probes, router, web};
+use crate::{probes, router, scim, web};
 
 /// A part of the service with its own limits and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,6 +69,7 @@ pub struct RoutePattern(pub &'static str);
 pub struct Dispatcher {
     app: App,
     api: Router,
+    scim: Router,
     web: Router,
 }
 
@@ -77,6 +78,7 @@ enum Target {
     Capture(Endpoint),
     Probe(probes::Probe),
     Api,
+    Scim,
     Web,
 }
 
@@ -89,6 +91,8 @@ impl Target {
             Self::Probe(probe)
         } else if path.starts_with("/api/") {
             Self::Api
+        } else if path.starts_with(scim::PREFIX) {
+            Self::Scim
         } else {
             Self::Web
         }
@@ -98,7 +102,7 @@ impl Target {
         match self {
             Self::Capture(_) => Surface::Capture,
             Self::Probe(_) => Surface::Probe,
-            Self::Api => Surface::Api,
+            Self::Api | Self::Scim => Surface::Api,
             Self::Web => Surface::Web,
         }
     }
@@ -110,13 +114,14 @@ impl Target {
                 "too many requests of one network at a time",
             ))),
             Self::Probe(_) => None,
-            Self::Api | Self::Web => Some(ApiError::Busy),
+            Self::Api | Self::Scim | Self::Web => Some(ApiError::Busy),
         }
     }
 
     fn error_form(&self) -> ErrorForm {
         match self {
             Self::Capture(endpoint) => endpoint.error_form(),
+            Self::Scim => ErrorForm::Scim,
             Self::Probe(_) | Self::Api | Self::Web => ErrorForm::Common,
         }
     }
@@ -125,7 +130,8 @@ impl Target {
 impl Dispatcher {
     /// A dispatcher for all surfaces of `app`.
     pub fn new(app: App) -> Self {
-        Self { api: router::api_router(&app), web: web::router(&app), app }
+        let (api, scim, web) = (router::api_router(&app), scim::router(&app), web::router(&app));
+        Self { api, scim, web, app }
     }
 
     /// Answers a request of the client or proxy at `peer`.
@@ -210,14 +216,15 @@ impl Dispatcher {
                 let (parts, _body) = request.into_parts();
                 probes::answer(app, probe, &parts.method, &parts.uri).await
             }
-            Target::Api => {
+            Target::Api | Target::Scim => {
+                let router = if matches!(target, Target::Api) { &self.api } else { &self.scim };
                 // The handler reads the body here, within this time.
                 let reading = match *request.method() {
                     Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
                     _ => app.limits.api_body.time,
                 };
                 let limit = app.limits.api_time + reading;
-                self.within_time(&self.api, limit, without_slash(request)).await
+                self.within_time(router, limit, without_slash(request)).await
             }
             Target::Web => self.web(request).await,
         }

@@ -123,6 +123,9 @@ pub struct Limits {
     /// Limits on bodies of the management API and the web app that are read before the
     /// sender is known.
     pub early_body: BodyLimits,
+    /// Limits on bodies with an answer by SAML (SAML-10). They are read before the sender is
+    /// known, from the bytes for such bodies.
+    pub saml_body: BodyLimits,
     /// Most values in a JSON body of the management API, at all levels. A value takes
     /// much more memory than its text.
     pub api_values: usize,
@@ -218,6 +221,8 @@ impl Default for Limits {
             api_body: page_body,
             web_body: page_body,
             early_body: BodyLimits { size: 64 * KIB, ..page_body },
+            // 256 KiB in base64, with line ends, in the encoding of forms.
+            saml_body: BodyLimits { size: 512 * KIB, ..page_body },
             api_values: VALUES,
             early_values: 100,
             values_per_user: 8 * MIB,
@@ -243,7 +248,7 @@ impl Default for Limits {
             },
             streams: 256,
             streams_per_person: 16,
-            stream_check: Duration::from_secs(3),
+            stream_check: Duration::from_millis(750),
             stall: Duration::from_secs(30),
             capture_requests: 1024,
             api_requests: 128,
@@ -366,6 +371,7 @@ mod tests {
             (limits.capture_body.size, limits.capture_bytes),
             (limits.web_body.size, limits.management_bytes),
             (limits.early_body.size, limits.early_bytes),
+            (limits.saml_body.size, limits.early_bytes),
         ] {
             for (part, all) in
                 [(bytes.per_network, bytes.total), (bytes.reserve_per_network(), bytes.reserve)]
@@ -393,7 +399,7 @@ mod tests {
     fn unknown_senders_have_thirty_seconds_and_64_kib() {
         let limits = Limits::default();
         assert_eq!(limits.early_body.size, 64 << 10);
-        for body in [limits.early_body, limits.api_body, limits.web_body] {
+        for body in [limits.early_body, limits.saml_body, limits.api_body, limits.web_body] {
             assert_eq!(body.time, Duration::from_secs(30));
         }
     }

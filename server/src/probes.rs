@@ -135,6 +135,8 @@ async fn preflight(app: &App) -> ApiResult<Json<serde_json::Value>> {
     let initiated = app.services.identity.is_set_up().await?;
     let config = &app.config;
     let sends_mail = config.smtp_url.0.is_some() && config.public_url.origin().is_some();
+    let offered = app.services.providers.offered().await?;
+    let offers = |name: &str| offered.iter().any(|(offered, _)| offered.text() == name);
     Ok(Json(json!({
         "django": true,
         "redis": true,
@@ -148,7 +150,9 @@ async fn preflight(app: &App) -> ApiResult<Json<serde_json::Value>> {
         "demo": false,
         "realm": "hosted-clickhouse",
         "available_social_auth_providers": {
-            "github": false, "gitlab": false, "google-oauth2": false,
+            "github": offers("github"),
+            "gitlab": offers("gitlab"),
+            "google-oauth2": offers("google-oauth2"),
         },
         "can_create_org": !initiated,
         "email_service_available": sends_mail,

@@ -26,8 +26,8 @@ use weir_model::scopes::Scope;
 
 use crate::api::{
     activity, definitions, domains, events, exports, groups, invites, members, organizations,
-    personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema, sessions, signup,
-    user_links, users, warnings,
+    personal_api_keys, persons, plugin_configs, plugins, projects, roles, saml, schema, scim,
+    sessions, signup, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -79,7 +79,14 @@ pub fn routes() -> Vec<Route> {
         PUT    "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::replace_domain;
         PATCH  "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::update_domain;
         DELETE "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::delete_domain;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/impact/"  MembersRead domains::get_domain_impact;
         POST   "/api/organizations/{organization_id}/domains/{domain_id}/verify/"  OrganizationWrite domains::verify_domain;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/scim/"          OrganizationRead  scim::get_provisioning;
+        POST   "/api/organizations/{organization_id}/domains/{domain_id}/scim/token/"    MembersWrite scim::create_scim_token;
+        DELETE "/api/organizations/{organization_id}/domains/{domain_id}/scim/token/"    OrganizationWrite scim::revoke_scim_token;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/scim/groups/"   OrganizationRead  scim::list_scim_groups;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/scim/groups/{group_id}/" OrganizationRead  scim::get_scim_group;
+        PATCH  "/api/organizations/{organization_id}/domains/{domain_id}/scim/groups/{group_id}/" MembersWrite scim::update_scim_group;
 
         GET    "/api/organizations/{organization_id}/invites/"               MembersRead  invites::list_invites;
         POST   "/api/organizations/{organization_id}/invites/"               MembersWrite invites::create_invite;
@@ -266,6 +273,8 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/reset/{user_id}/"                  user_links::reset_password, "the token of the link is the credential";
         POST "/api/users/verify_email/"               user_links::confirm_email, "the token of the link is the credential";
         POST "/api/users/request_email_verification/" user_links::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
+
+        GET "/api/saml/metadata/" saml::get_metadata, "identity providers read it; shows no data";
 
         GET "/api/schema/" schema::get_schema, "describes every instance alike and shows no data";
         GET "/api/docs/"   schema::get_docs,   "the same for people";
@@ -528,7 +537,7 @@ async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> Ap
 /// A request without a permit is refused immediately and never waits. When its user is
 /// known, it takes one of the user's permits as well. Without a key, it takes one of those
 /// of its network.
-async fn take_permit(
+pub(crate) async fn take_permit(
     State(app): State<App>,
     mut request: Request,
     next: Next,

@@ -46,6 +46,7 @@ use crate::master_key;
 use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::AppPluginServices;
 use crate::setup;
+use crate::sso::AppProtocols;
 use crate::starting::Starting;
 
 /// Time between two checks whether the set-up link was used.
@@ -202,11 +203,12 @@ impl Server {
         let mail_worker = MailWorker::of(&config)?;
         let core = Arc::new(Core {
             store: store.clone(),
-            clock: options.clock,
+            clock: options.clock.clone(),
             // From the first request on, so that its mails are sent.
             mailing: Mailing::new(mail_worker.is_some()),
             sealer,
             hosts: Arc::new(EgressHostPolicy(egress.clone())),
+            providers: config.sign_in_providers.all().to_vec(),
         });
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
@@ -232,6 +234,7 @@ impl Server {
             hashing: options.hashing,
             lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
             plugin_code: Arc::new(plugins.clone()),
+            protocols: Arc::new(AppProtocols::new(egress.clone(), options.clock)),
         };
         let services = Services::new(core, dependencies);
         let app = AppBuilder {

@@ -8,6 +8,7 @@ use weir_service::{Error as ServiceError, Services};
 use crate::config::{Config, StoreKind};
 use crate::mail::MailWorker;
 use crate::serve::open_store;
+use crate::setup;
 
 /// Commands on users.
 #[derive(Debug, Subcommand)]
@@ -15,6 +16,18 @@ pub enum UserCommand {
     /// Remove the second factor of a user, for an owner who is locked out
     #[command(name = "disable-2fa")]
     DisableSecondFactor {
+        /// E-mail address of the user
+        #[arg(long)]
+        email: String,
+    },
+    /// Activate a user again whom an identity provider deactivated
+    Activate {
+        /// E-mail address of the user
+        #[arg(long)]
+        email: String,
+    },
+    /// Print a link that signs a user in, for an owner whom a provider locks out
+    SignInLink {
         /// E-mail address of the user
         #[arg(long)]
         email: String,
@@ -30,6 +43,9 @@ pub enum UserError {
     /// No user has this address.
     #[error("no user has the address `{0}`")]
     Unknown(String),
+    /// The user is active.
+    #[error("the user `{0}` is active")]
+    Active(String),
     /// The user has no second factor.
     #[error("the user `{0}` has no second factor")]
     NoSecondFactor(String),
@@ -49,7 +65,37 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     if config.store == StoreKind::Memory {
         return Err(UserError::InMemory);
     }
-    let UserCommand::DisableSecondFactor { email } = command;
+    match command {
+        UserCommand::DisableSecondFactor { email } => disable_second_factor(config, email).await,
+        UserCommand::Activate { email } => activate(config, email).await,
+        UserCommand::SignInLink { email } => sign_in_link(config, email).await,
+    }
+}
+
+/// Lets a user sign in again whom an identity provider deactivated.
+async fn activate(config: &Config, email: String) -> Result<String, UserError> {
+    let store = open_store(config).await?;
+    let services = Services::offline(store.clone(), Mailing::new(false));
+    let activated = services.identity.activate(&email).await;
+    store.close_at_end().await?;
+    match activated.map_err(UserError::Service)? {
+        Some(true) => Ok(format!("{email} is active again.")),
+        Some(false) => Err(UserError::Active(email)),
+        None => Err(UserError::Unknown(email)),
+    }
+}
+
+/// A link that opens a session for this user once, within an hour.
+async fn sign_in_link(config: &Config, email: String) -> Result<String, UserError> {
+    let store = open_store(config).await?;
+    let services = Services::offline(store.clone(), Mailing::new(false));
+    let made = services.identity.sign_in_link(&email).await;
+    store.close_at_end().await?;
+    let path = made.map_err(UserError::Service)?.ok_or(UserError::Unknown(email))?;
+    Ok(format!("{}{path}", setup::origin(config, None)))
+}
+
+async fn disable_second_factor(config: &Config, email: String) -> Result<String, UserError> {
     // A mail that cannot be sent must not keep the user locked out.
     let (is_notified, reason) = match MailWorker::of(config) {
         Ok(Some(_)) => (true, "A mail tells of it once the server runs again.".to_owned()),

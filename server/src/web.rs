@@ -20,6 +20,7 @@ mod live;
 mod memory;
 mod pages;
 mod refused;
+mod sign_on;
 mod test_event;
 mod visit;
 
@@ -92,6 +93,9 @@ pub fn router(app: &App) -> Router {
         .route(forms::ATTACHMENT, post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
         .route("/projects/{project}/live", get(live::moved))
+        .route("/login/{provider}/", get(sign_on::leave))
+        .route("/complete/{provider}/", get(sign_on::complete))
+        .route("/complete/saml/", post(sign_on::complete_saml))
         .route("/_csv/{*page}", get(lists::download))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)

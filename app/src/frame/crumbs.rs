@@ -9,7 +9,7 @@ use super::links::{beside_rail, in_rail};
 
 /// Pages that `links` does not name: the end of the address, see [`Here::rest`], and the
 /// name. `*` is any part. The first entry that fits counts.
-const NAMES: [(&str, &str); 27] = [
+const NAMES: [(&str, &str); 28] = [
     ("/persons/*", "Person"),
     ("/groups/*", "Group type"),
     ("/groups/*/*", "Group"),
@@ -28,6 +28,7 @@ const NAMES: [(&str, &str); 27] = [
     ("/plugins/*/*", "Plugin"),
     ("/plugins/*/*/source", "Source"),
     ("/domains/*", "Domain"),
+    ("/domains/*/token", "Your new SCIM token"),
     ("/account/keys/new", "New API key"),
     ("/account/keys/reveal", "Your new key"),
     ("/account/keys/*", "API key"),

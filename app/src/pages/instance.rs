@@ -1,5 +1,7 @@
 //! The instance page for staff: process, data, work in progress, totals.
 
+mod providers;
+
 use leptos::prelude::*;
 
 use crate::facts::{DamageFacts, DiskFacts, Facts};
@@ -16,13 +18,24 @@ pub(crate) fn Instance() -> impl IntoView {
 }
 
 fn draw(found: InstanceView) -> AnyView {
-    let InstanceView { facts, files, sends_mail, users, organizations, projects, events } = found;
+    let InstanceView {
+        facts,
+        files,
+        sends_mail,
+        users,
+        organizations,
+        projects,
+        events,
+        providers,
+        callback,
+    } = found;
     view! {
         <PageHead title="Instance" />
         <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
         <Process facts=facts.clone() sends_mail=sends_mail />
         <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
+        <providers::Providers providers=providers callback=callback />
         <Section id="contents" title="Contents">
             <dl class="facts">
                 <dt>"Accounts"</dt><dd><Count value=users /></dd>

@@ -1,15 +1,20 @@
-//! The second step of the sign-in: the second factor.
+//! The second step of the sign-in: a passkey, a code, or a recovery code.
 
 use leptos::prelude::*;
+use server_fn::ServerFn as _;
 
 use super::entrance::Entrance;
 use super::in_query;
-use crate::server_fns::second_factor::{EndSignIn, EndSignInRecovering, get_second_step};
+use crate::server_fns::passkeys::{BeginPasskeyStep, EndSignInWithPasskey};
+use crate::server_fns::second_factor::{
+    EndSignIn, EndSignInRecovering, SecondStep, get_second_step,
+};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
+use crate::ui::passkey::PasskeyAnswer;
 
 const TITLE: &str = "Enter your code";
 /// After this many wrong codes, the page suggests that the clock can be wrong.
@@ -27,9 +32,18 @@ pub(crate) fn LoginCode() -> impl IntoView {
         || in_query("next"),
         get_second_step,
         |next, step| {
+            let SecondStep { failures, has_app, has_passkey } = step;
+            // Without an app the passkey is all that is asked for.
+            let title = if has_app { TITLE } else { "Use your passkey" };
             view! {
-                <PageHead title=TITLE />
-                <CodeForm next=next.clone() failures=step.failures />
+                <PageHead title=title />
+                {has_passkey.then(|| view! { <PasskeyForm next=next.clone() is_only=!has_app /> })}
+                {(!has_app && !has_passkey).then(|| view! {
+                    <p class="lead">
+                        "Your password is right. Your passkey does not work at this address: open Weir at its host name, or use a recovery code."
+                    </p>
+                })}
+                {has_app.then(|| view! { <CodeForm next=next.clone() failures=failures /> })}
                 <RecoveryForm next=next />
                 <p><a href="/login">"Back to the sign-in"</a></p>
             }
@@ -37,6 +51,29 @@ pub(crate) fn LoginCode() -> impl IntoView {
         },
     );
     view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+#[component]
+fn PasskeyForm(
+    next: String,
+    /// Whether there is no authenticator app.
+    is_only: bool,
+) -> impl IntoView {
+    let action = form_action::<EndSignInWithPasskey>();
+    let result = form_result(action);
+    let class = if is_only { "button button-primary" } else { "button" };
+    view! {
+        {is_only.then(|| view! { <p class="lead">"Your password is right. Confirm with your passkey."</p> })}
+        <ActionForm action=action>
+            <FormFailure result=result />
+            <input type="hidden" name="next" value=next />
+            <ReturnAddress />
+            <PasskeyAnswer begin=BeginPasskeyStep::PATH />
+            <div class="submit">
+                <button type="submit" class=class data-busy="Signing in...">"Use a passkey"</button>
+            </div>
+        </ActionForm>
+    }
 }
 
 #[component]

@@ -23,6 +23,7 @@ pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod login_again;
 pub(crate) mod login_code;
+pub(crate) mod login_link;
 pub(crate) mod messages;
 pub(crate) mod migrations;
 pub(crate) mod not_found;

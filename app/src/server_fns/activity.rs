@@ -38,6 +38,8 @@ pub(crate) struct EntryView {
     pub(crate) by_service: bool,
     /// Label of the personal API key that was used.
     pub(crate) key: Option<String>,
+    /// The domain whose identity provider acted.
+    pub(crate) identity_provider: Option<String>,
     pub(crate) action: AuditAction,
     /// The kind of the changed object.
     pub(crate) subject: Subject,
@@ -64,6 +66,7 @@ impl From<Activity> for EntryView {
             who,
             by_service: entry.is_system,
             key: entry.personal_api_key.map(|key| key.label),
+            identity_provider: entry.scim_token.map(|token| token.label),
             action: entry.activity,
             subject: entry.scope,
             item: entry.item_id,

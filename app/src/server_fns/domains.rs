@@ -1,12 +1,16 @@
 //! Domains of organizations.
 
+#![allow(clippy::too_many_arguments, reason = "the fields of a form")]
+
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use weir_model::domains::DomainDetails;
+use weir_model::domains::{DomainDetails, SignInImpact};
+use weir_model::sso::SamlTrial;
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, go, ui_error};
+use crate::context::{anyone, done, enter_organization, go, ui_error};
 use crate::error::UiError;
+use crate::server_fns::scim::ScimView;
 
 /// The domains of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,17 +24,39 @@ pub(crate) struct DomainsView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainView {
     pub(crate) details: DomainDetails,
+    /// Provisioning by the identity provider.
+    pub(crate) scim: ScimView,
+    /// Weir as a service provider: entity id and address of answers.
+    pub(crate) site: SiteView,
+    /// The result of the last test of the SAML connection.
+    pub(crate) trial: Option<SamlTrial>,
+    /// The link that tests the connection; empty: the user may not.
+    pub(crate) test_link: String,
+    /// Whether the second SAML certificate has expired.
+    pub(crate) next_certificate_expired: bool,
+    /// Whom its rules for signing in affect.
+    pub(crate) impact: SignInImpact,
     /// Whether the SAML certificate has expired.
     pub(crate) certificate_expired: bool,
+    /// Whether no SAML certificate is valid in thirty days any more, although one is now.
+    pub(crate) certificates_end_soon: bool,
     /// Whether the user may change the domain.
     pub(crate) may_change: bool,
-    /// Addresses of the members to whom its rules apply.
-    pub(crate) touched: Vec<String>,
-    /// Whether the rules apply to the user.
-    pub(crate) touches_you: bool,
     /// The ways of signing in that a domain can require: value in the API, name, and
     /// whether this instance supports it.
     pub(crate) ways: Vec<(String, String, bool)>,
+}
+
+/// What an identity provider must know of this instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SiteView {
+    pub(crate) entity_id: String,
+    pub(crate) acs_url: String,
+    /// The link to the metadata of the domain.
+    pub(crate) metadata: String,
+    /// The address that providers of the instance send users back to, with `NAME` for the
+    /// name of the provider.
+    pub(crate) redirect_uri: String,
 }
 
 /// Lists the domains of an organization.
@@ -46,34 +72,71 @@ pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
     Ok(DomainsView { domains: found.results, may_change })
 }
 
+/// Seconds before its end from which a certificate ends soon: thirty days.
+#[cfg(feature = "ssr")]
+const SOON_SECONDS: i64 = 30 * 24 * 60 * 60;
+
 /// Returns one domain.
 #[server(prefix = "/_fn", endpoint = "get_domain")]
 pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
     use weir_model::domains::SsoEnforcement;
-    use weir_service::domains::Domains;
+    use weir_service::domains::Way;
+    use weir_service::identity::Identity;
     use weir_service::policy::Action;
+    use weir_service::sso::SamlSite;
+
+    use crate::local_path::encode;
 
     let (services, org) = enter_organization(&id).await?;
+    let (_, visit) = anyone()?;
     let details = services.domains.get(&org, &domain).await.map_err(ui_error)?;
     let impact = services.domains.impact(&org, &domain).await.map_err(ui_error)?;
     let expires_at = details.saml_certificate_expires_at;
-    let way = |sso: SsoEnforcement| {
+    let next_expires_at = details.saml_next_certificate_expires_at;
+    let last = expires_at.max(next_expires_at);
+    let soon = org.ctx.now.plus_seconds(SOON_SECONDS);
+    let ways = services.domains.ways(&org, &domain).await.map_err(ui_error)?;
+    let way = |Way { sso, label, is_set_up }: Way| {
         let name = match sso {
-            SsoEnforcement::Off => "Any way",
-            SsoEnforcement::Google => "Google only",
-            SsoEnforcement::GitHub => "GitHub only",
-            SsoEnforcement::GitLab => "GitLab only",
-            SsoEnforcement::Saml => "The domain's SAML provider only",
+            SsoEnforcement::Off => "Any way".to_owned(),
+            SsoEnforcement::Provider(_) => format!("{label} only"),
+            SsoEnforcement::Saml => "The domain's SAML provider only".to_owned(),
         };
-        (sso.text().to_owned(), name.to_owned(), Domains::can_enforce(sso))
+        (sso.text().to_owned(), name, is_set_up)
     };
+    let may_change = org.level >= Action::ManageDomains.level();
+    let domain_id = details.domain.id;
+    let trial = match may_change {
+        true => services.identity.last_test(&org, domain_id).await.map_err(ui_error)?,
+        false => None,
+    };
+    let page = encode(&format!("/organizations/{id}/domains/{domain_id}#saml"));
+    let test_link = match &visit.token {
+        Some(token) if may_change && details.domain.has_saml => format!(
+            "/login/saml/?purpose=test&organization={id}&domain={domain_id}&proof={}&next={page}",
+            Identity::departure_proof(token)
+        ),
+        _ => String::new(),
+    };
+    let SamlSite { entity_id, acs_url } = SamlSite::at(&visit.origin);
+    let scim = super::scim::view(&services, &org, &domain).await?;
     Ok(DomainView {
+        scim,
+        site: SiteView {
+            metadata: format!("{entity_id}?domain={domain_id}"),
+            redirect_uri: format!("{}/complete/NAME/", visit.origin),
+            entity_id,
+            acs_url,
+        },
+        trial,
+        test_link,
+        next_certificate_expired: next_expires_at.is_some_and(|end| end <= org.ctx.now),
+        impact,
         details,
         certificate_expired: expires_at.is_some_and(|end| end <= org.ctx.now),
-        may_change: org.level >= Action::ManageDomains.level(),
-        touched: impact.members,
-        touches_you: impact.includes_actor,
-        ways: SsoEnforcement::ALL.map(way).into(),
+        certificates_end_soon: last.is_some_and(|end| end > org.ctx.now && end <= soon),
+        may_change,
+        ways: ways.into_iter().map(way).collect(),
     })
 }
 
@@ -132,12 +195,16 @@ pub(crate) async fn enforce_sso(
     id: String,
     domain: String,
     #[server(default)] sso_enforcement: String,
+    #[server(default)] confirmed_name: String,
 ) -> Result<(), UiError> {
     use weir_model::Patch;
     use weir_model::domains::DomainPatch;
 
-    let patch =
-        DomainPatch { sso_enforcement: Patch::Set(sso_enforcement), ..DomainPatch::default() };
+    let patch = DomainPatch {
+        sso_enforcement: Patch::Set(sso_enforcement),
+        confirmed_name: Some(confirmed_name),
+        ..DomainPatch::default()
+    };
     update(&id, &domain, patch).await
 }
 
@@ -150,6 +217,9 @@ pub(crate) async fn save_saml(
     #[server(default)] saml_entity_id: String,
     #[server(default)] saml_acs_url: String,
     #[server(default)] saml_x509_cert: String,
+    #[server(default)] saml_x509_cert_next: String,
+    #[server(default)] saml_sign_requests: Option<String>,
+    #[server(default)] confirmed_name: String,
 ) -> Result<(), UiError> {
     use weir_model::domains::{CERTIFICATE_MAX, DomainPatch, SAML_TEXT_MAX, SamlPatch};
     use weir_model::{Patch, validate};
@@ -161,13 +231,17 @@ pub(crate) async fn save_saml(
     let mut edits = Edits::of(&seen);
     let mut read = |name: &str, label: &str, text: &str, most: usize, now: Option<&str>| {
         if !edits.is_own(name, label, text, now.unwrap_or_default()) {
-            return Ok(Patch::Keep);
+            // A value that the sender saw is sent along: an owner vouches for it.
+            let is_seen = text.replace("\r\n", "\n") == now.unwrap_or_default();
+            let seen = now.filter(|_| is_seen);
+            return Ok(seen.map_or(Patch::Keep, |seen| Patch::Set(seen.to_owned())));
         }
         let text = validate::optional_text(name, text, most).map_err(UiError::Field)?;
         Ok::<_, UiError>(if text.is_empty() { Patch::Clear } else { Patch::Set(text) })
     };
     let (entity, acs) = (now.saml_entity_id.as_deref(), now.saml_acs_url.as_deref());
     let certificate = now.saml_x509_cert.as_deref();
+    let next = now.saml_x509_cert_next.as_deref();
     let saml = SamlPatch {
         entity_id: read("saml_entity_id", "Entity id", &saml_entity_id, SAML_TEXT_MAX, entity)?,
         acs_url: read("saml_acs_url", "ACS URL", &saml_acs_url, SAML_TEXT_MAX, acs)?,
@@ -178,9 +252,18 @@ pub(crate) async fn save_saml(
             CERTIFICATE_MAX,
             certificate,
         )?,
+        x509_cert_next: read(
+            "saml_x509_cert_next",
+            "Second certificate",
+            &saml_x509_cert_next,
+            CERTIFICATE_MAX,
+            next,
+        )?,
+        sign_requests: Patch::Set(saml_sign_requests.is_some()),
     };
     edits.check()?;
-    update(&id, &domain, DomainPatch { saml, ..DomainPatch::default() }).await
+    let confirmed_name = Some(confirmed_name);
+    update(&id, &domain, DomainPatch { saml, confirmed_name, ..DomainPatch::default() }).await
 }
 
 #[cfg(feature = "ssr")]

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{enter, facts, ui_error};
+use crate::context::{anyone, done, enter, facts, ui_error};
 use crate::error::UiError;
 use crate::facts::Facts;
 
@@ -45,13 +45,38 @@ pub(crate) struct InstanceView {
     pub(crate) projects: u64,
     /// Number of stored events.
     pub(crate) events: u64,
+    /// The providers of single sign-on.
+    pub(crate) providers: Vec<ProviderView>,
+    /// Where a provider sends browsers back to, with `NAME` for its name.
+    pub(crate) callback: String,
+}
+
+/// A provider of single sign-on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProviderView {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    /// The issuer; empty: the usual one.
+    pub(crate) issuer: String,
+    pub(crate) client_id: String,
+    /// Whether it is in the settings of the server.
+    pub(crate) is_fixed: bool,
 }
 
 /// Returns the data of the instance page. Not found for other users than staff.
 #[server(prefix = "/_fn", endpoint = "get_instance")]
 pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
     let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
     let counts = services.instance.counts(&ctx).await.map_err(ui_error)?;
+    let providers = services.providers.list(&ctx).await.map_err(ui_error)?;
+    let shown = |facts: weir_service::sso::ProviderFacts| ProviderView {
+        name: facts.name.text().to_owned(),
+        label: facts.label,
+        issuer: facts.issuer,
+        client_id: facts.client_id,
+        is_fixed: facts.is_fixed,
+    };
     let files = services.instance.event_files(&ctx).await.map_err(ui_error)?;
     let bucket = files.bucket.map(|bucket| BucketView {
         place: bucket.place,
@@ -66,7 +91,41 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         organizations: counts.organizations,
         projects: counts.projects,
         events: counts.events,
+        providers: providers.into_iter().map(shown).collect(),
+        callback: format!("{}/complete/NAME/", visit.origin),
     })
+}
+
+/// The page of the instance.
+#[cfg(feature = "ssr")]
+const INSTANCE: &str = "/instance";
+
+/// Adds or changes a provider of single sign-on.
+#[server(prefix = "/_fn", endpoint = "save_provider")]
+pub(crate) async fn save_provider(
+    name: String,
+    #[server(default)] label: String,
+    #[server(default)] issuer: String,
+    client_id: String,
+    #[server(default)] client_secret: String,
+) -> Result<(), UiError> {
+    use weir_service::sso::ProviderInput;
+
+    let (services, ctx) = enter()?;
+    let client_secret = client_secret.into();
+    let input = ProviderInput { name, label, issuer, client_id, client_secret };
+    services.providers.save(&ctx, input).await.map_err(ui_error)?;
+    done(INSTANCE, "The provider is saved.");
+    Ok(())
+}
+
+/// Removes a provider of single sign-on.
+#[server(prefix = "/_fn", endpoint = "remove_provider")]
+pub(crate) async fn remove_provider(name: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.providers.remove(&ctx, &name).await.map_err(ui_error)?;
+    done(INSTANCE, "The provider is removed.");
+    Ok(())
 }
 
 /// Checks that the user is staff, for other pages of the instance. Not found for other

@@ -44,8 +44,8 @@ pub(crate) struct MemberView {
     pub(crate) keys: Vec<String>,
     /// Whether the member has a second factor.
     pub(crate) has_2fa: bool,
-    /// Whether the member signed in through a provider.
-    pub(crate) has_social: bool,
+    /// How the member signs in, in words.
+    pub(crate) ways: Vec<String>,
     /// Time of joining.
     pub(crate) joined_at: String,
     /// Whether the member is the user.
@@ -86,6 +86,7 @@ fn shown(
     org: &weir_service::OrgCtx,
     member: weir_model::members::Member,
     keys: Vec<String>,
+    ways: Vec<String>,
 ) -> MemberView {
     use weir_service::members::OWNER_STAYS;
 
@@ -112,7 +113,7 @@ fn shown(
         stays: leeway.stays.map(owners),
         keys,
         has_2fa: member.is_2fa_enabled,
-        has_social: member.has_social_auth,
+        ways,
         joined_at: member.joined_at.to_string(),
         is_you,
     }
@@ -138,12 +139,14 @@ pub(crate) async fn list_members(
     users.push(you.user.uuid);
     let mut losses = services.members.losses(&org, &users).await.map_err(ui_error)?.into_iter();
     let mut keys = || losses.next().map(|loss| loss.keys).unwrap_or_default();
+    let mut ways = services.members.ways(&org, &users).await.map_err(ui_error)?.into_iter();
+    let mut ways = || ways.next().unwrap_or_default();
     let members = found.results.into_iter();
     Ok(MembersView {
         total: found.count,
-        members: members.map(|member| shown(&services, &org, member, keys())).collect(),
+        members: members.map(|member| shown(&services, &org, member, keys(), ways())).collect(),
         may_change: org.level >= Level::Administrator,
-        you: shown(&services, &org, you, keys()),
+        you: shown(&services, &org, you, keys(), ways()),
     })
 }
 

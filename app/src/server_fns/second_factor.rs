@@ -5,12 +5,16 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
 use weir_model::errors::FieldError;
+#[cfg(feature = "ssr")]
+use weir_service::identity::{NewSession, takes_passkeys};
+#[cfg(feature = "ssr")]
+use weir_service::{Ctx, Services};
 
 #[cfg(feature = "ssr")]
 use super::identity::come_in;
 #[cfg(feature = "ssr")]
 use crate::context::{
-    anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
+    Visit, anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
     refuse_without_session, ui_error,
 };
 use crate::error::UiError;
@@ -23,11 +27,15 @@ const SECURITY: &str = "/account/security";
 /// The page that shows recovery codes.
 const CODES: &str = "/account/security/codes";
 
-/// A sign-in that waits for a code.
+/// A sign-in that waits for the second factor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SecondStep {
     /// Number of wrong codes.
     pub(crate) failures: u64,
+    /// Whether the user has an authenticator app.
+    pub(crate) has_app: bool,
+    /// Whether the user has a passkey, and browsers use passkeys at this address.
+    pub(crate) has_passkey: bool,
 }
 
 /// Returns the sign-in that waits for a code. Without one, redirects to the sign-in page,
@@ -37,7 +45,11 @@ pub(crate) async fn get_second_step(next: String) -> Result<SecondStep, UiError>
     let (services, visit) = anyone()?;
     let token = visit.pending.as_deref().unwrap_or_default();
     if let Some(waiting) = services.identity.waiting(token).await.map_err(ui_error)? {
-        return Ok(SecondStep { failures: waiting.failures });
+        return Ok(SecondStep {
+            failures: waiting.failures,
+            has_app: waiting.has_app,
+            has_passkey: waiting.has_passkey && takes_passkeys(&visit.origin),
+        });
     }
     match (visit.ctx.is_some(), token.is_empty()) {
         (true, _) => go(&next),
@@ -68,16 +80,30 @@ async fn end_with(code: &str, field: &str, next: &str) -> Result<(), UiError> {
     refuse_without_session(&visit)?;
     let token = visit.pending.as_deref().unwrap_or_default();
     let session = match services.identity.end_sign_in(token, code, &visit.peer).await {
-        Err(weir_service::Error::Invalid(fault)) if fault.code == "2fa_expired" => {
-            forget_pending();
-            go(&too_late(next));
-            return Ok(());
-        }
-        other => other.map_err(|error| at_code(error, field))?,
+        Ok(session) => session,
+        Err(error) => return end_failed(error, next, |error| at_code(error, field)),
     };
     come_in(&services, &session, &visit, next).await?;
     forget_pending();
     Ok(())
+}
+
+/// Handles the error of a second step. If the sign-in does not wait any more, redirects to
+/// the sign-in page.
+#[cfg(feature = "ssr")]
+pub(crate) fn end_failed(
+    error: weir_service::Error,
+    next: &str,
+    shown: impl FnOnce(weir_service::Error) -> UiError,
+) -> Result<(), UiError> {
+    match error {
+        weir_service::Error::Invalid(fault) if fault.code == "2fa_expired" => {
+            forget_pending();
+            go(&too_late(next));
+            Ok(())
+        }
+        other => Err(shown(other)),
+    }
 }
 
 /// The sign-in page with the message that the previous sign-in timed out.
@@ -102,6 +128,8 @@ fn at_code(error: weir_service::Error, field: &str) -> UiError {
 pub(crate) struct FactorView {
     /// Time since when it is on. `None`: it is off.
     pub(crate) since: Option<String>,
+    /// Whether there is an authenticator app.
+    pub(crate) has_app: bool,
     /// Number of remaining recovery codes.
     pub(crate) codes_left: usize,
     /// Names of the organizations that require it.
@@ -115,6 +143,7 @@ pub(crate) async fn get_second_factor() -> Result<FactorView, UiError> {
     let found = services.identity.second_factor(&ctx).await.map_err(ui_error)?;
     Ok(FactorView {
         since: found.since.map(|since| since.to_string()),
+        has_app: found.has_app,
         codes_left: found.codes_left,
         demanded_by: found.demanded_by,
     })
@@ -183,12 +212,38 @@ pub(crate) async fn confirm_second_factor(code: String) -> Result<(), UiError> {
     let confirmed = identity.confirm_second_factor(&ctx, &code, &visit.peer).await;
     let confirmed = confirmed.map_err(|error| at_code(error, "code"))?;
     keep_session(&confirmed.session);
-    let token = &confirmed.session.token;
-    let opened = identity.session(token, visit.request_id).await.map_err(ui_error)?;
-    if let Some(ctx) = opened {
-        let codes = confirmed.codes.join("\n");
-        identity.put_flash(&ctx, token, FLASH, &codes).await.map_err(ui_error)?;
+    show_codes(&services, &confirmed.session, &visit, &confirmed.codes).await
+}
+
+/// Redirects to the page that shows new recovery codes, in a session that was just opened.
+#[cfg(feature = "ssr")]
+pub(crate) async fn show_codes(
+    services: &Services,
+    session: &NewSession,
+    visit: &Visit,
+    codes: &[String],
+) -> Result<(), UiError> {
+    let opened = services.identity.session(&session.token, visit.request_id.clone());
+    match opened.await.map_err(ui_error)? {
+        Some(ctx) => keep_codes(services, &ctx, &session.token, codes).await,
+        // Another change has ended the session.
+        None => {
+            go(CODES);
+            Ok(())
+        }
     }
+}
+
+/// Keeps new recovery codes for the page that shows them, and redirects there.
+#[cfg(feature = "ssr")]
+pub(crate) async fn keep_codes(
+    services: &Services,
+    ctx: &Ctx,
+    token: &str,
+    codes: &[String],
+) -> Result<(), UiError> {
+    let text = codes.join("\n");
+    services.identity.put_flash(ctx, token, FLASH, &text).await.map_err(ui_error)?;
     go(CODES);
     Ok(())
 }
@@ -199,10 +254,8 @@ pub(crate) async fn renew_recovery_codes(code: String) -> Result<(), UiError> {
     let (services, ctx, token) = enter_with_token()?;
     let (_, visit) = anyone()?;
     let renewed = services.identity.renew_recovery_codes(&ctx, &code, &visit.peer).await;
-    let codes = renewed.map_err(|error| at_code(error, "code"))?.join("\n");
-    services.identity.put_flash(&ctx, &token, FLASH, &codes).await.map_err(ui_error)?;
-    go(CODES);
-    Ok(())
+    let codes = renewed.map_err(|error| at_code(error, "code"))?;
+    keep_codes(&services, &ctx, &token, &codes).await
 }
 
 /// Returns the new recovery codes on the first call only.
@@ -212,13 +265,22 @@ pub(crate) async fn reveal_recovery_codes() -> Result<Option<String>, UiError> {
     services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)
 }
 
-/// Turns the second factor off.
+/// Removes the authenticator app, which turns the second factor off unless there are
+/// passkeys.
 #[server(prefix = "/_fn", endpoint = "disable_second_factor")]
 pub(crate) async fn disable_second_factor(last_code: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
-    let ended = services.identity.disable_second_factor(&ctx, &last_code, &visit.peer).await;
+    let identity = &services.identity;
+    let ended = identity.disable_second_factor(&ctx, &last_code, &visit.peer).await;
     keep_session(&ended.map_err(|error| at_code(error, "last_code"))?);
-    done(SECURITY, "Two-step sign-in is off. All other sessions have ended.");
+    let is_on = !identity.own_passkeys(&ctx).await.map_err(ui_error)?.is_empty();
+    done(
+        SECURITY,
+        match is_on {
+            true => "The authenticator app is removed. All other sessions have ended.",
+            false => "Two-step sign-in is off. All other sessions have ended.",
+        },
+    );
     Ok(())
 }

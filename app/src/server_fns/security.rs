@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, keep_session, ui_error};
+use crate::context::{anyone, done, enter, enter_with_token, keep_session, ui_error};
 #[cfg(feature = "ssr")]
 use crate::device::device;
 use crate::error::UiError;
@@ -19,6 +19,8 @@ pub(crate) struct SessionView {
     pub(crate) id: String,
     /// Browser and operating system.
     pub(crate) device: String,
+    /// How the user signed in.
+    pub(crate) way: String,
     /// IP address of the client at sign-in.
     pub(crate) address: Option<String>,
     /// Time at which the user last confirmed their identity in it.
@@ -37,6 +39,7 @@ pub(crate) async fn list_sessions() -> Result<Vec<SessionView>, UiError> {
     let shown = |session: weir_service::identity::OwnSession| SessionView {
         id: session.id,
         device: device(session.agent.as_deref()),
+        way: session.opened_by,
         address: session.address,
         signed_in_at: session.signed_in_at.to_string(),
         seen_at: session.seen_at.to_string(),
@@ -50,6 +53,63 @@ pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.identity.end_session(&ctx, &id).await.map_err(ui_error)?;
     done(SECURITY, "The session has ended.");
+    Ok(())
+}
+
+/// An account at a provider that signs the user in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LinkedView {
+    /// Its id.
+    pub(crate) id: String,
+    /// The name of the provider.
+    pub(crate) name: String,
+    /// The address that the provider named last.
+    pub(crate) email: String,
+    /// When it was linked.
+    pub(crate) linked_at: String,
+    /// When it last signed the user in.
+    pub(crate) used_at: String,
+}
+
+/// The accounts that are linked to the user, and the providers that can be linked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LinkedAccountsView {
+    pub(crate) accounts: Vec<LinkedView>,
+    /// Label and address of each provider.
+    pub(crate) providers: Vec<(String, String)>,
+}
+
+/// Lists the linked accounts of the user.
+#[server(prefix = "/_fn", endpoint = "list_linked_accounts")]
+pub(crate) async fn list_linked_accounts() -> Result<LinkedAccountsView, UiError> {
+    use weir_service::identity::{Identity, LinkedAccount};
+
+    let (services, ctx, token) = enter_with_token()?;
+    let found = services.identity.linked_accounts(&ctx).await.map_err(ui_error)?;
+    let offered = services.providers.offered().await.map_err(ui_error)?;
+    let shown = |account: LinkedAccount| LinkedView {
+        id: account.id,
+        name: account.name,
+        email: account.email.unwrap_or_default(),
+        linked_at: account.linked_at.to_string(),
+        used_at: account.used_at.to_string(),
+    };
+    let proof = Identity::departure_proof(&token);
+    let link = |(name, label): (weir_model::sso::ProviderName, String)| {
+        (label, format!("/login/{name}/?purpose=link&proof={proof}&next={SECURITY}"))
+    };
+    Ok(LinkedAccountsView {
+        accounts: found.into_iter().map(shown).collect(),
+        providers: offered.into_iter().map(link).collect(),
+    })
+}
+
+/// Removes a linked account of the user.
+#[server(prefix = "/_fn", endpoint = "unlink_account")]
+pub(crate) async fn unlink_account(id: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.unlink(&ctx, &id).await.map_err(ui_error)?;
+    done(SECURITY, "The linked account is removed.");
     Ok(())
 }
 

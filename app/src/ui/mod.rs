@@ -27,6 +27,7 @@ pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod page_data;
 pub(crate) mod pager;
+pub(crate) mod passkey;
 pub(crate) mod password;
 pub(crate) mod prose;
 pub(crate) mod query;

@@ -6,7 +6,10 @@ use std::path::Path;
 use rustls::RootCertStore;
 use uuid::Uuid;
 use weir_model::invites::LinkToken;
-use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, UserChange};
+use weir_model::mail::{
+    ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
+};
+use weir_model::organizations::Level;
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Failure, MailSender, Message, Site, SmtpUrl, message};
@@ -119,6 +122,56 @@ fn changed(change: UserChange) -> Message {
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
+fn sign_in(by: Option<&str>, change: SignInChange, path: &str) -> Message {
+    let news = MailContent::SignInChanged {
+        first_name: "Grace".to_owned(),
+        change,
+        by: by.map(str::to_owned),
+        at: at(),
+        path: path.to_owned(),
+    };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
+fn of_domain(fields: &[&str]) -> SignInChange {
+    SignInChange::DomainRules {
+        domain: "acme.example".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+    }
+}
+
+/// A mail about the domain of an organization: the change of its names.
+fn of_acme(change: fn(String, String) -> SignInChange) -> Message {
+    let change = change("acme.example".to_owned(), "Acme Tea & Co".to_owned());
+    sign_in(Some("ada@mail.example"), change, "/organizations/1/domains/2")
+}
+
+fn verified_domain(domain: String, organization: String) -> SignInChange {
+    SignInChange::DomainVerified { domain, organization }
+}
+
+fn renamed_domain(domain: String, organization: String) -> SignInChange {
+    SignInChange::DomainRenamed { domain, before: "tea.example".to_owned(), organization }
+}
+
+fn suspended(domain: String, organization: String, is_suspended: bool) -> SignInChange {
+    SignInChange::RulesSuspended { domain, organization, is_suspended }
+}
+
+fn token(domain: String, organization: String, change: TokenChange) -> SignInChange {
+    SignInChange::ScimToken { domain, organization, change }
+}
+
+fn group_level(domain: String, organization: String) -> SignInChange {
+    let level = Some(Level::Administrator);
+    SignInChange::GroupLevel { domain, organization, group: "Tea & Co".to_owned(), level }
+}
+
+fn deactivated(domain: String, organization: String) -> SignInChange {
+    SignInChange::UserDeactivated { domain, organization, email: "grace@mail.example".to_owned() }
+}
+
 fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let smtp_message = sender().smtp_message(id, message, at()).unwrap();
@@ -158,6 +211,63 @@ fn mails_look_like_their_files() {
         ("changed_password", changed(UserChange::Password)),
         ("changed_second_factor", changed(UserChange::SecondFactorOff)),
         ("changed_second_factor_by_operator", changed(UserChange::SecondFactorTakenAway)),
+        ("changed_linked", changed(UserChange::AccountLinked)),
+        ("changed_unlinked", changed(UserChange::AccountUnlinked)),
+        (
+            "sign_in_provider_saved",
+            sign_in(
+                Some("ada@mail.example"),
+                SignInChange::ProviderSaved { name: "okta".to_owned() },
+                "/instance#providers",
+            ),
+        ),
+        (
+            "sign_in_provider_removed",
+            sign_in(
+                Some("ada@mail.example"),
+                SignInChange::ProviderRemoved { name: "okta".to_owned() },
+                "/instance#providers",
+            ),
+        ),
+        (
+            "sign_in_domain",
+            sign_in(
+                Some("ada@mail.example"),
+                of_domain(&["sso_enforcement", "saml_x509_cert"]),
+                "/organizations/1/domains/2",
+            ),
+        ),
+        (
+            "sign_in_domain_removed",
+            sign_in(
+                None,
+                SignInChange::DomainRemoved {
+                    domain: "acme.example".to_owned(),
+                    organization: "Acme Tea & Co".to_owned(),
+                },
+                "/organizations/1/domains",
+            ),
+        ),
+        ("sign_in_domain_verified", of_acme(verified_domain)),
+        ("sign_in_domain_renamed", of_acme(renamed_domain)),
+        ("sign_in_rules_suspended", of_acme(|domain, home| suspended(domain, home, true))),
+        ("sign_in_rules_back", of_acme(|domain, home| suspended(domain, home, false))),
+        ("sign_in_token_made", of_acme(|domain, home| token(domain, home, TokenChange::Made))),
+        (
+            "sign_in_token_replaced",
+            of_acme(|domain, home| token(domain, home, TokenChange::Replaced)),
+        ),
+        (
+            "sign_in_token_revoked",
+            of_acme(|domain, home| token(domain, home, TokenChange::Revoked)),
+        ),
+        ("sign_in_group_level", of_acme(group_level)),
+        ("sign_in_user_deactivated", of_acme(deactivated)),
+        ("changed_operator_sign_in", changed(UserChange::OperatorSignIn)),
+        ("changed_passkey_added", changed(UserChange::PasskeyAdded)),
+        ("changed_passkey_removed", changed(UserChange::PasskeyRemoved)),
+        ("changed_last_passkey_removed", changed(UserChange::LastPasskeyRemoved)),
+        ("changed_app_removed", changed(UserChange::AuthenticatorAppRemoved)),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),

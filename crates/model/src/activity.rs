@@ -61,6 +61,8 @@ words! {
         Invite => "OrganizationInvite",
         /// A domain.
         Domain => "OrganizationDomain",
+        /// A group of an identity provider.
+        ScimGroup => "ScimGroup",
         /// A role.
         Role => "Role",
         /// A project.
@@ -75,6 +77,8 @@ words! {
         PersonalApiKey => "PersonalAPIKey",
         /// A user.
         User => "User",
+        /// A provider of single sign-on of the instance.
+        SignInProvider => "SignInProvider",
     }
 }
 
@@ -115,6 +119,8 @@ words! {
         AttachmentUpdated => "attachment_updated",
         /// An attached file was removed.
         AttachmentDeleted => "attachment_deleted",
+        /// A sign-in through a provider was refused.
+        SignInRefused => "sign_in_refused",
     }
 }
 
@@ -146,7 +152,7 @@ pub struct Detail {
     pub changes: Vec<FieldChange>,
 }
 
-/// The personal API key of the request.
+/// The personal API key or the SCIM token of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UsedKey {
@@ -167,10 +173,14 @@ pub struct Entry {
     pub organization_id: OrganizationId,
     /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// The user who made the change; null: the service.
+    /// The user who made the change; null: the service, or an identity provider.
     pub user: Option<UserId>,
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
+    /// The SCIM token of a domain, if its identity provider made the change.
+    // Missing in older entries, whose hashes must stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scim_token: Option<UsedKey>,
     /// The action.
     pub activity: AuditAction,
     /// The kind of object.
@@ -209,13 +219,16 @@ pub struct Activity {
     pub organization_id: OrganizationId,
     /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// The user who made the change; null if the service made it, or if the user was
-    /// deleted.
+    /// The user who made the change; null if the service or an identity provider made it,
+    /// or if the user was deleted.
     pub user: Option<ActivityUser>,
     /// Whether the service made the change automatically.
     pub is_system: bool,
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
+    /// The SCIM token of a domain, if its identity provider made the change. Its `id` is
+    /// that of the domain, its `label` the name.
+    pub scim_token: Option<UsedKey>,
     /// The action.
     pub activity: AuditAction,
     /// The kind of object.
@@ -262,7 +275,7 @@ impl ActivityQuery {
         self.scope.as_deref().is_none_or(|scope| scope == entry.scope.text())
             && self.item_id.as_deref().is_none_or(|id| id == entry.item_id)
             && self.user.is_none_or(|user| entry.user == Some(user))
-            && (!self.by_service || entry.user.is_none())
+            && (!self.by_service || (entry.user.is_none() && entry.scim_token.is_none()))
             && self.activity.as_deref().is_none_or(|action| action == entry.activity.text())
             && self.since.is_none_or(|time| entry.created_at >= time)
             && self.until.is_none_or(|time| entry.created_at < time)

@@ -1,10 +1,12 @@
 //! Domains of organizations: the resource and its input (API-37).
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::errors::FieldError;
 use crate::ids::DomainId;
 use crate::patch::Patch;
+use crate::sso::ProviderName;
 use crate::time::Timestamp;
 use crate::validate;
 
@@ -24,48 +26,62 @@ pub const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
 const CHALLENGE_LABEL: &str = "_posthog-challenge";
 
 /// How users with an address of the domain must sign in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SsoEnforcement {
     /// Any way.
     #[default]
-    #[serde(rename = "")]
     Off,
-    /// Through Google.
-    #[serde(rename = "google-oauth2")]
-    Google,
-    /// Through GitHub.
-    #[serde(rename = "github")]
-    GitHub,
-    /// Through GitLab.
-    #[serde(rename = "gitlab")]
-    GitLab,
+    /// Through this provider of the instance.
+    Provider(ProviderName),
     /// Through the SAML provider of the domain.
-    #[serde(rename = "saml")]
     Saml,
 }
 
 impl SsoEnforcement {
-    /// All values.
-    pub const ALL: [Self; 5] = [Self::Off, Self::Google, Self::GitHub, Self::GitLab, Self::Saml];
+    /// Values that every instance knows. Further ones are names of providers.
+    pub const KNOWN: [Self; 5] = [
+        Self::Off,
+        Self::Provider(ProviderName::GOOGLE),
+        Self::Provider(ProviderName::GITHUB),
+        Self::Provider(ProviderName::GITLAB),
+        Self::Saml,
+    ];
 
     /// The text on the wire.
-    pub const fn text(self) -> &'static str {
+    pub fn text(&self) -> &str {
         match self {
             Self::Off => "",
-            Self::Google => "google-oauth2",
-            Self::GitHub => "github",
-            Self::GitLab => "gitlab",
+            Self::Provider(name) => name.text(),
             Self::Saml => "saml",
         }
     }
 
-    /// The value with this text.
+    /// The value with this text. Whether the instance has such a provider is not checked.
     ///
     /// # Errors
     /// `invalid_choice` at `sso_enforcement`.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
-        let found = Self::ALL.into_iter().find(|value| value.text() == text);
-        found.ok_or_else(|| validate::invalid_choice("sso_enforcement", &text))
+        match text {
+            "" => Ok(Self::Off),
+            "saml" => Ok(Self::Saml),
+            name => match ProviderName::parse(name) {
+                Some(name) => Ok(Self::Provider(name)),
+                None => Err(validate::invalid_choice("sso_enforcement", &text)),
+            },
+        }
+    }
+}
+
+impl Serialize for SsoEnforcement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for SsoEnforcement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(|fault| D::Error::custom(fault.detail))
     }
 }
 
@@ -101,6 +117,12 @@ pub struct Domain {
     /// at most 65,536 characters is stored as sent; `warnings` reports an invalid
     /// certificate.
     pub saml_x509_cert: Option<String>,
+    /// A second certificate that is accepted too, while the identity provider changes to
+    /// it. In the same form.
+    pub saml_x509_cert_next: Option<String>,
+    /// Whether requests to the identity provider are signed. The certificate is in the
+    /// metadata of the domain.
+    pub saml_sign_requests: bool,
     /// Faults of the stored domain that prevent it from working.
     pub warnings: Vec<DomainWarning>,
 }
@@ -109,7 +131,7 @@ pub struct Domain {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DomainWarning {
-    /// The field that it is about: `domain` or `saml_x509_cert`.
+    /// The field that it is about: `domain`, `saml_x509_cert` or `saml_x509_cert_next`.
     pub attr: String,
     /// `verified_elsewhere` or `invalid_certificate`.
     pub code: String,
@@ -126,6 +148,10 @@ pub struct SamlPatch {
     pub acs_url: Patch<String>,
     /// `saml_x509_cert`, not yet validated.
     pub x509_cert: Patch<String>,
+    /// `saml_x509_cert_next`, not yet validated.
+    pub x509_cert_next: Patch<String>,
+    /// `saml_sign_requests`; null counts as false.
+    pub sign_requests: Patch<bool>,
 }
 
 /// Input for a new domain, without the fields that only a verified domain can have.
@@ -148,6 +174,38 @@ pub struct DomainPatch {
     pub sso_enforcement: Patch<String>,
     /// SAML fields.
     pub saml: SamlPatch,
+    /// The name of the domain, typed to confirm that no owner may be able to sign in.
+    pub confirmed_name: Option<String>,
+}
+
+/// What the rules for signing in of a domain affect.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SignInImpact {
+    /// Addresses of the members with an address of the domain, in the order in which they
+    /// joined.
+    pub members: Vec<String>,
+    /// Whether the caller is one of them.
+    pub includes_you: bool,
+    /// Addresses of owners with an address elsewhere: the rules do not affect them.
+    pub owners_elsewhere: Vec<String>,
+    /// The ways of signing in that the domain can require now.
+    pub ways: Vec<WayImpact>,
+}
+
+/// What happens if a domain requires a way of signing in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WayImpact {
+    /// The way.
+    pub sso_enforcement: SsoEnforcement,
+    /// Addresses of the members who have signed in this way.
+    pub proved: Vec<String>,
+    /// Addresses of the members who have not: they may not be able to sign in any more.
+    pub unproved: Vec<String>,
+    /// Whether no owner is known to be able to sign in any more. Requiring the way then
+    /// needs the name of the domain as `confirmed_name`.
+    pub locks_out_owners: bool,
 }
 
 /// What the page of domains shows in addition to the resource.
@@ -173,6 +231,11 @@ pub struct DomainDetails {
     pub saml_certificate_subject: Option<String>,
     /// Until when the certificate is valid.
     pub saml_certificate_expires_at: Option<Timestamp>,
+    /// Until when the second certificate is valid.
+    pub saml_next_certificate_expires_at: Option<Timestamp>,
+    /// The certificate of the key that signs requests, as PEM. It stays when signing is
+    /// turned off.
+    pub saml_signing_certificate: Option<String>,
 }
 
 /// The sign-in methods for a mail address.
@@ -249,13 +312,15 @@ mod tests {
     }
 
     #[test]
-    fn enforcement_has_five_words() {
-        for value in SsoEnforcement::ALL {
+    fn enforcement_is_a_known_word_or_the_name_of_a_provider() {
+        for value in SsoEnforcement::KNOWN {
             assert_eq!(SsoEnforcement::parse(value.text()), Ok(value));
             let json = serde_json::to_value(value).unwrap();
             assert_eq!(json, value.text());
+            assert_eq!(serde_json::from_value::<SsoEnforcement>(json).unwrap(), value);
         }
-        let error = SsoEnforcement::parse("okta").unwrap_err();
-        assert_eq!(error.detail, "\"okta\" is not a valid choice.");
+        assert_eq!(SsoEnforcement::parse("okta-eu").unwrap().text(), "okta-eu");
+        let error = SsoEnforcement::parse("Okta").unwrap_err();
+        assert_eq!(error.detail, "\"Okta\" is not a valid choice.");
     }
 }

@@ -50,6 +50,8 @@ uuid_ids! {
     InviteId,
     /// A domain of an organization.
     DomainId,
+    /// A group of the identity provider of a domain.
+    ScimGroupId,
     /// A role of an organization.
     RoleId,
     /// The assignment of a role to a member.

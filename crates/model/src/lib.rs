@@ -35,8 +35,10 @@ pub mod projects;
 pub mod roles;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod scim;
 pub mod scopes;
 pub mod sessions;
+pub mod sso;
 #[cfg(feature = "store")]
 mod store;
 pub mod time;
@@ -48,7 +50,8 @@ pub mod warnings;
 
 pub use ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
+    UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{InviteId, UserId};
 use crate::invites::LinkToken;
+use crate::organizations::Level;
 use crate::time::Timestamp;
 
 /// A mail to one recipient.
@@ -114,6 +115,117 @@ pub enum MailContent {
         /// Time of the change.
         at: Timestamp,
     },
+    /// How users sign in was changed: a provider of the instance, or the rules of a domain.
+    SignInChanged {
+        /// First name of the recipient.
+        first_name: String,
+        /// The change.
+        change: SignInChange,
+        /// Address of the user who made the change; `None`: the operator of the instance.
+        by: Option<String>,
+        /// Time of the change.
+        at: Timestamp,
+        /// The page that shows what is stored now, as a path.
+        path: String,
+    },
+}
+
+/// A change of how users sign in, for owners and staff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignInChange {
+    /// A provider of the instance was added or changed.
+    ProviderSaved {
+        /// Its name.
+        name: String,
+    },
+    /// A provider of the instance was removed.
+    ProviderRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// The sign-in rules or the SAML provider of a domain changed.
+    DomainRules {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// The changed fields, with their names in the API.
+        fields: Vec<String>,
+    },
+    /// A domain was verified, and its stored SAML provider acts.
+    DomainVerified {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+    },
+    /// A verified domain got another name, and lost its rules.
+    DomainRenamed {
+        /// The new name.
+        domain: String,
+        /// The old name.
+        before: String,
+        /// Name of its organization.
+        organization: String,
+    },
+    /// The rules of a domain were suspended because its record is missing, or act again.
+    RulesSuspended {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// Whether they are suspended now.
+        is_suspended: bool,
+    },
+    /// The token with which an identity provider changes users.
+    ScimToken {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// What happened to it.
+        change: TokenChange,
+    },
+    /// The level that a group of an identity provider gives.
+    GroupLevel {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// Name of the group.
+        group: String,
+        /// The level; `None`: it changes no level.
+        level: Option<Level>,
+    },
+    /// The identity provider of a domain deactivated a user.
+    UserDeactivated {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// Address of the user.
+        email: String,
+    },
+    /// A domain with sign-in rules or a SAML provider was removed.
+    DomainRemoved {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+    },
+}
+
+/// What happened to a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenChange {
+    /// It was made.
+    Made,
+    /// It was made in place of another one.
+    Replaced,
+    /// It was revoked.
+    Revoked,
 }
 
 /// A change of sign-in data that the user is notified of.
@@ -128,6 +240,20 @@ pub enum UserChange {
     SecondFactorOff,
     /// The second factor was removed by the operator of the instance.
     SecondFactorTakenAway,
+    /// An account at a provider was linked.
+    AccountLinked,
+    /// A linked account was removed.
+    AccountUnlinked,
+    /// A passkey was added.
+    PasskeyAdded,
+    /// A passkey was removed, and others or an authenticator app are left.
+    PasskeyRemoved,
+    /// The last passkey was removed, and with it the second factor.
+    LastPasskeyRemoved,
+    /// The authenticator app was removed, and passkeys are left.
+    AuthenticatorAppRemoved,
+    /// A link of the operator signed in.
+    OperatorSignIn,
 }
 
 /// A batch export, described with the names that users know.
@@ -177,7 +303,8 @@ impl MailContent {
             | Self::PluginDisabled { .. }
             | Self::ConfirmAddress { .. }
             | Self::ResetPassword { .. }
-            | Self::UserChanged { .. } => None,
+            | Self::UserChanged { .. }
+            | Self::SignInChanged { .. } => None,
         }
     }
 }

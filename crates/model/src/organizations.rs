@@ -154,12 +154,19 @@ pub struct ProductFeature {
     pub is_plan_default: bool,
 }
 
-/// Available features, the same for all organizations: key and name (API-23). Clients
-/// check the key, so each feature has a test in `server/tests/api/organizations.rs`.
+/// Available features, the same for all organizations: key and name. Clients check the key,
+/// so a feature is listed only if a test uses it (API-53).
 pub const FEATURES: &[(&str, &str)] = &[
     ("organizations_projects", "Projects"),
     ("group_analytics", "Group analytics"),
     ("data_pipelines", "Data pipelines"),
+    ("social_sso", "Sign-in through providers"),
+    ("saml", "SAML"),
+    ("sso_enforcement", "Required single sign-on"),
+    ("automatic_provisioning", "Just-in-time provisioning"),
+    ("2fa", "Two-step sign-in"),
+    ("2fa_enforcement", "Required two-step sign-in"),
+    ("audit_logs", "Activity log"),
 ];
 
 /// The settings of a new organization, or changes of one.

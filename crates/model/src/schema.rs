@@ -12,7 +12,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::domains::SsoEnforcement;
+use crate::domains::{SSO_ENFORCEMENT_MAX, SsoEnforcement};
 use crate::ids::{KeyId, PluginConfigId, PluginId, ProjectId};
 use crate::organizations::Level;
 use crate::pagination::Envelope;
@@ -61,8 +61,8 @@ schemas! {
         .schema_type(SchemaType::Type(Type::Integer))
         .enum_values(Some([0, 3, 6, 9]));
     Scope = text(None);
-    // One of the words is empty, which cannot be derived.
-    SsoEnforcement = text(None).enum_values(Some(SsoEnforcement::ALL.map(SsoEnforcement::text)));
+    // A word that every instance knows, or the name of a provider of this one.
+    SsoEnforcement = text(None).max_length(Some(SSO_ENFORCEMENT_MAX));
 }
 
 impl<T: ToSchema> PartialSchema for Envelope<T> {

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::domains::SsoEnforcement;
 use crate::ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
+    UserId,
 };
 use crate::organizations::Level;
 use crate::plugin_configs::OnFailure;
@@ -51,6 +52,7 @@ stored_as! {
     BatchExportId = Uuid: |id| id.0, Self;
     RunId = Uuid: |id| id.0, Self;
     BackfillId = Uuid: |id| id.0, Self;
+    ScimGroupId = Uuid: |id| id.0, Self;
     ProjectId = i64: |id| id.0, Self;
     PluginId = i64: |id| id.0, Self;
     PluginConfigId = i64: |id| id.0, Self;

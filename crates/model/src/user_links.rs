@@ -15,6 +15,8 @@ pub enum LinkKind {
     Confirm,
     /// Sets a new password.
     Reset,
+    /// Signs in. The operator makes it on the host.
+    SignIn,
 }
 
 impl LinkKind {
@@ -23,13 +25,16 @@ impl LinkKind {
         match self {
             Self::Confirm => "confirm",
             Self::Reset => "reset",
+            Self::SignIn => "sign in",
         }
     }
 
-    /// How long the link is valid after it was sent, in seconds: a day.
+    /// How long the link is valid after it was made, in seconds: a day, or an hour if it
+    /// signs in.
     pub const fn seconds(self) -> i64 {
         match self {
             Self::Confirm | Self::Reset => 24 * 60 * 60,
+            Self::SignIn => 60 * 60,
         }
     }
 
@@ -38,6 +43,7 @@ impl LinkKind {
         match self {
             Self::Confirm => format!("/verify_email/{user}"),
             Self::Reset => format!("/reset/{user}"),
+            Self::SignIn => format!("/login/link/{user}"),
         }
     }
 

@@ -23,6 +23,7 @@ use weir_store::activity::{self as rows, Of};
 use weir_store::{ids, users};
 
 use crate::ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
+use crate::scim::ScimCtx;
 use crate::{Core, Result, secrets};
 
 /// Maximum length of the JSON text of a value that is recorded as it is, in bytes. The
@@ -64,12 +65,27 @@ pub(crate) fn entry(
         team_id: about.project,
         user: Some(ctx.user()),
         personal_api_key: key,
+        scim_token: None,
         activity: action,
         scope: about.subject,
         item_id: about.id,
         detail: Detail { name: about.name.map(str::to_owned), changes: changes.of(about.subject) },
         created_at: ctx.now,
         request_id: ctx.request_id.clone(),
+    }
+}
+
+/// An audit entry about a change of the identity provider of a domain.
+pub(crate) fn scim_entry(
+    ctx: &ScimCtx,
+    about: About<'_>,
+    action: AuditAction,
+    changes: Changes,
+) -> Entry {
+    Entry {
+        scim_token: Some(ctx.token.clone()),
+        request_id: ctx.request_id.clone(),
+        ..own_entry(ctx.now, ctx.domain.organization, about, action, changes)
     }
 }
 
@@ -87,6 +103,7 @@ pub(crate) fn own_entry(
         team_id: about.project,
         user: None,
         personal_api_key: None,
+        scim_token: None,
         activity: action,
         scope: about.subject,
         item_id: about.id,
@@ -133,6 +150,12 @@ impl Changes {
     pub(crate) fn secret(mut self, name: &str) -> Self {
         let hidden = || Value::from(SECRET);
         self.0.push((name.to_owned(), hidden(), hidden()));
+        self
+    }
+
+    /// Adds the fields of another change.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
         self
     }
 
@@ -315,8 +338,9 @@ pub(crate) async fn shown(core: &Core, entries: Vec<Entry>) -> Result<Vec<Activi
             organization_id: entry.organization_id,
             team_id: entry.team_id,
             user,
-            is_system: entry.user.is_none(),
+            is_system: entry.user.is_none() && entry.scim_token.is_none(),
             personal_api_key: entry.personal_api_key,
+            scim_token: entry.scim_token,
             activity: entry.activity,
             scope: entry.scope,
             item_id: entry.item_id,

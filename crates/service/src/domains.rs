@@ -9,6 +9,10 @@ mod certificate;
 mod checks;
 mod impact;
 mod lookup;
+pub(crate) mod notices;
+mod signing;
+pub(crate) mod trust;
+mod ways;
 
 use std::sync::Arc;
 
@@ -20,26 +24,27 @@ use weir_model::domains::{
     SamlPatch, SsoEnforcement,
 };
 use weir_model::errors::FieldError;
+use weir_model::mail::Mail;
 use weir_model::pagination::{Page, Paged};
-use weir_model::{DomainId, Patch};
+use weir_model::{DomainId, Patch, Timestamp, validate};
 use weir_store::domains::{self as rows, Created, DomainRow};
 use weir_store::ids;
-use weir_store::update::{Updated, lock};
+use weir_store::update::{Change, Row as _, Updated, lock, update_with};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::sso::Protocols;
 use crate::unchecked::Unchecked;
-use crate::update::update;
 use crate::{Core, Result, secrets};
 
 pub use checks::Released;
-pub use impact::Impact;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
+pub use ways::Way;
 
-/// The ways of signing in that this instance supports, in addition to a password.
-pub(crate) const PROVIDERS: &[SsoEnforcement] = &[];
+use trust::Rank;
+
 /// Days for which the record of a verified domain may be missing before its rules for
 /// signing in are suspended.
 const GRACE_DAYS: i64 = 7;
@@ -53,6 +58,7 @@ const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has veri
 pub struct Domains {
     core: Arc<Core>,
     lookup: Arc<dyn TxtLookup>,
+    protocols: Arc<dyn Protocols>,
 }
 
 /// A domain that the caller may change.
@@ -60,8 +66,12 @@ pub struct Domains {
 pub struct Changeable(DomainRow);
 
 impl Domains {
-    pub(crate) fn new(core: Arc<Core>, lookup: Arc<dyn TxtLookup>) -> Self {
-        Self { core, lookup }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        lookup: Arc<dyn TxtLookup>,
+        protocols: Arc<dyn Protocols>,
+    ) -> Self {
+        Self { core, lookup, protocols }
     }
 
     /// The domains of the organization by name, with details that only the page shows.
@@ -128,10 +138,24 @@ impl Domains {
             saml_acs_url: None,
             saml_x509_cert: None,
             certificate_expires_at: None,
+            saml_x509_cert_next: None,
+            next_certificate_expires_at: None,
+            saml_sign_requests: false,
+            saml_signing_key: None,
+            saml_signing_certificate: None,
+            provider_rank: None,
+            provider_set_at: None,
+            rules_rank: None,
             created_at: org.ctx.now,
             updated_at: org.ctx.now,
         };
+        let blank = row.clone();
         fill_in(&mut row, input.saml);
+        let rank = Rank::of_caller(&self.core, org).await?;
+        trust::stamp(&blank, &mut row, &DomainPatch::default(), rank, org.ctx.now);
+        if let Some(key) = self.new_key(&row).await? {
+            key.fill_in(&mut row);
+        }
         let changes = Changes::none().field("domain", &None, &Some(&row.domain));
         let audit_entry = entry(org, &row, AuditAction::Created, changes);
         match rows::create(&self.core.store, &row, DOMAINS_MAX, &[audit_entry]).await? {
@@ -145,12 +169,6 @@ impl Domains {
             }
             Created::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
-    }
-
-    /// Whether a domain can require this way of signing in: the instance supports it.
-    #[must_use]
-    pub fn can_enforce(sso: SsoEnforcement) -> bool {
-        sso == SsoEnforcement::Off || PROVIDERS.contains(&sso)
     }
 
     /// Proves that there is this domain and that the actor may change it.
@@ -176,19 +194,36 @@ impl Domains {
         patch: DomainPatch,
     ) -> Result<Domain> {
         let now = org.ctx.now;
-        let change = |row: &mut DomainRow| {
-            let before = row.clone();
-            change(row, patch.clone())?;
-            if *row != before {
-                row.updated_at = now;
+        let mut after = changeable.0.clone();
+        change(&mut after, patch.clone())?;
+        let rank = Rank::of_caller(&self.core, org).await?;
+        trust::stamp(&changeable.0, &mut after, &patch, rank, now);
+        self.check_enforcement(org, &changeable.0, &after, &patch).await?;
+        let key = self.new_key(&after).await?;
+        let notice = notices::to_owners(&self.core, org.organization, Some(org)).await?;
+        let changed = |before: DomainRow| -> Result<Change<DomainRow>> {
+            let mut row = before.clone();
+            change(&mut row, patch.clone())?;
+            trust::stamp(&before, &mut row, &patch, rank, now);
+            if let Some(key) = key.clone() {
+                key.fill_in(&mut row);
             }
-            Ok(())
+            if row == before {
+                return Ok(Change { row, entries: Vec::new(), with: Vec::new() });
+            }
+            row.updated_at = now;
+            row.touch(now);
+            let entries = vec![entry(org, &row, AuditAction::Updated, changes(&before, &row))];
+            let mails = self.core.mailing.rows(now, notice.of_change(&before, &row));
+            Ok(Change { row, entries, with: mails })
         };
-        let entries = |before: &DomainRow, after: &DomainRow| {
-            vec![entry(org, after, AuditAction::Updated, changes(before, after))]
-        };
-        match update(&self.core, changeable.0.id, now, (), change, entries).await? {
-            Updated::Stored(row) => Ok(self.detail(row).await?.domain),
+        let change =
+            |before: DomainRow| std::future::ready(changed(before).map(|change| (change, ())));
+        match update_with(&self.core.store, changeable.0.id, (), change).await? {
+            Updated::Stored((row, ())) => {
+                self.core.mailing.wake();
+                Ok(self.detail(row).await?.domain)
+            }
             Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
             Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
@@ -235,7 +270,12 @@ impl Domains {
             let verified = has_changed.then(|| entry(org, after, AuditAction::Verified, changes));
             verified.into_iter().collect()
         };
-        match update(&self.core, before.id, now, (), change, entries).await? {
+        let notice = notices::to_owners(&self.core, org.organization, Some(org)).await?;
+        let mails = |before: &DomainRow, after: &DomainRow| match before.verified_at {
+            None if after.verified_at.is_some() => notice.of_verification(after, now),
+            _ => Vec::new(),
+        };
+        match self.update_with_mails(before.id, now, change, entries, mails).await? {
             Updated::Stored(row) => Ok(self.detail(row).await?.domain),
             Updated::Refused(reason) if reason == rows::TAKEN => Err(verified_elsewhere()),
             Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
@@ -253,7 +293,90 @@ impl Domains {
         let row = found.ok_or(Error::NotFound(NOT_FOUND))?;
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
-        Ok(rows::delete(store, org.organization, row.id, &[audit_entry]).await?)
+        let notice = notices::to_owners(&self.core, org.organization, Some(org)).await?;
+        let mails = self.core.mailing.rows(org.ctx.now, notice.of_removal(&row, org.ctx.now));
+        rows::delete(store, org.organization, row.id, &mails, &[audit_entry]).await?;
+        self.core.mailing.wake();
+        Ok(())
+    }
+
+    /// Changes a domain, with its audit entries and mails.
+    async fn update_with_mails(
+        &self,
+        id: DomainId,
+        now: Timestamp,
+        change: impl Fn(&mut DomainRow) -> Result<()>,
+        entries: impl Fn(&DomainRow, &DomainRow) -> Vec<Entry>,
+        mails: impl Fn(&DomainRow, &DomainRow) -> Vec<Mail>,
+    ) -> Result<Updated<DomainRow>> {
+        let changed = |before: DomainRow| -> Result<Change<DomainRow>> {
+            let mut row = before.clone();
+            change(&mut row)?;
+            if row == before {
+                return Ok(Change { row, entries: Vec::new(), with: Vec::new() });
+            }
+            let entries = entries(&before, &row);
+            let with = self.core.mailing.rows(now, mails(&before, &row));
+            row.touch(now);
+            Ok(Change { row, entries, with })
+        };
+        let change =
+            |before: DomainRow| std::future::ready(changed(before).map(|change| (change, ())));
+        Ok(match update_with(&self.core.store, id, (), change).await? {
+            Updated::Stored((row, ())) => {
+                self.core.mailing.wake();
+                Updated::Stored(row)
+            }
+            Updated::Gone => Updated::Gone,
+            Updated::Refused(reason) => Updated::Refused(reason),
+        })
+    }
+
+    /// Refuses a way of signing in that is not set up, and one that could lock out all
+    /// owners unless the name of the domain confirms it. Where SAML is required, another
+    /// provider or a certificate that is accepted no more could lock them out too.
+    async fn check_enforcement(
+        &self,
+        org: &OrgCtx,
+        row: &DomainRow,
+        after: &DomainRow,
+        patch: &DomainPatch,
+    ) -> Result<()> {
+        let sso = after.sso_enforcement;
+        let is_new = sso != row.sso_enforcement;
+        let changes_provider = sso == SsoEnforcement::Saml && trust::provider_differs(row, after);
+        if sso == SsoEnforcement::Off || !(is_new || changes_provider) {
+            return Ok(());
+        }
+        let is_readable = sso != SsoEnforcement::Saml || has_certificate(after);
+        if !is_new && !self.core.can_enforce(after, sso).await? {
+            // A provider that is not set up is not required.
+            return Ok(());
+        }
+        if is_new && (!is_readable || !self.core.can_enforce(after, sso).await?) {
+            if !SsoEnforcement::KNOWN.contains(&sso) {
+                return Err(validate::invalid_choice("sso_enforcement", &sso.text()).into());
+            }
+            let detail = format!(
+                "Signing in through {} is not set up, so no member could sign in.",
+                sso.text()
+            );
+            return Err(FieldError::new("sso_enforcement", "provider_unavailable", detail).into());
+        }
+        let is_confirmed = patch.confirmed_name.as_deref().map(str::trim) == Some(&*after.domain);
+        let breaks = changes_provider && (!is_readable || trust::provider_breaks(row, after));
+        // No sign-in of before proves settings that can break it.
+        let never = Some(org.ctx.now.plus_seconds(1));
+        let since = if breaks { never } else { row.provider_set_at };
+        if !is_confirmed && self.would_lock_out(org, after, sso, since).await? {
+            let detail = format!(
+                "Every owner has an address of this domain, and none of them has signed in this \
+                 way with these settings. Sign in this way first, or confirm with the name of the domain: {}",
+                after.domain
+            );
+            return Err(FieldError::new("confirmed_name", "would_lock_out", detail).into());
+        }
+        Ok(())
     }
 
     async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
@@ -350,7 +473,7 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
         && text != row.sso_enforcement.text()
     {
         refuse_unverified("sso_enforcement", is_verified)?;
-        row.sso_enforcement = enforceable(&text)?;
+        row.sso_enforcement = SsoEnforcement::parse(&text)?;
     }
     fill_in(row, patch.saml);
     Ok(())
@@ -364,18 +487,6 @@ fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
     Err(FieldError::new(attr, "verification_required", detail))
 }
 
-/// A way of signing in that a domain can require: one that the instance supports.
-fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
-    let chosen = SsoEnforcement::parse(text)?;
-    if Domains::can_enforce(chosen) {
-        return Ok(chosen);
-    }
-    let detail = format!(
-        "Signing in through {text} is not possible on this instance yet, so no member could sign in."
-    );
-    Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
-}
-
 /// Sets the SAML fields of a patch. Any text is kept as a certificate.
 fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     let set = |present: &mut Option<String>, patch: Patch<String>| match patch {
@@ -386,8 +497,14 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     set(&mut row.saml_entity_id, saml.entity_id);
     set(&mut row.saml_acs_url, saml.acs_url);
     set(&mut row.saml_x509_cert, saml.x509_cert);
-    let read = row.saml_x509_cert.as_deref().map(certificate::read);
-    row.certificate_expires_at = read.and_then(Result::ok).flatten().map(|facts| facts.expires_at);
+    set(&mut row.saml_x509_cert_next, saml.x509_cert_next);
+    row.saml_sign_requests = saml.sign_requests.apply(row.saml_sign_requests, false);
+    let end = |text: &Option<String>| {
+        let read = text.as_deref().map(certificate::read);
+        read.and_then(Result::ok).flatten().map(|facts| facts.expires_at)
+    };
+    row.certificate_expires_at = end(&row.saml_x509_cert);
+    row.next_certificate_expires_at = end(&row.saml_x509_cert_next);
 }
 
 fn verified_elsewhere() -> Error {
@@ -417,7 +534,7 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
     let print = |text: &Option<String>| {
         text.as_ref().map(|text| format!("sha256:{}", secrets::sha256_hex(text)))
     };
-    Changes::none()
+    let changes = Changes::none()
         .field("domain", &before.domain, &after.domain)
         .field("is_verified", &before.verified_at.is_some(), &after.verified_at.is_some())
         .field(
@@ -429,6 +546,26 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
         .field("saml_entity_id", &before.saml_entity_id, &after.saml_entity_id)
         .field("saml_acs_url", &before.saml_acs_url, &after.saml_acs_url)
         .field("saml_x509_cert", &print(&before.saml_x509_cert), &print(&after.saml_x509_cert))
+        .field(
+            "saml_x509_cert_next",
+            &print(&before.saml_x509_cert_next),
+            &print(&after.saml_x509_cert_next),
+        )
+        .field("saml_sign_requests", &before.saml_sign_requests, &after.saml_sign_requests)
+        .field(
+            "saml_signing_certificate",
+            &print(&before.saml_signing_certificate),
+            &print(&after.saml_signing_certificate),
+        );
+    // A caller of a higher rank vouched for what is stored.
+    let vouched = changes.is_empty();
+    if vouched { changes.field("settings_confirmed", &false, &true) } else { changes }
+}
+
+/// Whether one of the certificates can be read.
+fn has_certificate(row: &DomainRow) -> bool {
+    let texts = [&row.saml_x509_cert, &row.saml_x509_cert_next];
+    texts.into_iter().flatten().any(|text| matches!(certificate::read(text), Ok(Some(_))))
 }
 
 /// Whether all three SAML fields are filled in.
@@ -456,6 +593,9 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         }
         None => None,
     };
+    if let Some(Err(why)) = row.saml_x509_cert_next.as_deref().map(certificate::read) {
+        warnings.push(warning("saml_x509_cert_next", "invalid_certificate", &why));
+    }
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),
         checked_at: row.checked_at,
@@ -465,6 +605,8 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
         verification_failing_since: row.failing_since,
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,
+        saml_next_certificate_expires_at: row.next_certificate_expires_at,
+        saml_signing_certificate: row.saml_signing_certificate.as_deref().map(signing::file),
         domain: Domain {
             has_saml: has_saml(&row),
             id: row.id,
@@ -477,6 +619,8 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
             saml_entity_id: row.saml_entity_id,
             saml_acs_url: row.saml_acs_url,
             saml_x509_cert: row.saml_x509_cert,
+            saml_x509_cert_next: row.saml_x509_cert_next,
+            saml_sign_requests: row.saml_sign_requests,
             warnings,
         },
     }

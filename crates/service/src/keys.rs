@@ -185,6 +185,7 @@ impl PersonalKeys {
         match rows::create(store, &row, PER_USER, &audit_entry).await? {
             Created::Yes => Ok(PersonalKey { value: Some(secret.reveal()), ..row.key }),
             Created::TooMany => Err(too_many().into()),
+            Created::Void => Err(Error::NotAuthenticated),
         }
     }
 

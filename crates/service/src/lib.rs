@@ -37,10 +37,12 @@ pub mod preferences;
 pub mod projects;
 pub mod roles;
 pub mod scan;
+pub mod scim;
 pub mod sealing;
 pub mod search;
 pub mod secrets;
 pub mod sessions;
+pub mod sso;
 #[cfg(test)]
 mod test_support;
 pub mod traffic;
@@ -96,6 +98,8 @@ pub struct Services {
     pub sessions: sessions::Sessions,
     /// Roles of organizations.
     pub roles: roles::Roles,
+    /// Users and groups of identity providers.
+    pub scim: scim::Scim,
     /// Counts of traffic.
     pub traffic: traffic::Traffic,
     /// How projects are doing.
@@ -114,6 +118,8 @@ pub struct Services {
     pub search: search::Search,
     /// The instance, for staff.
     pub instance: instance::Instance,
+    /// The providers of single sign-on.
+    pub providers: sso::Providers,
     /// The clock of all services.
     pub clock: Clock,
 }
@@ -126,21 +132,25 @@ pub struct Dependencies {
     pub lookup: Arc<dyn domains::TxtLookup>,
     /// The implementation that inspects, fetches and tries code of plugins.
     pub plugin_code: Arc<dyn plugins::code::PluginCode>,
+    /// The implementation of the protocols of single sign-on.
+    pub protocols: Arc<dyn sso::Protocols>,
 }
 
 impl Services {
     /// Creates the services.
     #[must_use]
     pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
-        let Dependencies { hashing, lookup, plugin_code } = dependencies;
+        let Dependencies { hashing, lookup, plugin_code, protocols } = dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
+        let identity = identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols));
         Self {
-            identity: identity::Identity::new(Arc::clone(&core), hashing),
+            scim: scim::Scim::new(Arc::clone(&core), identity.clone()),
+            identity,
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),
             invites: invites::Invites::new(Arc::clone(&core)),
-            domains: domains::Domains::new(Arc::clone(&core), lookup),
+            domains: domains::Domains::new(Arc::clone(&core), lookup, Arc::clone(&protocols)),
             mails: mail::Mails::new(Arc::clone(&core)),
             projects: projects::Projects::new(Arc::clone(&core)),
             users: users::Users::new(Arc::clone(&core)),
@@ -159,6 +169,7 @@ impl Services {
             messages: messages::Messages::new(Arc::clone(&core)),
             search: search::Search::new(Arc::clone(&core), plugins.clone()),
             instance: instance::Instance::new(Arc::clone(&core)),
+            providers: sso::Providers::new(Arc::clone(&core), protocols),
             plugins,
             clock: core.clock.clone(),
             activity: activity::ActivityLog::new(core),
@@ -180,4 +191,6 @@ pub struct Core {
     pub sealer: sealing::Sealer,
     /// The rules about hosts that are never connected to.
     pub hosts: Arc<dyn exports::HostPolicy>,
+    /// The providers of single sign-on in the settings of the server.
+    pub providers: Vec<sso::Provider>,
 }

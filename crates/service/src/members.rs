@@ -14,11 +14,13 @@ use weir_model::members::{
 };
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
+use weir_model::sso::Connection;
 use weir_model::{OrganizationId, ProjectId, UserId};
 use weir_store::keys::{self as key_rows, KeyRow};
 use weir_store::members::{self as rows, Changed, Decision, MemberRow};
+use weir_store::sso::identities;
 use weir_store::users::UserRow;
-use weir_store::{projects, users as user_rows};
+use weir_store::{passkeys, projects, users as user_rows};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
@@ -98,15 +100,47 @@ impl Members {
         if query.is_all() {
             let count = ids.len() as u64;
             let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
-            return Ok(Paged { count, results: found.iter().map(shown).collect() });
+            return Ok(Paged { count, results: all_shown(&self.core, &found).await? });
         }
         // The search is about fields of the members, so all of them are read.
         let found = rows::rows(store, org.organization, &ids).await?.into_iter();
-        let wanted: Vec<Member> = found
-            .filter(|row| is_listed(&row.user) && is_wanted(row, query))
-            .map(|row| shown(&row))
-            .collect();
-        Ok(page.of(wanted))
+        let wanted: Vec<MemberRow> =
+            found.filter(|row| is_listed(&row.user) && is_wanted(row, query)).collect();
+        let Paged { count, results } = page.of(wanted);
+        Ok(Paged { count, results: all_shown(&self.core, &results).await? })
+    }
+
+    /// How each of these members signs in, in words, in the order of `users`. A password
+    /// counts although a domain may forbid it.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn ways(&self, org: &OrgCtx, users: &[UserId]) -> Result<Vec<Vec<String>>> {
+        policy::check(org, Action::ReadMembers)?;
+        let store = &self.core.store;
+        let found = rows::rows(store, org.organization, users).await?;
+        let ids: Vec<UserId> = found.iter().map(|row| row.user.id).collect();
+        let linked = identities::of_users(store, &ids).await?;
+        let holders = passkeys::holders(store, &ids).await?;
+        let labels = self.core.connection_names().await?;
+        let ways = |user: &UserId| {
+            let row = found.iter().find(|row| row.user.id == *user);
+            let has_password = row.is_some_and(|row| row.user.password.is_some());
+            let words = [(has_password, "Password"), (holders.contains(user), "Passkey")];
+            let words = words.into_iter().filter(|(has, _)| *has).map(|(_, word)| word.to_owned());
+            let own = linked.iter().filter(|identity| identity.user == *user);
+            let own = own.filter_map(|identity| Connection::parse(&identity.connection));
+            let names = own.map(|connection| labels.of(connection));
+            let mut ways: Vec<String> = words.chain(names).collect();
+            ways.dedup();
+            ways
+        };
+        Ok(users.iter().map(ways).collect())
+    }
+
+    async fn shown(&self, row: &MemberRow) -> Result<Member> {
+        let shown = all_shown(&self.core, std::slice::from_ref(row)).await?.pop();
+        shown.ok_or_else(|| Error::Internal("a member is not shown".to_owned()))
     }
 
     async fn with_address(&self, email: &str) -> Result<Vec<UserId>> {
@@ -142,12 +176,12 @@ impl Members {
     ) -> Result<Member> {
         let Changeable(mut row) = changeable;
         let mut org = org.clone();
-        let Some(level) = patch.level else { return Ok(shown(&row)) };
+        let Some(level) = patch.level else { return self.shown(&row).await };
         for _ in 0..TRIES {
             may_change(&org, row.user.id, row.level)?;
             may_give(&org, row.user.id, level)?;
             if level == row.level {
-                return Ok(shown(&row));
+                return self.shown(&row).await;
             }
             let changes = Changes::none().field("level", &row.level, &level);
             let activities = [entry(&org, &row, AuditAction::Updated, changes)];
@@ -155,7 +189,7 @@ impl Members {
             let now = org.ctx.now;
             let outcome = rows::set_level(&self.core.store, decision, level, now).await?;
             if outcome == Changed::Yes {
-                return Ok(shown(&self.row(org.organization, row.user.id).await?));
+                return self.shown(&self.row(org.organization, row.user.id).await?).await;
             }
             (org, row) = self.again(org, &row).await?;
         }
@@ -307,8 +341,16 @@ fn entry(org: &OrgCtx, row: &MemberRow, action: AuditAction, changes: Changes) -
     activity::entry(&org.ctx, org.organization, about, action, changes)
 }
 
+/// Members as they are shown.
+pub(crate) async fn all_shown(core: &Core, rows: &[MemberRow]) -> Result<Vec<Member>> {
+    let users: Vec<UserId> = rows.iter().map(|row| row.user.id).collect();
+    let linked = identities::of_users(&core.store, &users).await?;
+    let is_linked = |user: UserId| linked.iter().any(|identity| identity.user == user);
+    Ok(rows.iter().map(|row| shown(row, is_linked(row.user.id))).collect())
+}
+
 /// A member as the API shows it.
-pub(crate) fn shown(row: &MemberRow) -> Member {
+fn shown(row: &MemberRow, has_social_auth: bool) -> Member {
     Member {
         id: row.id,
         user: users::shown(&row.user),
@@ -316,7 +358,7 @@ pub(crate) fn shown(row: &MemberRow) -> Member {
         joined_at: row.joined_at,
         updated_at: row.updated_at,
         is_2fa_enabled: row.user.second_factor.is_some(),
-        has_social_auth: false,
+        has_social_auth,
         last_login: row.user.last_login,
     }
 }

@@ -1,13 +1,15 @@
 //! Services for commands that change the store while the server is stopped.
 //!
 //! What belongs here: dependencies that refuse what such a command never does, which is
-//! asking name servers, connecting to hosts, running plugins and opening secrets.
+//! asking name servers, connecting to hosts, signing in through providers, running
+//! plugins and opening secrets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use weir_model::errors::FieldError;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
 use weir_model::{OrganizationId, UserId};
@@ -19,6 +21,10 @@ use crate::identity::HashParameters;
 use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
+use crate::sso::{
+    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite,
+    UsedAssertions, Verified,
+};
 use crate::{Clock, Core, Dependencies, Services};
 
 impl Services {
@@ -27,11 +33,13 @@ impl Services {
     pub fn offline(store: Store, mailing: Mailing) -> Self {
         let sealer = Sealer::without_key(store.clone());
         let hosts = Arc::new(Offline);
-        let core = Core { store, clock: Clock::default(), mailing, sealer, hosts };
+        let core =
+            Core { store, clock: Clock::default(), mailing, sealer, hosts, providers: Vec::new() };
         let dependencies = Dependencies {
             hashing: HashParameters::default(),
             lookup: Arc::new(Offline),
             plugin_code: Arc::new(Offline),
+            protocols: Arc::new(Offline),
         };
         Self::new(Arc::new(core), dependencies)
     }
@@ -48,6 +56,60 @@ impl TxtLookup for Offline {
     fn txt<'a>(&'a self, _name: &'a str) -> Pending<'a> {
         Box::pin(async { Err(LookupError("there are none to ask".to_owned())) })
     }
+}
+
+#[async_trait]
+impl Protocols for Offline {
+    fn check(&self, _: &Provider) -> Result<(), FieldError> {
+        Ok(())
+    }
+
+    async fn begin(&self, _: &Provider, _: &str, _: Asking) -> Result<Begun, Refusal> {
+        Err(no_sign_in())
+    }
+
+    async fn finish(&self, _: &Provider, _: &str, _: &str) -> Result<Verified, Refusal> {
+        Err(no_sign_in())
+    }
+
+    fn saml_metadata(&self, _: &SamlSite, _: Option<&str>) -> String {
+        String::new()
+    }
+
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal> {
+        Err(no_sign_in())
+    }
+
+    fn begin_saml(
+        &self,
+        _: &SamlPeer,
+        _: &SamlSite,
+        _: &str,
+        _: Option<&SamlKey>,
+        _: Asking,
+    ) -> Result<Begun, Refusal> {
+        Err(no_sign_in())
+    }
+
+    async fn finish_saml(
+        &self,
+        _: &SamlPeer,
+        _: &SamlSite,
+        _: &str,
+        _: &str,
+        _: &dyn UsedAssertions,
+    ) -> Examined {
+        Examined {
+            outcome: Err(no_sign_in()),
+            is_signed: false,
+            checks: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+}
+
+fn no_sign_in() -> Refusal {
+    Refusal("Users do not sign in here.".to_owned())
 }
 
 impl HostPolicy for Offline {

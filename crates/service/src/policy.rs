@@ -49,6 +49,9 @@ pub enum Action {
     ManageInvites,
     /// Claim, prove, change and release domains.
     ManageDomains,
+    /// Give an identity provider power over members: the token of a domain, and the levels
+    /// of its groups.
+    ManageProvisioning,
     /// See batch exports.
     ReadExports,
     /// Create, change and delete batch exports, pause them and start backfills.
@@ -62,7 +65,7 @@ pub enum Action {
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -77,6 +80,7 @@ impl Action {
         Self::ChangeMembers,
         Self::ManageInvites,
         Self::ManageDomains,
+        Self::ManageProvisioning,
         Self::ReadExports,
         Self::WriteExports,
         Self::ReadPlugins,
@@ -96,7 +100,7 @@ impl Action {
             Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
             Self::WritePlugins => Scope::write(ScopeObject::Plugin),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
-            Self::ChangeMembers | Self::ManageInvites => {
+            Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
             }
             Self::CreateProject
@@ -128,7 +132,7 @@ impl Action {
             | Self::ChangeRetention
             | Self::DeleteProject
             | Self::ResetProjectKeys => Level::Administrator,
-            Self::DeleteOrganization => Level::Owner,
+            Self::DeleteOrganization | Self::ManageProvisioning => Level::Owner,
         }
     }
 }
@@ -255,8 +259,8 @@ mod tests {
             Action::ManageDomains,
         ];
         assert_eq!(of(Level::Administrator), administrators);
-        assert_eq!(of(Level::Owner), [Action::DeleteOrganization]);
-        assert_eq!(of(Level::Member).len(), Action::ALL.len() - administrators.len() - 1);
+        assert_eq!(of(Level::Owner), [Action::DeleteOrganization, Action::ManageProvisioning]);
+        assert_eq!(of(Level::Member).len(), Action::ALL.len() - administrators.len() - 2);
         assert_eq!(Action::ChangeRetention.scope(), Scope::write(ScopeObject::Project));
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
+use weir_model::members::Member;
 use weir_model::pagination::{Page, Paged};
 use weir_model::roles::{
     MEMBERS_MAX, NAME_MAX, ROLES_MAX, Role, RoleInput, RoleMembership, RoleMembershipInput,
@@ -207,7 +208,9 @@ impl Roles {
             Ok(())
         };
         let row = self.change(org, changeable, change).await?;
-        Ok(shown(row.id, &new, &member))
+        let as_member = members::all_shown(&self.core, std::slice::from_ref(&member)).await?.pop();
+        let as_member = as_member.ok_or_else(|| wrong("User does not exist."))?;
+        Ok(shown(row.id, &new, &member, as_member))
     }
 
     /// Takes a role away from a member, by the id of the role membership.
@@ -275,12 +278,16 @@ impl Roles {
         users.sort_unstable();
         users.dedup();
         let present = self.of_organization(org, &users).await?;
+        let rows: Vec<MemberRow> = present.values().cloned().collect();
+        let members = members::all_shown(&self.core, &rows).await?;
+        let members: BTreeMap<UserId, Member> =
+            members.into_iter().map(|member| (member.user.uuid, member)).collect();
         let mut roles = Vec::with_capacity(found.len());
         for row in found {
             let creator = user_rows::get(&self.core.store, row.created_by).await?;
             let member = |one: &RoleMemberRow| {
                 let member = present.get(&one.user).filter(|member| counts(one, member))?;
-                Some(shown(row.id, one, member))
+                Some(shown(row.id, one, member, members.get(&one.user)?.clone()))
             };
             roles.push(Role {
                 members: row.members.iter().filter_map(member).collect(),
@@ -301,11 +308,11 @@ fn counts(given: &RoleMemberRow, member: &MemberRow) -> bool {
     member.joined_at <= given.joined_at
 }
 
-fn shown(role: RoleId, given: &RoleMemberRow, member: &MemberRow) -> RoleMembership {
+fn shown(role: RoleId, given: &RoleMemberRow, member: &MemberRow, shown: Member) -> RoleMembership {
     RoleMembership {
         id: given.id,
         role_id: role,
-        organization_member: members::shown(member),
+        organization_member: shown,
         user: users::shown(&member.user),
         joined_at: given.joined_at,
         updated_at: given.joined_at,

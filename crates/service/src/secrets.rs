@@ -6,7 +6,7 @@
 use std::fmt;
 
 use sha2::{Digest, Sha256};
-use weir_model::keys;
+use weir_model::{keys, scim};
 
 use crate::error::Error;
 
@@ -67,6 +67,11 @@ pub(crate) fn web_token() -> Result<String, Error> {
 /// The value of a new personal API key.
 pub(crate) fn personal_key() -> Result<Secret, Error> {
     Ok(Secret(format!("{}{}", keys::PREFIX, base62(&random::<35>()?))))
+}
+
+/// The value of a new SCIM token.
+pub(crate) fn scim_token() -> Result<Secret, Error> {
+    Ok(Secret(format!("{}{}", scim::PREFIX, base62(&random::<35>()?))))
 }
 
 /// The value of a new project API key. It is public.

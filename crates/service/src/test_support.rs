@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use weir_model::activity::{ActivityQuery, AuditAction};
+use weir_model::errors::FieldError;
 use weir_model::keys::PersonalKeyInput;
 use weir_model::organizations::{Level, OrganizationPatch};
 use weir_model::pagination::Page;
@@ -14,6 +15,7 @@ use weir_model::plugin_configs::{DryOutcome, DryStep};
 use weir_model::plugins::address::Address;
 use weir_model::plugins::{FRONTEND, SITE};
 use weir_model::scopes::Scope;
+use weir_model::sso::{ProviderName, SamlCheck};
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
 use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::users::{self, UserRow};
@@ -26,6 +28,10 @@ use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
+use crate::sso::{
+    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite,
+    UsedAssertions, Verified,
+};
 use crate::{Clock, Core, Dependencies, Services};
 
 /// The password of every user.
@@ -51,22 +57,145 @@ async fn empty_with(sends_mail: bool, lookup: Arc<dyn TxtLookup>) -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
     let sealer = Sealer::start(store.clone(), Box::new(EphemeralKey)).await.unwrap();
-    let core =
-        Core { store, clock, mailing: Mailing::new(sends_mail), sealer, hosts: Arc::new(AnyHost) };
-    let hashing = HashParameters::cheapest();
-    let plugin_code = Arc::new(StandIn);
-    Services::new(Arc::new(core), Dependencies { hashing, lookup, plugin_code })
+    services(store, clock, sealer, sends_mail, HashParameters::cheapest(), lookup)
 }
 
 /// The same data in services without the key of secrets.
 fn reopened(services: &Services, sends_mail: bool, hashing: HashParameters) -> Services {
     let store = services.organizations.store().clone();
     let sealer = Sealer::without_key(store.clone());
-    let (clock, mailing) = (services.clock.clone(), Mailing::new(sends_mail));
-    let core = Core { store, clock, mailing, sealer, hosts: Arc::new(AnyHost) };
-    let lookup = Arc::new(NoNameServers);
-    let plugin_code = Arc::new(StandIn);
-    Services::new(Arc::new(core), Dependencies { hashing, lookup, plugin_code })
+    let clock = services.clock.clone();
+    self::services(store, clock, sealer, sends_mail, hashing, Arc::new(NoNameServers))
+}
+
+fn services(
+    store: Store,
+    clock: Clock,
+    sealer: Sealer,
+    sends_mail: bool,
+    hashing: HashParameters,
+    lookup: Arc<dyn TxtLookup>,
+) -> Services {
+    let mailing = Mailing::new(sends_mail);
+    let hosts = Arc::new(AnyHost);
+    let core = Core { store, clock, mailing, sealer, hosts, providers: providers() };
+    let (plugin_code, protocols) = (Arc::new(StandIn), Arc::new(Scripted));
+    Services::new(Arc::new(core), Dependencies { hashing, lookup, plugin_code, protocols })
+}
+
+/// The providers in the settings: Google, GitHub and an issuer of the operator.
+fn providers() -> Vec<Provider> {
+    let provider = |name: &str, issuer: &str| Provider {
+        name: ProviderName::parse(name).unwrap(),
+        label: name.to_owned(),
+        issuer: issuer.to_owned(),
+        client_id: "weir".to_owned(),
+        client_secret: "secret".to_owned().into(),
+    };
+    let issuer = "https://issuer.example";
+    vec![provider("google-oauth2", ""), provider("github", ""), provider("issuer", issuer)]
+}
+
+/// Providers whose answers are scripts of the tests: the JSON text of the user, or
+/// anything else for a refusal. A SAML answer that begins with `unsigned` is refused before
+/// its signature is checked. The member `at` is when the user signed in there.
+struct Scripted;
+
+fn scripted(text: &str) -> Result<Verified, Refusal> {
+    let value: Value = serde_json::from_str(text).map_err(|_| Refusal("scripted".to_owned()))?;
+    let member = |name: &str| value[name].as_str().map(str::to_owned);
+    Ok(Verified {
+        issuer: member("issuer").unwrap_or_default(),
+        subject: member("subject").unwrap(),
+        email: member("email"),
+        email_verified: value["verified"] == Value::Bool(true),
+        name: member("name"),
+        signed_in_at: value["at"].as_i64().map(Timestamp::from_micros),
+    })
+}
+
+#[async_trait]
+impl Protocols for Scripted {
+    fn check(&self, provider: &Provider) -> Result<(), FieldError> {
+        if provider.issuer == "wrong" {
+            return Err(FieldError::new("issuer", "invalid_input", "wrong"));
+        }
+        Ok(())
+    }
+
+    async fn begin(
+        &self,
+        provider: &Provider,
+        redirect_uri: &str,
+        asking: Asking,
+    ) -> Result<Begun, Refusal> {
+        let kept = provider.client_secret.clone();
+        let again = if asking == Asking::Again { "&again" } else { "" };
+        Ok(Begun { url: format!("https://provider.example/?back={redirect_uri}{again}"), kept })
+    }
+
+    async fn finish(
+        &self,
+        provider: &Provider,
+        kept: &str,
+        query: &str,
+    ) -> Result<Verified, Refusal> {
+        assert_eq!(kept, provider.client_secret.as_str());
+        scripted(query)
+    }
+
+    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String {
+        format!("{} {}", site.entity_id, certificate.unwrap_or("unsigned"))
+    }
+
+    fn new_saml_key(&self) -> Result<SamlKey, Refusal> {
+        let random = crate::secrets::token().unwrap().reveal();
+        Ok(SamlKey { certificate: format!("certificate of {random}"), key: random.into() })
+    }
+
+    fn begin_saml(
+        &self,
+        peer: &SamlPeer,
+        _: &SamlSite,
+        relay_state: &str,
+        key: Option<&SamlKey>,
+        asking: Asking,
+    ) -> Result<Begun, Refusal> {
+        if peer.sign_in_url == "wrong" {
+            return Err(Refusal("Enter a complete URL.".to_owned()));
+        }
+        let signed = key.map(|key| format!("&Signature={}", key.key.as_str()));
+        let signed = signed.unwrap_or_default();
+        let again = if asking == Asking::Again { "&again" } else { "" };
+        let url = format!("{}?RelayState={relay_state}{signed}{again}", peer.sign_in_url);
+        Ok(Begun { url, kept: "request".to_owned().into() })
+    }
+
+    async fn finish_saml(
+        &self,
+        peer: &SamlPeer,
+        _: &SamlSite,
+        kept: &str,
+        answer: &str,
+        used: &dyn UsedAssertions,
+    ) -> Examined {
+        assert_eq!(kept, "request");
+        let mut outcome = scripted(answer);
+        if let Ok(verified) = &mut outcome {
+            verified.issuer.clone_from(&peer.entity_id);
+            let until = Timestamp::from_micros(i64::MAX / 2);
+            if !used.use_once(answer, until).await.unwrap() {
+                outcome = Err(Refusal("The assertion was used before.".to_owned()));
+            }
+        }
+        let check = SamlCheck {
+            name: "Signature".to_owned(),
+            passed: Some(outcome.is_ok()),
+            detail: String::new(),
+        };
+        let is_signed = !answer.starts_with("unsigned");
+        Examined { outcome, is_signed, checks: vec![check], attributes: Vec::new() }
+    }
 }
 
 /// Answers no lookup.

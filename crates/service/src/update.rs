@@ -18,14 +18,17 @@ use crate::{Core, Result};
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
-pub(crate) async fn update<R: Row<With = ()>>(
+pub(crate) async fn update<R: Row>(
     core: &Core,
     id: R::Id,
     now: Timestamp,
     held: impl Send + Sync + 'static,
     change: impl Fn(&mut R) -> Result<()>,
     entries: impl Fn(&R, &R) -> Vec<Entry>,
-) -> Result<Updated<R>> {
+) -> Result<Updated<R>>
+where
+    R::With: Default,
+{
     let change = |before: &R| {
         let mut after = before.clone();
         change(&mut after)?;

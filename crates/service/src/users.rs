@@ -16,6 +16,7 @@ use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
 use weir_model::{OrganizationId, Patch, ProjectId, validate};
 use weir_store::organizations::{self as organization_rows, Belonging};
 use weir_store::projects as project_rows;
+use weir_store::sso::identities;
 use weir_store::users::{self as rows, Deleted, UserRow};
 
 use crate::activity::{self, About, Changes};
@@ -187,6 +188,8 @@ impl Users {
             Some(project) => Some(project.brief.organization),
             None => current::organization_of(core, ctx, &user).await?,
         };
+        let has_social_auth = !identities::of_user(&core.store, user.id).await?.is_empty();
+        let has_sso_enforcement = core.enforcement(&user.email).await?.is_some();
         let mut belongings = organization_rows::of_user(&core.store, user.id).await?;
         let homes = homes(core, ctx).await?;
         belongings.retain(|belonging| homes.show(ctx, belonging.row.id));
@@ -217,8 +220,8 @@ impl Users {
             organization,
             organizations,
             is_2fa_enabled: user.second_factor.is_some(),
-            has_social_auth: false,
-            has_sso_enforcement: false,
+            has_social_auth,
+            has_sso_enforcement,
             has_seen_product_intro_for: None,
             scene_personalisation: None,
             theme_mode: user.theme_mode,

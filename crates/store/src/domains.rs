@@ -10,10 +10,11 @@
 //! | `domain_name` | name | the domain that is verified under it, at most one in the instance |
 //! | `org_domain` | `[organization, name, domain]` | nothing: the list, in order of names |
 //! | `domain_due` | `[time, domain]` | nothing: when a verified domain is checked next |
+//! | `sso_domain` | domain | nothing: a verified domain with a provider of its own, or that requires one |
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::domains::SsoEnforcement;
@@ -21,9 +22,11 @@ use weir_model::{DomainId, OrganizationId, Timestamp};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Failure, Operation, Statement};
 use crate::lists::{self, Order};
+use crate::mail::{self, MailRow, write_mails};
 use crate::organizations::touch_organization;
+use crate::transaction::{Keyspace, Transaction};
 use crate::update::{Row, update_text};
 use crate::{Error, Result, Store, ids};
 
@@ -47,8 +50,9 @@ macro_rules! refuse_claimed {
 macro_rules! keep_lists {
     () => {
         concat!(
-            "IF $present.domain != $row.domain {
-                 UPDATE type::record('organization', $row.organization)
+            "IF $present.domain != $row.domain {",
+            crate::scim::remove_scim!(),
+            "UPDATE type::record('organization', $row.organization)
                      SET additions = (additions ?? 0) + 1 RETURN NONE;",
             refuse_claimed!(),
             "IF $present.verified_at != NONE {
@@ -74,6 +78,13 @@ macro_rules! keep_lists {
              IF $row.due_at != NONE {
                  UPSERT type::record('domain_due', [$row.due_at, $row.uuid])
                      CONTENT {} RETURN NONE;
+             };
+             IF $row.verified_at != NONE AND ($row.sso_enforcement != ''
+                 OR ($row.saml_entity_id != NONE AND $row.saml_acs_url != NONE
+                     AND $row.saml_x509_cert != NONE)) {
+                 UPSERT type::record('sso_domain', $row.uuid) CONTENT {} RETURN NONE;
+             } ELSE {
+                 DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
              };"
         )
     };
@@ -115,6 +126,24 @@ pub struct DomainRow {
     pub saml_x509_cert: Option<String>,
     /// When the certificate expires.
     pub certificate_expires_at: Option<Timestamp>,
+    /// A second certificate that is accepted too.
+    pub saml_x509_cert_next: Option<String>,
+    /// When the second certificate expires.
+    pub next_certificate_expires_at: Option<Timestamp>,
+    /// Whether requests to the identity provider are signed.
+    // Missing in domains that were claimed before this field existed.
+    #[surreal(default)]
+    pub saml_sign_requests: bool,
+    /// The key that signs them, sealed.
+    pub saml_signing_key: Option<String>,
+    /// The certificate of that key.
+    pub saml_signing_certificate: Option<String>,
+    /// The rank of the caller who last set the SAML provider; `None`: unknown, the lowest.
+    pub provider_rank: Option<i64>,
+    /// When the SAML provider was last changed.
+    pub provider_set_at: Option<Timestamp>,
+    /// The rank of the caller who last set enforcement or just-in-time provisioning.
+    pub rules_rank: Option<i64>,
     /// When the domain was claimed.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -123,13 +152,19 @@ pub struct DomainRow {
 
 impl Row for DomainRow {
     type Id = DomainId;
-    type With = ();
+    /// The mails about the change.
+    type With = Vec<MailRow>;
     const TABLE: &'static str = "domain";
     const UPDATE: &'static str = "domains update";
-    const TEXT: &'static str = update_text!(keep_lists!());
+    const TEXT: &'static str = update_text!(concat!(keep_lists!(), write_mails!()));
 
     fn touch(&mut self, now: Timestamp) {
         self.revision = ids::time_ordered(now);
+    }
+
+    fn bind(&self, mails: Vec<MailRow>, vars: &mut Variables) -> Result<()> {
+        vars.insert("mails", mail::stored(&mails)?);
+        Ok(())
     }
 }
 
@@ -158,11 +193,27 @@ pub async fn get(
     Ok(found.filter(|row| row.organization == organization))
 }
 
-const BY_NAME: Statement = Statement::read(
-    "domains by name",
-    "SELECT * FROM (SELECT VALUE type::record('domain', domain)
-                    FROM type::record('domain_name', $name));",
-);
+const BY_NAME: Operation = Operation::read("domains by name");
+
+/// The verified domain with this name. Used by the reads of credentials.
+pub(crate) async fn verified(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    name: &str,
+) -> Result<Option<DomainRow>, Failure> {
+    #[derive(SurrealValue)]
+    struct Holder {
+        domain: Uuid,
+    }
+    // No record has an empty id, and asking for one is an error.
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let holder = keyspace.key(RecordId::new("domain_name", name))?;
+    let Some(Holder { domain }) = tx.get_one(&holder).await? else { return Ok(None) };
+    let row = RecordId::new("domain", RecordIdKey::Uuid(domain.into()));
+    tx.get_one(&keyspace.key(row)?).await
+}
 
 /// The verified domain with this name, of any organization: for sign-ins, where the
 /// organization is not known yet, and for the operator.
@@ -170,12 +221,26 @@ const BY_NAME: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
-    // No record has an empty id, and asking for one is an error.
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let mut answer = store.db.run(BY_NAME, bind! { name: name }).await?;
-    answer.row(0)
+    let keyspace = store.db.keyspace().await?;
+    let name = name.to_owned();
+    let work = move |tx: Transaction| {
+        let name = name.clone();
+        async move { verified(&tx, keyspace, &name).await }
+    };
+    store.db.transact(BY_NAME, (), work).await
+}
+
+const ANY_WITH_PROVIDER: Statement = Statement::read(
+    "domains any with provider",
+    "SELECT VALUE record::id(id) FROM sso_domain LIMIT 1;",
+);
+
+/// Whether a verified domain of the instance has a provider, or requires one.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn any_has_provider(store: &Store) -> Result<bool> {
+    Ok(store.db.run(ANY_WITH_PROVIDER, bind! {}).await?.row::<Uuid>(0)?.is_some())
 }
 
 /// Those of these names that an organization has verified.
@@ -293,7 +358,11 @@ pub async fn create(
 /// transactions that do this.
 macro_rules! remove_domain {
     () => {
-        "DELETE type::record('domain', $row.uuid) RETURN NONE;
+        concat!(
+            crate::scim::remove_scim!(),
+            "DELETE type::record('domain', $row.uuid) RETURN NONE;
+         DELETE type::record('saml_trial', $row.uuid) RETURN NONE;
+         DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
          IF $row.verified_at != NONE {
              DELETE type::record('domain_name', $row.domain) RETURN NONE;
          };
@@ -302,6 +371,7 @@ macro_rules! remove_domain {
          IF $row.due_at != NONE {
              DELETE type::record('domain_due', [$row.due_at, $row.uuid]) RETURN NONE;
          };"
+        )
     };
 }
 
@@ -326,6 +396,7 @@ const DELETE: Statement = Statement::delete(
          LET $row = (SELECT * FROM ONLY type::record('domain', $domain));
          IF $row != NONE AND $row.organization = $organization {",
         remove_domain!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -340,8 +411,13 @@ pub async fn delete(
     store: &Store,
     organization: OrganizationId,
     domain: DomainId,
+    mails: &[MailRow],
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { organization: organization.0, domain: domain.0 };
+    let vars = bind! {
+        organization: organization.0,
+        domain: domain.0,
+        mails: mail::stored(mails)?,
+    };
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }

@@ -26,6 +26,7 @@ use crate::lists::{self, Order};
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, to_level, touch_organization};
+use crate::proofs::{FirstProof, first_proof};
 use crate::users::UserRow;
 use crate::{Error, Result, Store, ids};
 
@@ -346,6 +347,7 @@ macro_rules! remove_invite {
          };"
     };
 }
+pub(crate) use remove_invite;
 
 const DELETE: Statement = Statement::delete(
     "invites delete",
@@ -405,6 +407,8 @@ pub struct Acceptance<'a> {
     pub user: UserId,
     /// The record of the user, when the user is created with this call.
     pub account: Option<&'a UserRow>,
+    /// The first proof of the address, if a provider gives one to a user who existed before.
+    pub proof: Option<&'a FirstProof>,
     /// Id of the membership.
     pub membership: MembershipId,
     /// Level of the membership.
@@ -447,6 +451,9 @@ const ACCEPT: Statement = Statement::write(
              IF $row = NONE { THROW 'gone' };",
         touch_organization!("$organization", "gone"),
         "IF $member != NONE { THROW 'member' };
+             IF record::exists(type::record('scim_shut', [$organization, $user])) {
+                 THROW 'void'
+             };
              LET $inviter_level = (SELECT VALUE level FROM ONLY
                  type::record('membership', [$organization, $row.created_by]));
              LET $inviter_is_active = (SELECT VALUE is_active FROM ONLY
@@ -460,6 +467,7 @@ const ACCEPT: Statement = Statement::write(
                      CONTENT { user: $user } RETURN NONE;
                  UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
              };",
+        first_proof!(),
         write_membership!("$organization"),
         "UPDATE type::record('user', $user)
              SET current_organization = $organization, current_project = $project RETURN NONE;",
@@ -481,6 +489,7 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         organization: new.invite.organization.0,
         user: new.user.0,
         account: new.account.cloned(),
+        proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
         mails: mail::stored(new.mails)?,

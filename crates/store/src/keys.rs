@@ -53,6 +53,8 @@ pub struct PreviousValue {
 pub enum Created {
     /// The key is stored.
     Yes,
+    /// The owner is deactivated or deleted. Nothing was written.
+    Void,
     /// The user has as many keys as allowed. Nothing was written.
     TooMany,
 }
@@ -262,7 +264,9 @@ const CREATE: Statement = Statement::write(
     "keys create",
     concat!(
         "BEGIN;
-         UPDATE type::record('user', $user) SET keys_made = (keys_made ?? 0) + 1 RETURN NONE;
+         LET $owner = (UPDATE type::record('user', $user)
+                       SET keys_made = (keys_made ?? 0) + 1 RETURN AFTER);
+         IF $owner[0].is_active != true { THROW 'user' };
          LET $others = count(SELECT VALUE 1 FROM user_key:[$user]..=[$user, ..]
                              WHERE record::id(id)[1] != $row.key);
          IF $others >= $limit { THROW 'limit' };",
@@ -289,25 +293,58 @@ pub async fn create(
     };
     match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
-        Err(Error::Refused { .. }) => Ok(Created::TooMany),
+        Err(Error::Refused { reason, .. }) if reason == "limit" => Ok(Created::TooMany),
+        Err(Error::Refused { .. }) => Ok(Created::Void),
         Err(error) => Err(error),
     }
 }
+
+/// Deletes the key `$key` of `$user`, whose value has the hash `$hash_of`. Idempotent.
+macro_rules! remove_key {
+    () => {
+        "LET $older = (SELECT VALUE previous_hash FROM ONLY type::record('api_key', $hash_of));
+         IF $older != NONE {
+             DELETE type::record('api_key_previous', $older) RETURN NONE;
+         };
+         DELETE type::record('api_key_use', [$user, $key]) RETURN NONE;
+         DELETE type::record('api_key', $hash_of) RETURN NONE;
+         DELETE type::record('user_key', [$user, $key]) RETURN NONE;"
+    };
+}
+pub(crate) use remove_key;
+
+/// Deletes keys of `$user`: all if `$homes` is empty, which lists the other organizations
+/// of the user, else those that are limited to `$organization` and its projects. Used by
+/// the transaction that deactivates a user. Idempotent.
+macro_rules! end_keys {
+    () => {
+        concat!(
+            "FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_key:[$user]..=[$user, ..]) {
+             LET $hash_of = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
+             LET $limits = (SELECT scoped_organizations, scoped_projects
+                            FROM ONLY type::record('api_key', $hash_of));
+             LET $projects_in = (SELECT VALUE organization FROM $limits.scoped_projects
+                                 .map(|$number| type::record('project', $number)));
+             LET $reached = array::concat($limits.scoped_organizations, $projects_in);
+             LET $is_limited = $limits.scoped_organizations != []
+                 OR $limits.scoped_projects != [];
+             IF $homes = [] OR ($is_limited
+                 AND array::complement($reached, [$organization]) = []) {",
+            crate::keys::remove_key!(),
+            "};
+         };"
+        )
+    };
+}
+pub(crate) use end_keys;
 
 const DELETE: Statement = Statement::delete(
     "keys delete",
     concat!(
         "BEGIN;
-         LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
-         IF $hash != NONE {
-             LET $older = (SELECT VALUE previous_hash
-                           FROM ONLY type::record('api_key', $hash));
-             IF $older != NONE {
-                 DELETE type::record('api_key_previous', $older) RETURN NONE;
-             };
-             DELETE type::record('api_key_use', [$user, $key]) RETURN NONE;
-             DELETE type::record('api_key', $hash) RETURN NONE;
-             DELETE type::record('user_key', [$user, $key]) RETURN NONE;",
+         LET $hash_of = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
+         IF $hash_of != NONE {",
+        remove_key!(),
         write_activities!(),
         "};
          COMMIT;"

@@ -250,8 +250,10 @@ fn changed<T>(outcome: Result<T>) -> Result<Changed> {
 
 const SET_ACTIVE: Statement = Statement::write(
     "members set active",
-    "BEGIN;
-     UPDATE type::record('user', $user) SET is_active = $is_active, updated_at = $now RETURN NONE;
+    concat!(
+        "BEGIN;
+     UPDATE type::record('user', $user)
+         SET is_active = $is_active, scim_closed = NONE, updated_at = $now RETURN NONE;
      FOR $organization IN (SELECT VALUE record::id(id)[1]
                            FROM user_membership:[$user]..=[$user, ..]) {
          LET $joined_at = (SELECT VALUE joined_at
@@ -262,8 +264,10 @@ const SET_ACTIVE: Statement = Statement::write(
          } ELSE {
              DELETE type::record('org_member', [$organization, $joined_at, $user]) RETURN NONE;
          };
-     };
-     COMMIT;",
+     };",
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
 /// Activates or deactivates a user. A deactivated user is not listed as a member, and is
@@ -272,8 +276,9 @@ pub async fn set_active(
     store: &Store,
     user: UserId,
     is_active: bool,
+    activities: &[Entry],
     now: Timestamp,
 ) -> Result<()> {
     let vars = bind! { user: user.0, is_active: is_active, now: now.micros() };
-    store.db.run(SET_ACTIVE, vars).await.map(drop)
+    activity::change(store, SET_ACTIVE, vars, activities).await.map(drop)
 }

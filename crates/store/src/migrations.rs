@@ -140,6 +140,21 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0022_event_counts.surql"),
         ),
     },
+    Migration {
+        version: 23,
+        statement: Statement::write(
+            "migration 23",
+            include_str!("migrations/0023_single_sign_on.surql"),
+        ),
+    },
+    Migration {
+        version: 24,
+        statement: Statement::write("migration 24", include_str!("migrations/0024_scim.surql")),
+    },
+    Migration {
+        version: 25,
+        statement: Statement::write("migration 25", include_str!("migrations/0025_passkeys.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
@@ -328,6 +343,27 @@ mod tests {
         );
         let mut answer = store.db.run(read, Variables::new()).await.unwrap();
         assert_eq!(answer.rows::<i64>(0).unwrap(), [1]);
+    }
+
+    /// A second factor that was confirmed before there were passkeys, and a set-up.
+    #[tokio::test]
+    async fn older_second_factors_are_on_since_they_were_confirmed() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older second factor",
+            "DELETE migration:25;
+             REMOVE TABLE passkey; REMOVE TABLE user_passkey; REMOVE TABLE passkey_handle;
+             CREATE second_factor:1 SET begun_at = 4, confirmed_at = 5;
+             CREATE second_factor:2 SET begun_at = 6;",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read = Statement::read(
+            "since when",
+            "SELECT VALUE since FROM second_factor:1, second_factor:2;",
+        );
+        let mut answer = store.db.run(read, Variables::new()).await.unwrap();
+        assert_eq!(answer.rows::<Option<i64>>(0).unwrap(), [Some(5), None]);
     }
 
     #[tokio::test]

@@ -95,6 +95,10 @@ sealed_fields! {
     PluginAttachment = "plugin_attachment"."contents";
     /// The secret from which the codes of a user's second factor are computed.
     SecondFactorSecret = "second_factor"."secret";
+    /// The client secret of a provider of single sign-on.
+    SignInProviderSecret = "sign_in_provider"."secret";
+    /// The key with which a domain signs requests to its SAML provider.
+    DomainSigningKey = "domain"."saml_signing_key";
 }
 
 /// The key that texts are sealed with, by its id.

@@ -1,17 +1,18 @@
 //! Second factors of users: the secret of their codes, recovery codes, and sign-ins that
-//! wait for a code.
+//! wait for a code or a passkey.
 //!
 //! What belongs here: statements about `second_factor` and `pending_sign_in`, and the
 //! field of the user that names the factor. What does not: which code is right
 //! (`weir-service`); recovery codes and tokens themselves, of which only hashes are
-//! stored.
+//! stored; passkeys (`passkeys`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `second_factor` | user | the sealed secret; after confirmation also the time step of the last used code, and hashes of recovery codes |
-//! | `pending_sign_in` | `[user, hash]` | a right password that waits for a code |
+//! | `second_factor` | user | since when it is on, and hashes of recovery codes. Of an authenticator app: the sealed secret; after confirmation also the time step of the last used code |
+//! | `pending_sign_in` | `[user, hash]` | a right password that waits for a code or a passkey |
 //!
-//! The user's record names a confirmed factor too. Transactions that open a session write
+//! The second factor is on while the user has a confirmed app or a passkey. The user's
+//! record names it then too. Transactions that open a session write
 //! that record, and so do changes of the factor. So they conflict, and no session is
 //! opened with an outdated factor.
 
@@ -24,26 +25,30 @@ use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::{Timestamp, UserId};
 
+pub(crate) use changes::changed_within;
 pub use changes::{Change, Renewal, confirm, disable, remove, renew};
 
 use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::error::is_done;
+use crate::passkeys::{PasskeyUse, use_passkey};
 use crate::sessions::{self, SessionRow, write_session};
 use crate::users::PasswordHash;
 use crate::{Error, Result, Store};
 
-/// A user's factor, confirmed or not.
+/// A user's factor, on or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorRow {
-    /// Id of this factor. The next factor of the user has another id.
+    /// Id of this factor. It stays while the factor is on; the next one has another id.
     pub factor: Uuid,
-    /// The secret from which codes are computed, sealed.
-    pub secret: String,
-    /// When its set-up began.
+    /// The secret from which an app computes codes, sealed; `None`: there is no app.
+    pub secret: Option<String>,
+    /// When the set-up of the app began.
     pub begun_at: Timestamp,
-    /// When it was confirmed with a code; `None`: not yet, so sign-ins do not ask for it.
+    /// When the app was confirmed with a code; `None`: not yet, so it counts for nothing.
     pub confirmed_at: Option<Timestamp>,
+    /// Since when sign-ins ask for the factor; `None`: they do not.
+    pub since: Option<Timestamp>,
     /// The time step of the last used code.
     pub last_step: Option<i64>,
     /// Hashes of the unused recovery codes.
@@ -55,9 +60,10 @@ struct Stored {
     factor: Uuid,
     /// Always nil: a user belongs to no organization. Every sealed field needs it.
     organization: Uuid,
-    secret: String,
+    secret: Option<String>,
     begun_at: i64,
     confirmed_at: Option<i64>,
+    since: Option<i64>,
     last_step: Option<i64>,
     codes: Vec<String>,
 }
@@ -69,6 +75,7 @@ impl From<Stored> for FactorRow {
             secret: stored.secret,
             begun_at: Timestamp::from_micros(stored.begun_at),
             confirmed_at: stored.confirmed_at.map(Timestamp::from_micros),
+            since: stored.since.map(Timestamp::from_micros),
             last_step: stored.last_step,
             codes: stored.codes,
         }
@@ -82,6 +89,8 @@ pub enum Proof {
     Step(i64),
     /// A recovery code, by its hash.
     Recovery(String),
+    /// The use of a passkey.
+    Passkey(PasskeyUse),
 }
 
 impl Proof {
@@ -91,6 +100,10 @@ impl Proof {
 
     fn recovery(&self) -> Option<String> {
         if let Self::Recovery(hash) = self { Some(hash.clone()) } else { None }
+    }
+
+    fn passkey(&self) -> Option<PasskeyUse> {
+        if let Self::Passkey(used) = self { Some(used.clone()) } else { None }
     }
 }
 
@@ -114,15 +127,17 @@ fn used(outcome: Result<Answer>) -> Result<Used> {
     }
 }
 
-/// Uses up `$step` or `$recovery` of the factor `$factor` of `$user`. Used by the
-/// transactions that require a proof. If the stored last step is later than `$step` by
+/// Uses up `$step`, `$recovery` or `$passkey` of the factor `$factor` of `$user`. Used by
+/// the transactions that require a proof. If the stored last step is later than `$step` by
 /// more than the accepted drift, it was stored while the clock was ahead. It is then
 /// ignored, because it would refuse every code until that time.
 macro_rules! use_proof {
     () => {
-        "LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
-         IF $held = NONE OR $held.factor != $factor OR $held.confirmed_at = NONE { THROW 'factor' };
+        concat!(
+            "LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
+         IF $held = NONE OR $held.factor != $factor OR $held.since = NONE { THROW 'factor' };
          IF $step != NONE {
+             IF $held.confirmed_at = NONE { THROW 'factor' };
              LET $last = $held.last_step ?? 0;
              IF $step <= $last AND $last <= $step + 2 { THROW 'used' };
              UPDATE type::record('second_factor', $user) SET last_step = $step RETURN NONE;
@@ -131,7 +146,11 @@ macro_rules! use_proof {
              IF $held.codes CONTAINSNOT $recovery { THROW 'used' };
              UPDATE type::record('second_factor', $user)
                  SET codes = array::complement(codes, [$recovery]) RETURN NONE;
-         };"
+         };
+         IF $passkey != NONE {",
+            use_passkey!(),
+            "};"
+        )
     };
 }
 pub(crate) use use_proof;
@@ -139,7 +158,7 @@ pub(crate) use use_proof;
 const GET: Statement =
     Statement::read("second factor get", "SELECT * FROM type::record('second_factor', $user);");
 
-/// The factor of this user, confirmed or not.
+/// The factor of this user, on or not.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -154,13 +173,20 @@ const BEGIN: Statement = Statement::write(
      LET $found = (UPDATE type::record('user', $user)
                    SET factors_begun = (factors_begun ?? 0) + 1 RETURN AFTER);
      LET $account = $found[0];
-     IF $account = NONE OR $account.second_factor != NONE { THROW 'factor' };
-     UPSERT type::record('second_factor', $user) CONTENT $row RETURN NONE;
+     LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
+     IF $account = NONE OR $held.confirmed_at != NONE { THROW 'factor' };
+     IF $account.second_factor = NONE {
+         UPSERT type::record('second_factor', $user) CONTENT $row RETURN NONE;
+     } ELSE {
+         UPDATE type::record('second_factor', $user)
+             SET secret = $row.secret, begun_at = $row.begun_at RETURN NONE;
+     };
      COMMIT;",
 );
 
-/// Stores an unconfirmed factor, replacing another unconfirmed one. `false`: the user has
-/// a confirmed factor, and nothing was written.
+/// Stores an app that is not confirmed, replacing another such one. `false`: the user has
+/// a confirmed app, and nothing was written. `factor` is the id of the factor if it is not
+/// on.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -174,9 +200,10 @@ pub async fn begin(
     let row = Stored {
         factor,
         organization: Uuid::nil(),
-        secret: sealed.to_owned(),
+        secret: Some(sealed.to_owned()),
         begun_at: now.micros(),
         confirmed_at: None,
+        since: None,
         last_step: None,
         codes: Vec::new(),
     };
@@ -185,10 +212,14 @@ pub async fn begin(
 
 const CANCEL: Statement = Statement::delete(
     "second factor cancel",
-    "DELETE type::record('second_factor', $user) WHERE confirmed_at = NONE RETURN NONE;",
+    "BEGIN;
+     DELETE type::record('second_factor', $user) WHERE since = NONE RETURN NONE;
+     UPDATE type::record('second_factor', $user) SET secret = NONE
+         WHERE confirmed_at = NONE RETURN NONE;
+     COMMIT;",
 );
 
-/// Removes an unconfirmed factor.
+/// Removes an app that is not confirmed.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -196,7 +227,7 @@ pub async fn cancel(store: &Store, user: UserId) -> Result<()> {
     store.db.run(CANCEL, bind! { user: user.0 }).await.map(drop)
 }
 
-/// A sign-in that waits for a code.
+/// A sign-in that waits for a code or a passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRow {
     /// The factor that the sign-in waits for.
@@ -232,7 +263,7 @@ const AWAIT: Statement = Statement::sign_in(
      LET $found = (UPDATE type::record('user', $user)
                    SET sessions_made = (sessions_made ?? 0) + 1 RETURN AFTER);
      LET $account = $found[0];
-     IF $account = NONE OR $account.password != $proved
+     IF $account = NONE OR $account.is_active != true OR $account.password != $proved
          OR $account.second_factor != $row.factor { THROW 'proved' };
      DELETE pending_sign_in:[$user]..=[$user, ..] WHERE expires_at <= $now RETURN NONE;
      UPSERT type::record('pending_sign_in', [$user, $hash]) CONTENT $row RETURN NONE;
@@ -254,8 +285,8 @@ pub struct NewPending<'a> {
     pub expires_at: Timestamp,
 }
 
-/// Stores a sign-in that waits for a code. `false`: the user has another password or
-/// factor by now, and nothing was written.
+/// Stores a sign-in that waits for a code. `false`: the user is deactivated, or has another
+/// password or factor by now, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -325,7 +356,7 @@ const SIGN_IN: Statement = Statement::sign_in(
     ),
 );
 
-/// Opens the session of a pending sign-in, with a code or a recovery code.
+/// Opens the session of a pending sign-in, with a code, a recovery code or a passkey.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -342,6 +373,7 @@ pub async fn sign_in(
         factor: factor,
         step: proof.step(),
         recovery: proof.recovery(),
+        passkey: proof.passkey(),
         hash: session.hash.as_str(),
         row: sessions::Stored::from(session),
         now: session.signed_in_at.micros(),

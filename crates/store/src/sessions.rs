@@ -7,10 +7,12 @@
 
 use surrealdb::types::{RecordId, SurrealValue};
 use uuid::Uuid;
+use weir_model::sso::OpenedBy;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
+use crate::domains::{self, DomainRow};
 use crate::error::is_done;
 use crate::transaction::Transaction;
 use crate::users::{PasswordHash, UserRow};
@@ -50,6 +52,11 @@ pub struct SessionRow {
     pub agent: Option<String>,
     /// SHA-256 of the token of the browser; `None` in older data.
     pub browser: Option<String>,
+    /// How the user proved their identity.
+    pub opened_by: OpenedBy,
+    /// The normalised address of the user, if the connection that opened the session
+    /// proved it.
+    pub proves: Option<String>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -62,6 +69,8 @@ pub(crate) struct Stored {
     address: Option<String>,
     agent: Option<String>,
     browser: Option<String>,
+    opened_by: Option<String>,
+    proves: Option<String>,
 }
 
 impl From<Stored> for SessionRow {
@@ -75,6 +84,8 @@ impl From<Stored> for SessionRow {
             address: stored.address,
             agent: stored.agent,
             browser: stored.browser,
+            opened_by: OpenedBy::of_word(stored.opened_by.as_deref()),
+            proves: stored.proves,
         }
     }
 }
@@ -90,6 +101,8 @@ impl From<&SessionRow> for Stored {
             address: row.address.clone(),
             agent: row.agent.clone(),
             browser: row.browser.clone(),
+            opened_by: Some(row.opened_by.word()),
+            proves: row.proves.clone(),
         }
     }
 }
@@ -113,11 +126,14 @@ impl<'a> Proved<'a> {
 }
 
 /// Writes the session `$row` of `$user` with the hash `$hash`, and stores that its
-/// browser is known. Used by the transactions that open a session. Removes expired
-/// sessions of the user, and all known browsers except the twenty that were used last.
+/// browser is known, unless the user is deactivated. Used by the transactions that open a
+/// session, which write the user's record. Removes expired sessions of the user, and all
+/// known browsers except the twenty that were used last.
 macro_rules! write_session {
     () => {
-        "FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
+        "LET $may_enter = (SELECT VALUE is_active FROM ONLY type::record('user', $user));
+         IF $may_enter != true { THROW 'user' };
+         FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
                         WHERE expires_at <= $now) {
              DELETE type::record('session', $ended) RETURN NONE;
              DELETE type::record('user_session', [$user, $ended]) RETURN NONE;
@@ -136,6 +152,21 @@ macro_rules! write_session {
     };
 }
 pub(crate) use write_session;
+
+/// Ends all sessions of `$user` except `$kept`, and all sign-ins that wait for a second
+/// factor.
+macro_rules! end_other_sessions {
+    () => {
+        "FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
+             IF $open != $kept {
+                 DELETE type::record('session', $open) RETURN NONE;
+                 DELETE type::record('user_session', [$user, $open]) RETURN NONE;
+             };
+         };
+         DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;"
+    };
+}
+pub(crate) use end_other_sessions;
 
 /// Ends all sessions of `$user`, and all sign-ins that wait for a second factor. Used by
 /// the transactions that change the password or the second factor, or that remove a user
@@ -161,14 +192,13 @@ const CREATE: Statement = Statement::sign_in(
     "sessions create",
     concat!(
         "BEGIN;
-         IF $proved != NONE {
-             LET $found = (UPDATE type::record('user', $user)
-                           SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now
-                           RETURN AFTER);
-             LET $account = $found[0];
-             IF $account = NONE OR $account.password != $proved
-                 OR $account.second_factor != $factor { THROW 'proved' };
-         };
+         LET $found = (UPDATE type::record('user', $user) SET
+                           sessions_made = (sessions_made ?? 0) + 1,
+                           last_login = IF $proved != NONE { $now } ELSE { last_login }
+                       RETURN AFTER);
+         LET $account = $found[0];
+         IF $proved != NONE AND ($account = NONE OR $account.password != $proved
+             OR $account.second_factor != $factor) { THROW 'proved' };
          IF $replaced != NONE {
              DELETE type::record('session', $replaced) RETURN NONE;
              DELETE type::record('user_session', [$user, $replaced]) RETURN NONE;
@@ -179,8 +209,8 @@ const CREATE: Statement = Statement::sign_in(
 );
 
 /// Stores a new session; `replaced` is the hash of the session that it replaces. `false`:
-/// the user has another password or second factor by now than the proved one, and nothing
-/// was written.
+/// the user is deactivated, or has another password or second factor by now than the proved
+/// one, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -209,23 +239,49 @@ fn key(hash: &str) -> RecordId {
     RecordId::new("session", hash)
 }
 
-/// The session with this hash, if its user is active. The caller checks whether it has
-/// expired.
+/// The session with this hash, if its user is active, with the address of the user and the
+/// verified domain of that address. `domain_of` returns the name of the domain of an address. The caller
+/// checks whether the session has expired, and whether the domain allows it.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn of_active_user(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
+pub async fn of_active_user(
+    store: &Store,
+    hash: &str,
+    domain_of: fn(&str) -> Option<String>,
+) -> Result<Option<(SessionRow, String, Option<DomainRow>)>> {
+    #[derive(SurrealValue)]
+    struct User {
+        is_active: bool,
+        email: String,
+    }
     let keyspace = store.db.keyspace().await?;
     let session = keyspace.key(key(hash))?;
     let work = move |tx: Transaction| {
         let session = session.clone();
         async move {
             let Some(found) = tx.get_one::<Stored>(&session).await? else { return Ok(None) };
-            let is_active = users::is_active(&tx, keyspace, UserId(found.user)).await?;
-            Ok(is_active.then_some(found))
+            let user = keyspace.key(users::key(UserId(found.user)))?;
+            let user = tx.get_one::<User>(&user).await?.filter(|user| user.is_active);
+            let Some(user) = user else { return Ok(None) };
+            let domain = match domain_of(&user.email) {
+                Some(name) => domains::verified(&tx, keyspace, &name).await?,
+                None => None,
+            };
+            Ok(Some((found, user.email, domain)))
         }
     };
-    Ok(store.db.transact(GET, (), work).await?.map(SessionRow::from))
+    let found = store.db.transact(GET, (), work).await?;
+    Ok(found.map(|(session, email, domain)| (SessionRow::from(session), email, domain)))
+}
+
+/// The session with this hash. The caller checks whether it has expired.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
+    let found = store.db.get_one::<Stored>(GET, key(hash)).await?;
+    Ok(found.map(SessionRow::from))
 }
 
 const IS_KNOWN: Statement = Statement::read(
@@ -294,15 +350,7 @@ pub async fn delete(store: &Store, user: UserId, hash: &str) -> Result<()> {
 
 const DELETE_OTHERS: Statement = Statement::delete(
     "sessions delete others",
-    "BEGIN;
-     FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
-         IF $open != $kept {
-             DELETE type::record('session', $open) RETURN NONE;
-             DELETE type::record('user_session', [$user, $open]) RETURN NONE;
-         };
-     };
-     DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
-     COMMIT;",
+    concat!("BEGIN;", end_other_sessions!(), "COMMIT;"),
 );
 
 /// Ends all sessions of this user except one, and the sign-ins that wait for a second

@@ -11,6 +11,7 @@ use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::keys::PersonalKey;
 use weir_model::organizations::Level;
 use weir_model::scopes::Scope;
+use weir_model::sso::OpenedBy;
 use weir_model::{KeyId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::Verified;
@@ -388,6 +389,7 @@ async fn concurrent_changes_of_one_organization_all_succeed_in(store: Store) {
                 team_id: Some(row.brief.id),
                 user: Some(ada),
                 personal_api_key: None,
+                scim_token: None,
                 activity: AuditAction::Created,
                 scope: Subject::Project,
                 item_id: number.to_string(),
@@ -421,14 +423,58 @@ async fn keys_and_sessions_die_with_their_user() {
         address: None,
         agent: None,
         browser: None,
+        opened_by: OpenedBy::Password,
+        proves: None,
     };
     assert!(sessions::create(&store, &session, None, sessions::Proved::of(&ada)).await.unwrap());
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_some());
-    assert_eq!(sessions::of_active_user(&store, "session").await.unwrap(), Some(session));
+    let found = sessions::of_active_user(&store, "session", |_| None).await.unwrap();
+    assert_eq!(found, Some((session, ada.email.clone(), None)));
     let inactive = UserRow { is_active: false, ..ada };
     users::create(&store, &inactive, "a@b.example").await.unwrap();
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_none());
-    assert!(sessions::of_active_user(&store, "session").await.unwrap().is_none());
+    let found = sessions::of_active_user(&store, "session", |_| None).await.unwrap();
+    assert!(found.is_none());
+}
+
+/// A request that was in flight while its user was deactivated.
+#[tokio::test]
+async fn a_deactivated_user_gets_nothing_new() {
+    let store = store().await;
+    let ada = user(1);
+    let inactive = UserRow { is_active: false, ..ada.clone() };
+    users::create(&store, &inactive, "a@b.example").await.unwrap();
+    assert_eq!(keys::create(&store, &key(1, ada.id), 10, &[]).await.unwrap(), keys::Created::Void);
+    let session = sessions::SessionRow {
+        hash: "session".to_owned(),
+        user: ada.id,
+        signed_in_at: NOW,
+        seen_at: NOW,
+        expires_at: NOW.plus_seconds(60),
+        address: None,
+        agent: None,
+        browser: None,
+        opened_by: OpenedBy::Password,
+        proves: None,
+    };
+    for proved in [sessions::Proved::of(&ada), sessions::Proved::default()] {
+        assert!(!sessions::create(&store, &session, None, proved).await.unwrap());
+    }
+    let factor = Uuid::from_u128(7);
+    let waiting = UserRow { second_factor: Some(factor), ..inactive };
+    users::create(&store, &waiting, "a@b.example").await.unwrap();
+    let new = crate::second_factor::NewPending {
+        user: ada.id,
+        hash: "pending",
+        password: ada.password.as_ref(),
+        factor,
+        expires_at: NOW.plus_seconds(60),
+    };
+    assert!(!crate::second_factor::await_code(&store, new, NOW).await.unwrap());
+    // After activation nothing is there.
+    users::create(&store, &ada, "a@b.example").await.unwrap();
+    assert!(keys::by_hash(&store, "hash1").await.unwrap().is_none());
+    assert!(sessions::get(&store, "session").await.unwrap().is_none());
 }
 
 #[tokio::test]

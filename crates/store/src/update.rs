@@ -149,23 +149,26 @@ pub async fn lock<R: Row>(store: &Store, id: &R::Id) -> RowPermit {
     RowPermit { _permits: store.row_locks.take([format!("{}:{id}", R::TABLE)]).await }
 }
 
-/// Changes the record with this id. `change` gets the stored row and returns the changed
+/// Changes the record with this id, and nothing else. `change` gets the stored row and returns the changed
 /// one with its audit entries, or `None` to keep it; it is called again when another
 /// writer was faster. `held`, such as a lock of the caller, is dropped when the transaction
 /// has ended, even if the caller is dropped before.
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
-pub async fn update<R: Row<With = ()>, E: From<Error>>(
+pub async fn update<R: Row, E: From<Error>>(
     store: &Store,
     id: R::Id,
     held: impl Send + Sync + 'static,
     change: impl Fn(&R) -> Result<Option<(R, Vec<Entry>)>, E>,
-) -> Result<Updated<R>, E> {
+) -> Result<Updated<R>, E>
+where
+    R::With: Default,
+{
     let change = |before: R| {
         let changed = change(&before).map(|changed| {
             let (row, entries) = changed.unwrap_or((before, Vec::new()));
-            (Change { row, entries, with: () }, ())
+            (Change { row, entries, with: R::With::default() }, ())
         });
         std::future::ready(changed)
     };

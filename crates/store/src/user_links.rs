@@ -20,7 +20,8 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
-use crate::sessions::end_sessions;
+use crate::proofs::{FirstProof, first_proof};
+use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::users::{PasswordHash, UserRow};
 use crate::{Error, Result, Store};
 
@@ -48,7 +49,7 @@ struct Stored {
 
 impl From<Stored> for LinkRow {
     fn from(stored: Stored) -> Self {
-        let kinds = [LinkKind::Confirm, LinkKind::Reset];
+        let kinds = [LinkKind::Confirm, LinkKind::Reset, LinkKind::SignIn];
         Self {
             kind: kinds.into_iter().find(|kind| kind.word() == stored.kind),
             email: stored.email,
@@ -262,7 +263,8 @@ pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Resu
 }
 
 // The person who received the mail owns the address, so it is confirmed too. A pending
-// address is cleared: another person may have requested it.
+// address is cleared: another person may have requested it. The memberships stay: no
+// organization speaks for the address here.
 const RESET: Statement = Statement::write(
     "accounts reset",
     concat!(
@@ -274,8 +276,9 @@ const RESET: Statement = Statement::write(
              IF $link.used_by != NONE OR $link.kind != $kind OR $link.expires_at <= $now
                  OR $row = NONE OR $row.is_active != true OR $row.email != $link.email {
                  THROW 'link'
-             };
-             UPDATE type::record('user', $user) SET
+             };",
+        first_proof!(),
+        "UPDATE type::record('user', $user) SET
                  password = $password,
                  pending_email = NONE,
                  is_email_verified = true,
@@ -305,8 +308,49 @@ pub async fn reset(store: &Store, with: Use<'_>, password: &PasswordHash) -> Res
         now: with.now.micros(),
         mails: mail::stored(with.mails)?,
         password: password.0.as_str(),
+        proof: FirstProof::new(None, Vec::new(), with.now),
     };
     changed(activity::change(store, RESET, vars, with.activities).await)
+}
+
+const SIGN_IN: Statement = Statement::sign_in(
+    "accounts sign in",
+    concat!(
+        "BEGIN;
+         LET $link = (SELECT * FROM ONLY type::record('account_link', [$user, $link_hash]));
+         IF $link = NONE { THROW 'link' };
+         IF $link.used_by != $attempt {
+             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             IF $link.used_by != NONE OR $link.kind != $kind OR $link.expires_at <= $now
+                 OR $account = NONE OR $account.is_active != true
+                 OR $account.email != $link.email { THROW 'link' };
+             UPDATE type::record('user', $user)
+                 SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now RETURN NONE;
+             UPSERT type::record('account_link', [$user, $link_hash]) CONTENT {
+                 kind: $kind, email: $link.email, expires_at: $link.expires_at,
+                 used_by: $attempt
+             } RETURN NONE;",
+        write_session!(),
+        write_mails!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Opens a session with a link that signs in.
+pub async fn sign_in(store: &Store, with: Use<'_>, session: &SessionRow) -> Result<Changed> {
+    let vars = bind! {
+        user: with.user.0,
+        link_hash: with.hash,
+        hash: session.hash.as_str(),
+        attempt: with.attempt,
+        kind: LinkKind::SignIn.word(),
+        now: with.now.micros(),
+        row: sessions::Stored::from(session),
+        mails: mail::stored(with.mails)?,
+    };
+    changed(activity::change(store, SIGN_IN, vars, with.activities).await)
 }
 
 // A retry may send the mail twice: the links of both work. Links for a new password stay

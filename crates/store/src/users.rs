@@ -87,6 +87,15 @@ pub struct UserRow {
     pub last_login: Option<Timestamp>,
 }
 
+impl UserRow {
+    /// Whether another person may have created the user of this address: no one has proved
+    /// to own it. The operator created the staff of the instance.
+    #[must_use]
+    pub const fn is_unproved(&self) -> bool {
+        !self.is_staff && (!self.is_email_verified || self.must_confirm)
+    }
+}
+
 impl Row for UserRow {
     type Id = UserId;
     type With = ();
@@ -144,6 +153,21 @@ pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>
     }
     let mut answer = store.db.run(BY_EMAIL, bind! { email: normalised }).await?;
     answer.row(0)
+}
+
+// Without an index: providers of the instance are seldom changed.
+const STAFF: Statement = Statement::read(
+    "users staff",
+    "SELECT * FROM user WHERE is_staff = true AND is_active = true LIMIT $most;",
+);
+
+/// The active staff of the instance: at most this many users.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn staff(store: &Store, most: usize) -> Result<Vec<UserRow>> {
+    let vars = bind! { most: i64::try_from(most).unwrap_or(i64::MAX) };
+    store.db.run(STAFF, vars).await?.rows(0)
 }
 
 /// The result of creating a user.
@@ -275,13 +299,23 @@ const DELETE: Statement = Statement::delete(
      DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
      DELETE known_browser:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('second_factor', $user) RETURN NONE;
+     FOR $identity IN (SELECT VALUE record::id(id)[1]
+                       FROM user_identity:[$user]..=[$user, ..]) {
+         DELETE type::record('external_identity', $identity) RETURN NONE;
+         DELETE type::record('user_identity', [$user, $identity]) RETURN NONE;
+     };
+     FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_passkey:[$user]..=[$user, ..]) {
+         DELETE type::record('passkey', $key) RETURN NONE;
+         DELETE type::record('user_passkey', [$user, $key]) RETURN NONE;
+     };
+     DELETE type::record('passkey_handle', $user) RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",
 );
 
-/// Deletes a user with their keys, sessions, links and second factor, unless the user
-/// belongs to an organization. `normalised` is the form of their address that must be
+/// Deletes a user with their keys, sessions, links, second factor, passkeys and identities, unless
+/// the user belongs to an organization. `normalised` is the form of their address that must be
 /// unique.
 ///
 /// # Errors

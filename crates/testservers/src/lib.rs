@@ -3,16 +3,19 @@
 //!
 //! What belongs here: starting a server, waiting until it answers or until another
 //! condition holds, ending it. What does not: what a test does with it. One file per
-//! server. Only tests and benchmarks depend on this crate.
+//! server, and one for the devices of users. Only tests and benchmarks depend on this
+//! crate.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
 
+mod authenticator;
 mod azurite;
 mod fakesnow;
 mod google_storage;
 mod holding_proxy;
 mod moto;
 mod npm;
+mod oidc_provider;
 mod postgres;
 mod python;
 mod receiver;
@@ -21,12 +24,14 @@ mod stub;
 mod switched_proxy;
 mod wait;
 
+pub use authenticator::SoftPasskey;
 pub use azurite::Azurite;
 pub use fakesnow::Fakesnow;
 pub use google_storage::GoogleStorage;
 pub use holding_proxy::{Hold, HoldingProxy};
 pub use moto::Moto;
 pub use npm::Npm;
+pub use oidc_provider::OidcProvider;
 pub use postgres::Postgres;
 pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};

@@ -6,7 +6,7 @@ use serde_json::json;
 use weir_model::Patch;
 use weir_model::domains::{
     self as model, CERTIFICATE_MAX, DOMAIN_MAX, Domain, DomainInput, DomainPatch, SAML_TEXT_MAX,
-    SSO_ENFORCEMENT_MAX, SamlPatch, SsoEnforcement,
+    SSO_ENFORCEMENT_MAX, SamlPatch, SignInImpact, SsoEnforcement,
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Envelope, Paged};
@@ -15,7 +15,7 @@ use crate::api::{Created, NoContent};
 use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, InOrganization, PathParams};
-use crate::http::guards::{OrganizationRead, OrganizationWrite};
+use crate::http::guards::{MembersRead, OrganizationRead, OrganizationWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
@@ -87,6 +87,16 @@ pub async fn delete_domain(
     Ok(NoContent)
 }
 
+/// Which members the rules for signing in affect, and who of them could not sign in any more
+/// if the domain required a way of signing in. Nothing is changed.
+pub async fn get_domain_impact(
+    auth: Authorized<MembersRead, InOrganization>,
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<Json<SignInImpact>> {
+    Ok(Json(app.services.domains.impact(&auth.ctx, path.get("domain_id")?).await?))
+}
+
 /// Look for the TXT record that proves the domain. A missing record is not an error:
 /// `is_verified` is then `false`. The body is ignored.
 pub async fn verify_domain(
@@ -129,6 +139,7 @@ impl Input for DomainPatch {
             jit_provisioning_enabled: fields.boolean("jit_provisioning_enabled")?,
             sso_enforcement: enforcement(fields)?,
             saml: saml(fields)?,
+            confirmed_name: fields.optional_text("confirmed_name", DOMAIN_MAX)?.over(None),
         })
     }
 }
@@ -157,10 +168,8 @@ fn name_schema() -> serde_json::Value {
 /// domain can have one.
 fn enforcement(fields: &Fields) -> Result<Patch<String>, FieldError> {
     let text = fields.optional_text("sso_enforcement", SSO_ENFORCEMENT_MAX)?;
-    fields.refine(
-        "sso_enforcement",
-        || json!({"enum": SsoEnforcement::ALL.map(SsoEnforcement::text)}),
-    );
+    let known = SsoEnforcement::KNOWN.map(|known| known.text().to_owned());
+    fields.refine("sso_enforcement", || json!({"examples": known}));
     Ok(text)
 }
 
@@ -169,5 +178,7 @@ fn saml(fields: &Fields) -> Result<SamlPatch, FieldError> {
         entity_id: fields.nullable_text("saml_entity_id", SAML_TEXT_MAX)?,
         acs_url: fields.nullable_text("saml_acs_url", SAML_TEXT_MAX)?,
         x509_cert: fields.nullable_text_as_sent("saml_x509_cert", CERTIFICATE_MAX)?,
+        x509_cert_next: fields.nullable_text_as_sent("saml_x509_cert_next", CERTIFICATE_MAX)?,
+        sign_requests: fields.nullable_boolean("saml_sign_requests")?,
     })
 }

@@ -77,7 +77,8 @@ fn may_have_body(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-fn from_header(headers: &HeaderMap) -> Option<Credential> {
+/// The key in the header `Authorization`.
+pub(crate) fn from_header(headers: &HeaderMap) -> Option<Credential> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, key) = value.trim().split_once(' ')?;
     let key = key.trim();

@@ -394,6 +394,8 @@ pub enum ErrorForm {
     Common,
     /// Tag, sentence and address of capture protocol V1 (ING-27).
     V1,
+    /// Status and sentence of SCIM (SSO-51).
+    Scim,
 }
 
 /// The error body of capture protocol V1.
@@ -403,6 +405,14 @@ struct ErrorBodyV1<'a> {
     error_description: &'a str,
     /// Address of the documentation of the endpoint.
     error_uri: &'static str,
+}
+
+/// The error body of SCIM.
+#[derive(Serialize)]
+struct ErrorBodyScim<'a> {
+    schemas: [&'static str; 1],
+    status: &'a str,
+    detail: &'a str,
 }
 
 /// The names of capture protocol V1 for errors that all paths share.
@@ -451,10 +461,19 @@ impl Failure {
                 error_description: &self.body.detail,
                 error_uri: "/api/docs/",
             })?,
+            ErrorForm::Scim => serde_json::to_vec(&ErrorBodyScim {
+                schemas: [weir_scim::ERROR],
+                status: response.status().as_str(),
+                detail: &self.body.detail,
+            })?,
         };
         *response.body_mut() = Body::from(text);
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let media = match form {
+            ErrorForm::Scim => weir_scim::MEDIA_TYPE,
+            ErrorForm::Common | ErrorForm::V1 => "application/json",
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
         headers.remove(header::CONTENT_LENGTH);
         if is_server_error && form == ErrorForm::V1 {
             headers.entry(header::RETRY_AFTER).or_insert(HeaderValue::from(RETRY_SOON));

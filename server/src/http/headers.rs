@@ -15,10 +15,11 @@ const CLOSED_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// For pages. The page's own policy with the nonce replaces it.
 const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'";
-/// The app needs no feature of the browser.
-const NO_FEATURES: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
+/// The app needs no feature of the browser except passkeys, which its own pages use.
+const FEATURES: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
      fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), \
-     payment=(), publickey-credentials-get=(), screen-wake-lock=(), usb=()";
+     payment=(), publickey-credentials-create=(self), publickey-credentials-get=(self), \
+     screen-wake-lock=(), usb=()";
 
 /// Headers of the management API and of the probes.
 pub fn secure_api(headers: &mut HeaderMap, https: bool) {
@@ -29,7 +30,7 @@ pub fn secure_api(headers: &mut HeaderMap, https: bool) {
 /// Headers of the web app.
 pub fn secure_web(headers: &mut HeaderMap, https: bool) {
     default(headers, header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
-    default(headers, PERMISSIONS_POLICY, NO_FEATURES);
+    default(headers, PERMISSIONS_POLICY, FEATURES);
     secure(headers, https);
 }
 

@@ -209,14 +209,14 @@ impl<S: Sync, F: Filters> FromRequestParts<S> for Listing<F> {
 
 /// The query of a request and its address.
 #[derive(Debug)]
-pub(super) struct Query {
+pub(crate) struct Query {
     base: String,
     pairs: Vec<(String, String)>,
 }
 
 impl Query {
     /// The query as the client sent it.
-    pub(super) fn of(parts: &Parts) -> Self {
+    pub(crate) fn of(parts: &Parts) -> Self {
         let requested = parts.extensions.get::<RequestedUri>().map(|uri| &uri.0);
         let uri = requested.unwrap_or(&parts.uri);
         let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
@@ -233,7 +233,7 @@ impl Query {
     }
 
     /// A parameter; the last one when it is given several times.
-    pub(super) fn param(&self, name: &str) -> Option<&str> {
+    pub(crate) fn param(&self, name: &str) -> Option<&str> {
         let last = self.pairs.iter().rev().find(|(given, _)| given == name);
         last.map(|(_, value)| value.as_str())
     }

@@ -33,6 +33,8 @@ pub struct Visitor {
     pub peer: Peer,
     /// The request's id.
     pub request_id: String,
+    /// Scheme and host of this instance, as its users know it.
+    pub origin: String,
     policy: cookies::CookiePolicy,
 }
 
@@ -87,7 +89,9 @@ impl FromRequestParts<App> for Visitor {
             browser: cookies::read(headers, policy.cookies.browser_name()).map(str::to_owned),
         };
         let pending = cookies::read(headers, policy.cookies.pending_name()).map(str::to_owned);
-        Ok(Self { ctx, pending, peer, request_id, policy })
+        let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
+        let origin = app.config.public_url.origin().or(asked).unwrap_or_default();
+        Ok(Self { ctx, pending, peer, request_id, origin, policy })
     }
 }
 

@@ -18,6 +18,7 @@ use weir_model::plugin_configs::PluginConfigFrontend;
 use crate::api::invites::Invited;
 use crate::api::plugin_configs::{Frontend, MODULE};
 use crate::api::plugins::answers::Shaped;
+use crate::api::saml::Metadata;
 use crate::api::streamed::Streamed;
 use crate::api::{Created, NoContent, Nothing};
 use crate::app::App;
@@ -243,6 +244,12 @@ impl Answer for Nothing {
 /// The operation is always refused.
 impl Answer for ApiError {
     fn describe(_description: &mut Description) {}
+}
+
+impl Answer for Metadata {
+    fn describe(description: &mut Description) {
+        description.hidden = true;
+    }
 }
 
 impl Answer for Document {

@@ -46,6 +46,7 @@ const PATH_IDS: &[PathId] = &[
     PathId("signup", Id::Text, "The token of the invite's link."),
     PathId("reset", Id::Uuid, "The user that the link was mailed to."),
     PathId("domains", Id::Uuid, "The domain."),
+    PathId("groups", Id::Uuid, "The group of the identity provider."),
     PathId("roles", Id::Uuid, "The role."),
     PathId("role_memberships", Id::Uuid, "The member's place in the role."),
     PathId("batch_exports", Id::Uuid, "The batch export."),

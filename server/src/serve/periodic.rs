@@ -33,6 +33,8 @@ const PURGE: Duration = Duration::from_secs(30);
 const PRUNE: Duration = Duration::from_secs(60 * 60);
 /// The same when not all of them were removed.
 const PRUNE_SOON: Duration = Duration::from_secs(60);
+/// Time between two removals of sign-ins that wait for a provider no longer.
+const PRUNE_DEPARTURES: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
@@ -58,6 +60,7 @@ pub(super) fn begin(
     tasks.spawn(check_domains(app.clone()));
     tasks.spawn(write_notes(app.clone()));
     tasks.spawn(prune_counters(app.clone()));
+    tasks.spawn(prune_departures(app.clone()));
 }
 
 /// Starts sealing on threads of the lowest priority, at intervals. It may be interrupted: what was not
@@ -232,6 +235,20 @@ async fn prune_counters(app: App) {
             }
         };
         tokio::time::sleep(wait).await;
+    }
+}
+
+/// Removes sign-ins that wait for a provider no longer, at intervals.
+async fn prune_departures(app: App) {
+    loop {
+        tokio::time::sleep(PRUNE_DEPARTURES).await;
+        match app.services.identity.prune_departures().await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("more old sign-ins at providers wait to be removed"),
+            Err(error) => {
+                tracing::warn!(%error, "old sign-ins at providers were not removed yet");
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use weir_model::UserId;
 use weir_service::Ctx;
 
 use super::held_forms::UNSENT;
-use super::{cookies, cross_site, forms, functions, refused, visit};
+use super::{cookies, cross_site, forms, functions, refused, sign_on, visit};
 use crate::app::App;
 use crate::http::body::BodyFault;
 use crate::http::error::ApiError;
@@ -71,6 +71,13 @@ impl Admission {
             return Self::Unread;
         }
         let path = parts.uri.path();
+        if sign_on::takes_answer(path) && parts.method == Method::POST {
+            // The page of the identity provider sends it, so it comes from another site.
+            // The cookie of the waiting sign-in protects it (SSO-27).
+            parts.extensions.insert(Sender::Unknown);
+            let (limits, budget) = (app.limits.saml_body, app.permits.early_bytes.clone());
+            return Self::Read { limits, budget, is_known: false };
+        }
         let is_function = path.starts_with(functions::ROOT);
         if !is_function && !forms::exists(path) {
             return Self::Unread;
@@ -115,7 +122,9 @@ pub(crate) fn unread(
     limits: &BodyLimits,
     is_known: bool,
 ) -> Response {
-    if is_known || fault != BodyFault::TooLarge {
+    // An answer by SAML has no values that a person entered.
+    let is_answer = sign_on::takes_answer(parts.uri.path());
+    if is_known || is_answer || fault != BodyFault::TooLarge {
         return fault.into_api_error(limits.size).into_response();
     }
     if visit::wants_page(&parts.headers) {

@@ -91,7 +91,7 @@ async fn answer(web: &Web, request: Request) -> Response {
             lead_to(&mut response, &held_forms::to_confirmation(&form.back, &name));
             held_forms::SECONDS
         }
-        (false, None, Some(name), Some(user)) if path == held_forms::CONFIRM => {
+        (false, None, Some(name), Some(user)) if held_forms::CONFIRM.contains(&&*path) => {
             return match web.held.take(user, name) {
                 Some(form) => carry_out(web, head, cookies, form, response).await,
                 None => too_late(cookies, response),

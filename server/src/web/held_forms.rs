@@ -1,7 +1,7 @@
 //! Forms that were not run because a sign-in is missing.
 //!
 //! A form that requires a recent sign-in is held in the memory of this process, including
-//! secrets, until its sender has confirmed the password. Then it runs as it was sent. A
+//! secrets, until its sender has confirmed the password or a passkey. Then it runs as it was sent. A
 //! form whose session has ended is not held: its page shows the entered values again
 //! (`kept_input`), and the user who has signed in checks them before sending.
 //!
@@ -19,8 +19,8 @@ use weir_model::UserId;
 
 use super::memory::Memory;
 
-/// The function that confirms a password.
-pub(super) const CONFIRM: &str = "/_fn/sign_in_again";
+/// The functions that confirm the identity of the user.
+pub(super) const CONFIRM: [&str; 2] = ["/_fn/sign_in_again", "/_fn/sign_in_again_with_passkey"];
 /// The field of its form with the name of the held form.
 pub(super) const HELD: &str = "held";
 /// Parameter of the sign-in page: the form was not held, because it contained a file.

@@ -21,7 +21,9 @@ use super::memory::Memory;
 /// The message of a page when the entered values are lost.
 pub(super) const LOST: &str = "What you typed could not be kept. Enter it again.";
 /// Fields that are not kept: secrets, and values that the page has anyway.
-const NOT_KEPT: [&str; 9] = [
+const NOT_KEPT: [&str; 11] = [
+    "answer",
+    "client_secret",
     "password",
     "current_password",
     "token",

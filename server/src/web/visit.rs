@@ -27,6 +27,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let cookies = policy.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
+    let passkey = cookies::read(headers, cookies.passkey_name()).map(str::to_owned);
     let ctx = match (parts.extensions.get::<Sender>(), &token) {
         (Some(sender), _) => sender.ctx().cloned(),
         (None, Some(token)) => web.app.services.identity.session(token, request_id.clone()).await?,
@@ -47,6 +48,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         ctx,
         token,
         pending,
+        passkey,
         peer: Peer {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: text(headers, header::USER_AGENT.as_str()).map(str::to_owned),

@@ -1,8 +1,12 @@
 //! `/api/organizations/`.
 
 use serde_json::json;
+use weir_model::domains::SsoEnforcement;
 use weir_model::organizations::Level;
 use weir_testkit::{TestApp, until};
+
+use super::domains::{enforce, verified};
+use super::web;
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 
@@ -47,15 +51,31 @@ async fn the_resource_has_every_field_of_its_type() {
     assert!(created.ends_with('Z'), "{created}");
 }
 
-/// Clients enable the features in `available_features`, so each of them is used here.
+/// Clients enable the features in `available_features`, so each of them is used here. The
+/// table of API-53 names the tests that hold each of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_feature_that_is_named_works() {
-    let app = TestApp::with_owner().await;
+    let providers = "github id secret".parse().unwrap();
+    let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+    let app = app.set_up().await;
+    let domain = verified(&app, "mail.example").await;
     let caller = app.owner().key(&["*"]).await;
     let organization = format!("/api/organizations/{}/", app.organization());
     let project = format!("/api/projects/{}/", app.project());
     let named = caller.get(&organization).await.json()["available_features"].clone();
-    assert_eq!(named, json!(["organizations_projects", "group_analytics", "data_pipelines"]));
+    let expected = [
+        "organizations_projects",
+        "group_analytics",
+        "data_pipelines",
+        "social_sso",
+        "saml",
+        "sso_enforcement",
+        "automatic_provisioning",
+        "2fa",
+        "2fa_enforcement",
+        "audit_logs",
+    ];
+    assert_eq!(named, json!(expected));
     for feature in named.as_array().unwrap() {
         match feature.as_str().unwrap() {
             "organizations_projects" => {
@@ -79,9 +99,48 @@ async fn every_feature_that_is_named_works() {
                 let made = caller.post(&format!("{organization}batch_exports/"), &export).await;
                 assert_eq!(made.status, 201, "{:?}", made.body);
             }
+            "social_sso" => {
+                let offered = app.anonymous().get("/_preflight/").await.json();
+                assert_eq!(offered["available_social_auth_providers"]["github"], true);
+            }
+            "saml" => {
+                let metadata = app.anonymous().get("/api/saml/metadata/").await;
+                assert!(metadata.text().contains("AssertionConsumerService"));
+            }
+            "sso_enforcement" => {
+                enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+                let body = json!({"email": "ada@mail.example"});
+                let answer = app.anonymous().post("/api/login/precheck/", &body).await;
+                assert_eq!(answer.json()["sso_enforcement"], "saml");
+            }
+            "automatic_provisioning" => {
+                let path = format!("{organization}domains/{}/", domain["id"].as_str().unwrap());
+                let body = json!({"jit_provisioning_enabled": true});
+                assert_eq!(caller.patch(&path, &body).await.status, 200);
+            }
+            "2fa" | "2fa_enforcement" => second_step_is_required().await,
+            "audit_logs" => {
+                let log = caller.get(&format!("{organization}activity_log/")).await.json();
+                assert_ne!(log["results"], json!([]));
+            }
             other => panic!("nothing here uses `{other}`"),
         }
     }
+}
+
+/// An organization leads its members to the page where they turn two-step sign-in on.
+async fn second_step_is_required() {
+    let app = TestApp::with_owner().await;
+    let session = web::session(&app).await;
+    let caller = app.owner().key(&["organization:write"]).await;
+    let home = format!("/organizations/{}", app.organization());
+    assert_eq!(web::page(&app, &home, &session).await.status, 200);
+    let after = caller.patch(&format!("/api{home}/"), &json!({"enforce_2fa": true})).await.json();
+    assert_eq!(after["enforce_2fa"], true);
+    let answer = web::page(&app, &home, &session).await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/account/security")));
+    let page = web::page(&app, "/account/security", &session).await.text();
+    assert!(page.contains("Two-step sign-in is required by"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

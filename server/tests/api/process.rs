@@ -391,6 +391,54 @@ async fn the_operator_takes_a_second_factor_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_operator_signs_in_a_user_with_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(set_up(directory.path(), "plum-otter-violin-93").await.ok);
+    let link = async |email: &str| {
+        let mut command = weir(directory.path());
+        command.args(["--public-url", "http://localhost:8000"]);
+        command.args(["user", "sign-in-link", "--email", email]);
+        run(command, "").await
+    };
+    let unknown = link("eve@mail.example").await;
+    assert!(!unknown.ok && unknown.err.contains("no user has the address"), "{}", unknown.err);
+    let made = link("ada@mail.example").await;
+    let path = made.out.trim().strip_prefix("http://localhost:8000/login/link/");
+    let (id, token) = path.and_then(|path| path.split_once("?token=")).expect("a link");
+
+    let serving = Serving::start(directory.path()).await;
+    let open = async || {
+        let call = serving.caller.call(Method::POST, "/_fn/sign_in_by_link");
+        call.header("content-type", "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", "same-origin")
+            .body(format!("id={id}&token={token}"))
+            .send()
+            .await
+    };
+    let opened = open().await;
+    assert_eq!(opened.status, 200, "{:?}", opened.body);
+    assert!(opened.header("set-cookie").is_some_and(|cookie| cookie.starts_with("session=")));
+    assert_eq!(open().await.status, 400, "it works once");
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_activates_a_user() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(set_up(directory.path(), "plum-otter-violin-93").await.ok);
+    let activate = async |email: &str| {
+        let mut command = weir(directory.path());
+        command.args(["user", "activate", "--email", email]);
+        run(command, "").await
+    };
+    let unknown = activate("eve@mail.example").await;
+    assert!(!unknown.ok && unknown.err.contains("no user has the address"), "{}", unknown.err);
+    let active = activate("ada@mail.example").await;
+    assert!(!active.ok && active.err.contains("is active"), "{}", active.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operator_says_what_an_organization_may_do_with_plugins() {
     let directory = tempfile::tempdir().unwrap();
     let made = set_up(directory.path(), "plum-otter-violin-93").await;

@@ -41,7 +41,7 @@ pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
 }
 
 /// Functions that answer without a session, because they open or end one.
-const OPEN: [&str; 17] = [
+const OPEN: [&str; 18] = [
     "ask_confirmation",
     "ask_reset",
     "can_reset",
@@ -57,6 +57,7 @@ const OPEN: [&str; 17] = [
     "reset_password",
     "set_up",
     "sign_in",
+    "sign_in_by_link",
     "sign_out",
     "sign_up",
 ];

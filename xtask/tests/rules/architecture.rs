@@ -51,6 +51,11 @@ const LAYERS: &[Layer] = &[
         why: "how an object storage is asked says nothing about what is stored there",
     },
     Layer {
+        of: "weir-oidc",
+        uses: &["weir-egress"],
+        why: "a protocol of others knows no user, no record and no cookie of ours",
+    },
+    Layer {
         of: "weir-service",
         // `weir-catalogue` defines the settings of its plugins.
         uses: &[
@@ -60,7 +65,10 @@ const LAYERS: &[Layer] = &[
             "weir-model",
             "weir-query",
             "weir-schedule",
+            "weir-scim",
             "weir-store",
+            // Passkeys are checked without any request, so the service needs no stand-in.
+            "weir-webauthn",
         ],
         why: "the rules of management stand on the store alone",
     },
@@ -98,6 +106,16 @@ const LAYERS: &[Layer] = &[
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
+        of: "weir-saml",
+        uses: &[],
+        why: "whether a response is accepted follows from the response and the connection alone",
+    },
+    Layer {
+        of: "weir-scim",
+        uses: &[],
+        why: "what a request of the protocol means follows from the request alone",
+    },
+    Layer {
         of: "weir-sandbox",
         uses: &["weir-json", "weir-transpile"],
         why: "a process that runs or compiles foreign code has no access to data",
@@ -106,6 +124,11 @@ const LAYERS: &[Layer] = &[
         of: "weir-transpile",
         uses: &[],
         why: "what a source text is turned into follows from the text alone",
+    },
+    Layer {
+        of: "weir-webauthn",
+        uses: &[],
+        why: "whether an answer is accepted follows from the answer, the challenge and the key",
     },
     Layer {
         of: "weir-catalogue",
@@ -168,9 +191,12 @@ const LAYERS: &[Layer] = &[
             "weir-ingest",
             "weir-mail",
             "weir-model",
+            "weir-oidc",
             "weir-plugins",
+            "weir-saml",
             // To run as the sandbox child process.
             "weir-sandbox",
+            "weir-scim",
             "weir-service",
             // To open the store and pass it on. Handlers call the service.
             "weir-store",
@@ -246,10 +272,26 @@ const RESERVED: &[Reserved] = &[
         why: "one crate reads and writes filters, whose form is part of a file format",
     },
     Reserved {
-        names: &["aes", "cbc", "des", "ring"],
+        names: &["ring"],
+        to: &["weir-export", "weir-saml", "weir-testservers", "weir-webauthn"],
+        why: "keys of other people's services sign where those are spoken to, and the signatures \
+              of identity providers and of authenticators are checked in one crate each",
+    },
+    Reserved {
+        names: &["rsa"],
+        to: &["weir-saml"],
+        why: "it makes keys, and ring signs with them in constant time",
+    },
+    Reserved {
+        names: &["aes", "cbc", "des"],
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
+    },
+    Reserved {
+        names: &["oauth2", "openidconnect"],
+        to: &["weir-oidc"],
+        why: "one crate checks the tokens of providers",
     },
     Reserved {
         names: &["oxc*"],

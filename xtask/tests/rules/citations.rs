@@ -11,14 +11,16 @@ use crate::support::{self, File, files};
 use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
-const AREAS: [(&str, &str); 7] = [
+const AREAS: [(&str, &str); 9] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
     ("API", "management-api.md"),
     ("EXP", "batch-exports.md"),
     ("PLG", "plugins.md"),
+    ("SAML", "saml.md"),
     ("SEC", "security.md"),
     ("APP", "app.md"),
+    ("SSO", "sign-on.md"),
 ];
 
 /// Directories and files with our texts.
@@ -321,12 +323,12 @@ fn paragraph(body: &str) -> &str {
     behind.split("\n\n").next().unwrap_or_default().trim()
 }
 
-fn spec(file: &str) -> String {
+pub(crate) fn spec(file: &str) -> String {
     fs::read_to_string(support::root().join("docs/spec").join(file)).unwrap()
 }
 
 /// The rule ids of a file, each with the text up to the next one.
-fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("\n### ").skip(1).map(|section| section.split_once(": ").expect("`### <id>: `"))
 }
 
@@ -427,7 +429,7 @@ fn titles(text: &str) -> Vec<&str> {
 }
 
 /// The names of all tests, in the form that rules use.
-fn tests() -> BTreeSet<String> {
+pub(crate) fn tests() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for File { path, text } in files(&["app", "crates", "server", "xtask"]) {
         let Some(module) = module(&path) else { continue };
@@ -460,7 +462,7 @@ fn module(path: &str) -> Option<String> {
 
 /// Removes `tests` from a name. The tests of a module can be in a separate file or in the
 /// tested file.
-fn without_inline_modules(name: &str) -> String {
+pub(crate) fn without_inline_modules(name: &str) -> String {
     name.replace("::tests::", "::")
 }
 

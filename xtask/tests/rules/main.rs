@@ -12,6 +12,7 @@ mod architecture;
 mod browser;
 mod citations;
 mod dependencies;
+mod features;
 mod support;
 mod waiting;
 mod words;

@@ -215,8 +215,19 @@ fn columns() -> Vec<Column> {
 }
 
 fn row(here: &str, entry: EntryView) -> TableRow {
-    let EntryView { id, who, by_service, key, action: done, subject, item, name, changes, at } =
-        entry;
+    let EntryView {
+        id,
+        who,
+        by_service,
+        key,
+        identity_provider,
+        action: done,
+        subject,
+        item,
+        name,
+        changes,
+        at,
+    } = entry;
     let link = format!("{here}?entry={id}#{id}");
     let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
     let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
@@ -225,14 +236,14 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         <span class="faint">{kind(subject)} " "</span>
         {cut_link(of_item, name)}
     };
-    let through = match (key, by_service) {
+    let through = match (key, by_service || identity_provider.is_some()) {
         (Some(label), _) => view! { "Key " {cut(label)} }.into_any(),
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };
     TableRow::new(vec![
         cell(when),
-        actor(who, by_service),
+        actor(who, by_service, identity_provider),
         cell(action(done)),
         cell(object),
         difference(changes),
@@ -242,7 +253,14 @@ fn row(here: &str, entry: EntryView) -> TableRow {
     .class("activity-line")
 }
 
-fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
+fn actor(
+    who: Option<(String, String, String)>,
+    by_service: bool,
+    identity_provider: Option<String>,
+) -> AnyView {
+    if let Some(domain) = identity_provider {
+        return view! { "Identity provider of " {domain} }.into_any();
+    }
     match who {
         Some((id, name, email)) => {
             let href = with_query(&[("actor", Some(id.as_str()))]);

@@ -9,6 +9,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Member => "Member",
         Subject::Invite => "Invite",
         Subject::Domain => "Domain",
+        Subject::ScimGroup => "Group of the identity provider",
         Subject::Role => "Role",
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",
@@ -16,6 +17,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::BatchExport => "Batch export",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
+        Subject::SignInProvider => "Sign-in provider",
     }
 }
 
@@ -39,5 +41,6 @@ pub(crate) fn action(action: AuditAction) -> &'static str {
         AuditAction::AttachmentCreated => "Attached a file",
         AuditAction::AttachmentUpdated => "Replaced a file",
         AuditAction::AttachmentDeleted => "Removed a file",
+        AuditAction::SignInRefused => "Refused a sign-in",
     }
 }

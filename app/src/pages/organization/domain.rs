@@ -3,7 +3,10 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 
-use super::domain_rules::{Provisioning, Saml, SignInWay};
+use super::domain_rules::{Provisioning, SignInWay};
+use super::domain_saml::Saml;
+use super::domain_scim::Scim;
+use super::domain_setup::SetUp;
 use super::domains::ownership;
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::{id_in_path, in_path};
@@ -41,9 +44,11 @@ fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyVie
         <Tabs id=id.clone() />
         {(!found.may_change).then(|| view! { <ReadOnly why=ADMINISTRATORS /> })}
         <Ownership id=id.clone() domain=found.clone() />
+        {found.may_change.then(|| view! { <SetUp domain=found.clone() /> })}
+        <Saml id=id.clone() domain=found.clone() />
         <Provisioning id=id.clone() domain=found.clone() />
         <SignInWay id=id.clone() domain=found.clone() />
-        <Saml id=id.clone() domain=found.clone() />
+        <Scim id=id.clone() domain=found.clone() />
         {found.may_change.then(|| view! { <Removal id=id domain=found /> })}
     }
     .into_any()
@@ -151,10 +156,10 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
 fn Removal(id: String, domain: DomainView) -> impl IntoView {
     let remove = form_action::<RemoveDomain>();
     let result = form_result(remove);
-    let DomainView { details, touched, .. } = domain;
+    let DomainView { details, impact, scim, .. } = domain;
     let of_domain = details.domain;
     let bound = !of_domain.sso_enforcement.text().is_empty();
-    let members = match touched.len() {
+    let members = match impact.members.len() {
         0 => view! { <p>"No member has an address of this domain."</p> }.into_any(),
         1 => view! { <p>"One member has an address of this domain and stays a member."</p> }.into_any(),
         count => view! {
@@ -174,6 +179,9 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
                     })}
                     {bound.then(|| view! {
                         <li>"The required way of signing in. Members with an address of this domain can sign in any way again."</li>
+                    })}
+                    {scim.token.is_some().then(|| view! {
+                        <li>"Provisioning. The token of the identity provider and its groups are removed, and users whom it deactivated stay deactivated."</li>
                     })}
                     {of_domain.has_saml.then(|| view! { <li>"The SAML settings."</li> })}
                 </ul>

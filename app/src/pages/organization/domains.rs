@@ -44,7 +44,7 @@ fn draw(id: String, organization: OrganizationView, found: DomainsView) -> AnyVi
         <PageHead title=TITLE within=organization.name>{file}</PageHead>
         <Tabs id=id.clone() />
         <p class="lead">
-            "Prove that a domain is yours, and choose how users with an address of it sign in. This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but just-in-time provisioning and single sign-on have no effect."
+            "Prove that a domain is yours, and choose how users with an address of it sign in."
         </p>
         {list}
         <Section id="adding" title="Add a domain">

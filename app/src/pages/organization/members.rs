@@ -241,8 +241,7 @@ fn SearchForm(search: String) -> impl IntoView {
 
 /// A member. Without `actions` there is nothing that the user can do with them.
 fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bool) -> TableRow {
-    let MemberView { name, email, level, has_2fa, has_social, joined_at, is_you, .. } =
-        member.clone();
+    let MemberView { name, email, level, has_2fa, ways, joined_at, is_you, .. } = member.clone();
     let initials = initials(&name);
     let who = cell(view! {
         <span class="member">
@@ -260,7 +259,10 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
     } else {
         view! { <Status tone=Tone::Quiet label="None" /> }.into_any()
     };
-    let sign_in = if has_social { "Provider linked" } else { "Password" };
+    let sign_in = match ways.is_empty() {
+        true => "Has not signed in yet".to_owned(),
+        false => ways.join(", "),
+    };
     TableRow::new(vec![
         who,
         cut(email),

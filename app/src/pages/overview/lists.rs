@@ -72,9 +72,20 @@ pub(super) fn health(id: i64, organization: &str, exports: u64, configs: u64) ->
 pub(super) fn changes(organization: &str, changed: Vec<EntryView>) -> AnyView {
     let all = format!("/organizations/{organization}/activity");
     let line = |entry: EntryView| {
-        let EntryView { id, who, by_service, action: done, subject, item, name, at, .. } = entry;
-        let who = match who {
-            Some((_, name, _)) => name,
+        let EntryView {
+            id,
+            who,
+            by_service,
+            identity_provider,
+            action: done,
+            subject,
+            item,
+            name,
+            at,
+            ..
+        } = entry;
+        let who = match who.map(|(_, name, _)| name).or(identity_provider) {
+            Some(name) => name,
             None if by_service => "Weir".to_owned(),
             None => "A deleted user".to_owned(),
         };

@@ -24,6 +24,7 @@ pub(crate) fn SessionsSection(
     let columns = vec![
         Column::text("Device"),
         Column::text("Address"),
+        Column::text("Signed in with"),
         Column::text("Signed in"),
         Column::text("Last used"),
         Column::text("Action"),
@@ -54,7 +55,7 @@ pub(crate) fn SessionsSection(
 }
 
 fn row(session: SessionView, end: FormAction<EndSession>) -> TableRow {
-    let SessionView { id, device, address, signed_in_at, seen_at, is_this } = session;
+    let SessionView { id, device, way, address, signed_in_at, seen_at, is_this } = session;
     let of = device.clone();
     let action = if is_this {
         cell(view! { <Status tone=Tone::Good label="This session" /> })
@@ -72,6 +73,7 @@ fn row(session: SessionView, end: FormAction<EndSession>) -> TableRow {
     TableRow::new(vec![
         cell(device),
         cell(address.unwrap_or_else(|| "-".to_owned())),
+        cell(way),
         cell(view! { <Time iso=signed_in_at /> }),
         cell(view! { <Time iso=seen_at /> }),
         action,

@@ -11,12 +11,11 @@ use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as rows, DomainRow};
 use weir_store::update::lock;
 
-use super::{Changeable, DAY_SECONDS, Domains, about, is_suspended, lookup};
+use super::{Changeable, DAY_SECONDS, Domains, about, is_suspended, lookup, notices};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::update::update;
 
 /// The maximum number of domains that one call checks. The next call checks the others.
 const ROUND: usize = 100;
@@ -106,7 +105,16 @@ impl Domains {
             };
             (!changes.is_empty()).then(|| of(changes)).into_iter().collect()
         };
-        let updated = update(&self.core, before.id, now, (), change, entries).await?;
+        let notice = notices::to_owners(&self.core, before.organization, None).await?;
+        let mails = |before: &DomainRow, after: &DomainRow| match (
+            is_suspended(before),
+            is_suspended(after),
+        ) {
+            (false, true) => notice.of_suspension(after, true, now),
+            (true, false) => notice.of_suspension(after, false, now),
+            _ => Vec::new(),
+        };
+        let updated = self.update_with_mails(before.id, now, change, entries, mails).await?;
         let Some(row) = updated.stored().filter(|row| row.checked_at == Some(now)) else {
             return Ok(());
         };
@@ -136,7 +144,9 @@ impl Domains {
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry =
             activity::own_entry(now, row.organization, about(&row), AuditAction::Deleted, changes);
-        rows::delete(store, row.organization, row.id, &[audit_entry]).await?;
+        let notice = notices::to_owners(&self.core, row.organization, None).await?;
+        let mails = self.core.mailing.rows(now, notice.of_removal(&row, now));
+        rows::delete(store, row.organization, row.id, &mails, &[audit_entry]).await?;
         Ok(Released::Yes)
     }
 }

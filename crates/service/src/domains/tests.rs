@@ -6,6 +6,7 @@ use weir_model::Timestamp;
 use weir_model::errors::ErrorKind;
 use weir_model::invites::{InviteInput, SignUpInput};
 use weir_model::organizations::Level;
+use weir_model::sso::ProviderName;
 
 use super::*;
 use crate::Services;
@@ -83,11 +84,18 @@ async fn shown(services: &Services, org: &OrgCtx, domain: &Domain) -> DomainDeta
     services.domains.get(org, &domain.id.to_string()).await.unwrap()
 }
 
-/// Writes an enforcement that no request can set yet.
+/// Writes an enforcement, and SAML settings so that it is in force.
 async fn enforce(services: &Services, org: &OrgCtx, domain: &Domain, sso: SsoEnforcement) {
     let store = services.organizations.store();
     let enforced = |row: &DomainRow| {
-        let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+        let saml = Some("https://idp.example".to_owned());
+        let row = DomainRow {
+            sso_enforcement: sso,
+            saml_entity_id: saml.clone(),
+            saml_acs_url: saml.clone(),
+            saml_x509_cert: saml,
+            ..row.clone()
+        };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))
     };
     let updated = weir_store::update::update(store, domain.id, (), enforced).await.unwrap();
@@ -342,7 +350,8 @@ async fn a_password_is_refused_where_a_provider_is_enforced() {
 async fn rules_act_only_while_the_domain_is_verified() {
     let (services, org, _) = set_up().await;
     let made = services.domains.create(&org, input("mail.example")).await.unwrap();
-    enforce(&services, &org, &made, SsoEnforcement::Google).await;
+    let google = SsoEnforcement::Provider(ProviderName::GOOGLE);
+    enforce(&services, &org, &made, google).await;
     let peer = Peer::default();
     services.identity.sign_in("ada.l@mail.example", PASSWORD, &peer).await.unwrap();
     let answer = services.identity.precheck("ada.l@mail.example", &peer).await.unwrap();
@@ -427,11 +436,13 @@ async fn the_members_of_a_domain_are_those_with_its_addresses() {
     let linus = test_support::outsider(&services, "linus").await;
     test_support::join(&services, org.organization, &linus, Level::Member).await;
     let impact = services.domains.impact(&org, &made.id.to_string()).await.unwrap();
-    assert!(impact.includes_actor);
+    assert!(impact.includes_you);
     assert_eq!(impact.members.len(), 2);
     let other = services.domains.create(&org, input("more.mail.example")).await.unwrap();
     let impact = services.domains.impact(&org, &other.id.to_string()).await.unwrap();
-    assert_eq!(impact, Impact::default());
+    assert_eq!(impact.owners_elsewhere, ["Ada.L@mail.example"]);
+    assert!(impact.members.is_empty() && !impact.includes_you);
+    assert!(impact.ways.iter().all(|way| way.unproved.is_empty() && !way.locks_out_owners));
 }
 
 #[tokio::test]

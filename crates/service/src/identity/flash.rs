@@ -58,7 +58,7 @@ fn cipher(token: &str) -> XChaCha20Poly1305 {
 }
 
 /// The name is sealed too, so that a text cannot be moved to another name.
-fn seal(token: &str, name: &str, text: &str) -> Result<String> {
+pub(super) fn seal(token: &str, name: &str, text: &str) -> Result<String> {
     let nonce = secrets::random::<NONCE>()?;
     let payload = Payload { msg: text.as_bytes(), aad: name.as_bytes() };
     let sealed = cipher(token)
@@ -67,7 +67,7 @@ fn seal(token: &str, name: &str, text: &str) -> Result<String> {
     Ok(format!("{}{}", secrets::hex(&nonce), secrets::hex(&sealed)))
 }
 
-fn open(token: &str, name: &str, sealed: &str) -> Option<String> {
+pub(super) fn open(token: &str, name: &str, sealed: &str) -> Option<String> {
     let bytes = secrets::unhex(sealed)?;
     let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
     let payload = Payload { msg: sealed, aad: name.as_bytes() };

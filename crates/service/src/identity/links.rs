@@ -119,13 +119,16 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | MailContent::ExportFailed { .. }
         | MailContent::ExportPaused { .. }
         | MailContent::PluginDisabled { .. }
-        | MailContent::UserChanged { .. } => return Ok(Some(mail.clone())),
+        | MailContent::UserChanged { .. }
+        | MailContent::SignInChanged { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {
         LinkKind::Confirm => to_confirm(core, &user).await?,
         // The stored address of the user, not the one that was typed.
         LinkKind::Reset => Some(user.email.clone()),
+        // The operator hands it over.
+        LinkKind::SignIn => None,
     };
     let Some(to) = address else { return Ok(None) };
     let link = made(core, kind, &user, &to).await?;
@@ -134,7 +137,7 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
     }
     let news = match kind {
         LinkKind::Confirm => MailContent::ConfirmAddress { user: user.id, link },
-        LinkKind::Reset => {
+        LinkKind::Reset | LinkKind::SignIn => {
             MailContent::ResetPassword { account: emails::normalise(&user.email), link }
         }
     };

@@ -1,5 +1,5 @@
-//! Identity: set-up of the instance, sign-in, the second factor, sessions, links from
-//! mails.
+//! Identity: set-up of the instance, sign-in, the second factor, passkeys, sessions, links
+//! from mails.
 //!
 //! What belongs here: proving the identity of a user, and remembering it. What does
 //! not: cookies and forms (the server), personal API keys (`keys`), what a user may do
@@ -9,6 +9,7 @@ mod confirm;
 pub(crate) mod emails;
 mod flash;
 pub(crate) mod links;
+mod passkeys;
 mod password_change;
 mod passwords;
 mod pending;
@@ -18,7 +19,7 @@ mod sessions;
 mod setup;
 mod sign_in;
 mod sign_up;
-mod sso;
+pub(crate) mod sso;
 mod throttle;
 
 #[cfg(test)]
@@ -32,26 +33,34 @@ use weir_model::users::User;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::Core;
+use crate::sso::Protocols;
 
 pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
+pub use passkeys::{AddedPasskey, OwnPasskey, PasskeyChallenge, RemovedPasskey, takes_passkeys};
 pub use passwords::HashParameters;
 pub use pending::{PendingSignIn, Waiting};
 pub use reset::Reset;
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};
+pub use sso::{Confirming, Departure, LinkedAccount, Origin, SignedOn};
 
 /// The service for set-up, sign-in and sessions.
 #[derive(Clone)]
 pub struct Identity {
     core: Arc<Core>,
     hasher: passwords::Hasher,
+    protocols: Arc<dyn Protocols>,
 }
 
 impl Identity {
-    pub(crate) fn new(core: Arc<Core>, parameters: HashParameters) -> Self {
-        Self { core, hasher: passwords::Hasher::new(parameters) }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        parameters: HashParameters,
+        protocols: Arc<dyn Protocols>,
+    ) -> Self {
+        Self { core, hasher: passwords::Hasher::new(parameters), protocols }
     }
 }
 

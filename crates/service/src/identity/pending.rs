@@ -1,9 +1,9 @@
 //! Sign-ins with a right password that wait for the second factor.
 //!
 //! What belongs here: beginning such a sign-in, and completing it with a code. What
-//! does not: checking a code (`second_factor`).
+//! does not: checking a code (`second_factor`), completing it with a passkey (`passkeys`).
 //!
-//! There is no session until the code is right: the token of a waiting sign-in opens
+//! There is no session until code or passkey is right: the token of a waiting sign-in opens
 //! nothing. A waiting sign-in ends after ten minutes, and with any change of the
 //! password or of the factor.
 
@@ -12,6 +12,7 @@ use std::fmt;
 use uuid::Uuid;
 use weir_model::errors::FieldError;
 use weir_model::{Timestamp, UserId};
+use weir_store::passkeys;
 use weir_store::second_factor::{self as rows, NewPending, Used};
 use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
@@ -52,13 +53,17 @@ impl fmt::Debug for PendingSignIn {
 pub struct Waiting {
     /// How many wrong codes were entered.
     pub failures: u64,
+    /// Whether the user has an authenticator app.
+    pub has_app: bool,
+    /// Whether the user has a passkey.
+    pub has_passkey: bool,
 }
 
 /// A waiting sign-in, found by its token.
-struct Found {
-    user: UserId,
-    hash: String,
-    factor: Uuid,
+pub(super) struct Found {
+    pub(super) user: UserId,
+    pub(super) hash: String,
+    pub(super) factor: Uuid,
     failures: i64,
 }
 
@@ -93,8 +98,14 @@ impl Identity {
 
     /// The state of the sign-in with this token, while it waits.
     pub async fn waiting(&self, token: &str) -> Result<Option<Waiting>> {
-        let found = self.find_pending(token).await?;
-        Ok(found.map(|found| Waiting { failures: u64::try_from(found.failures).unwrap_or(0) }))
+        let store = &self.core.store;
+        let Some(found) = self.find_pending(token).await? else { return Ok(None) };
+        let factor = rows::get(store, found.user).await?;
+        Ok(Some(Waiting {
+            failures: u64::try_from(found.failures).unwrap_or(0),
+            has_app: factor.is_some_and(|factor| factor.confirmed_at.is_some()),
+            has_passkey: !passkeys::of_user(store, found.user).await?.is_empty(),
+        }))
     }
 
     /// Completes a waiting sign-in with a code or a recovery code, and opens its
@@ -129,7 +140,7 @@ impl Identity {
         Ok(session)
     }
 
-    async fn find_pending(&self, token: &str) -> Result<Option<Found>> {
+    pub(super) async fn find_pending(&self, token: &str) -> Result<Option<Found>> {
         let Some((user, secret)) = token.split_once('.') else { return Ok(None) };
         let (Ok(user), true) = (user.parse::<UserId>(), secret.len() <= SECRET_MAX) else {
             return Ok(None);
@@ -142,6 +153,6 @@ impl Identity {
 }
 
 /// The refusal of a sign-in that does not wait.
-fn expired() -> Error {
+pub(super) fn expired() -> Error {
     Error::Invalid(FieldError::body("2fa_expired", EXPIRED))
 }

@@ -1,7 +1,8 @@
 //! The second factor: codes from an app, and recovery codes (SEC-8, ADR 10).
 //!
 //! What belongs here: setting up a factor, proving it, changing and ending it. What
-//! does not: the sign-in that asks for it (`pending`), the codes (`totp`, `recovery`).
+//! does not: the sign-in that asks for it (`pending`), the codes (`totp`, `recovery`),
+//! passkeys (`passkeys`), which are a second factor too.
 //!
 //! A change of the factor ends all sessions of the user except the one in which it is
 //! made, which gets a new token.
@@ -10,16 +11,17 @@ mod recovery;
 mod totp;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::identity) mod tests;
 
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::errors::FieldError;
 use weir_model::mail::UserChange;
+use weir_model::sso::OpenedBy;
 use weir_model::{OrganizationId, Timestamp, UserId};
 use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal, Used};
 use weir_store::users::{self as user_rows, UserRow};
-use weir_store::{ids, organizations};
+use weir_store::{ids, organizations, passkeys, sessions};
 
 use super::throttle::{Caller, Counted};
 use super::{Identity, NewSession, Peer, emails};
@@ -45,9 +47,11 @@ const NOT_ON: &str = "Two-step sign-in is not on.";
 pub struct SecondFactor {
     /// Since when it is asked for; `None`: it is off.
     pub since: Option<Timestamp>,
+    /// Whether there is an authenticator app.
+    pub has_app: bool,
     /// How many recovery codes are unused.
     pub codes_left: usize,
-    /// Names of the organizations that require a second factor of their members.
+    /// Names of the organizations that require a second factor in this session.
     pub demanded_by: Vec<String>,
 }
 
@@ -79,21 +83,27 @@ impl Identity {
     pub async fn second_factor(&self, ctx: &Ctx) -> Result<SecondFactor> {
         policy::person_only(ctx)?;
         let store = &self.core.store;
-        let row = rows::get(store, ctx.user()).await?.filter(|row| row.confirmed_at.is_some());
+        let row = rows::get(store, ctx.user()).await?.filter(|row| row.since.is_some());
         let memberships = organizations::of_user(store, ctx.user()).await?;
-        let demanding = memberships.into_iter().filter(|membership| membership.row.enforce_2fa);
+        let mut demanded_by = Vec::new();
+        for membership in memberships.into_iter().filter(|one| one.row.enforce_2fa) {
+            if !is_exempt(&self.core, ctx, membership.row.id).await? {
+                demanded_by.push(membership.row.name);
+            }
+        }
         Ok(SecondFactor {
-            since: row.as_ref().and_then(|row| row.confirmed_at),
+            since: row.as_ref().and_then(|row| row.since),
+            has_app: row.as_ref().is_some_and(|row| row.confirmed_at.is_some()),
             codes_left: row.map_or(0, |row| row.codes.len()),
-            demanded_by: demanding.map(|membership| membership.row.name).collect(),
+            demanded_by,
         })
     }
 
-    /// Begins the set-up of a factor. It replaces a set-up that was not confirmed.
+    /// Begins the set-up of an app. It replaces a set-up that was not confirmed.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Conflict`] when
-    /// the user has a factor.
+    /// the user has an app.
     pub async fn begin_second_factor(&self, ctx: &Ctx) -> Result<()> {
         policy::recent_person_only(ctx)?;
         let user = ctx.user();
@@ -106,15 +116,15 @@ impl Identity {
         }
     }
 
-    /// The caller's factor that waits to be confirmed, if there is one.
+    /// The caller's app that waits to be confirmed, if there is one.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`].
     pub async fn enrolment(&self, ctx: &Ctx) -> Result<Option<Enrolment>> {
         policy::recent_person_only(ctx)?;
-        let Some(row) = self.begun(ctx).await? else { return Ok(None) };
+        let Some((row, sealed)) = self.begun(ctx).await? else { return Ok(None) };
         let user = self.account(ctx).await?;
-        let secret = self.core.sealer.open(&location(user.id), &row.secret)?;
+        let secret = self.core.sealer.open(&location(user.id), &sealed)?;
         Ok(Some(Enrolment {
             secret: totp::base32(secret.bytes()),
             email: user.email,
@@ -122,7 +132,7 @@ impl Identity {
         }))
     }
 
-    /// Cancels the set-up of a factor.
+    /// Cancels the set-up of an app.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -131,8 +141,9 @@ impl Identity {
         Ok(rows::cancel(&self.core.store, ctx.user()).await?)
     }
 
-    /// Confirms a factor with one of its codes. From now on every sign-in asks for a
-    /// code. All other sessions end, and so do sign-ins that wait.
+    /// Confirms an app with one of its codes. From now on every sign-in asks for a
+    /// code. All other sessions end, and so do sign-ins that wait. New recovery codes
+    /// replace those that came with a passkey.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] with
@@ -144,14 +155,18 @@ impl Identity {
         peer: &Peer,
     ) -> Result<Confirmed> {
         let session = recent_session(ctx)?;
-        let row = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
+        let (row, sealed) = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
         let user = self.account(ctx).await?;
         let counted = self.count_code(user.id, peer, Caller::Known(session)).await?;
-        let step = self.step_of(user.id, &row, code, ctx.now)?.ok_or_else(wrong_code)?;
-        let codes = recovery::new()?;
-        let hashes = codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect();
-        let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(true)).await?;
-        let (new, opened) = self.new_session(user.id, peer)?;
+        let step = self.step_of(user.id, &sealed, row.last_step, code, ctx.now)?;
+        let step = step.ok_or_else(wrong_code)?;
+        let (codes, hashes) = new_codes(user.id)?;
+        let changes = match user.second_factor {
+            None => switched(true),
+            Some(_) => app(true),
+        };
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
+        let (new, opened) = self.renewed_session(user.id, peer, session).await?;
         let proof = Proof::Step(step);
         let change = Change {
             factor: row.factor,
@@ -160,7 +175,7 @@ impl Identity {
             session: &new,
             activities: &audit_entry,
         };
-        match rows::confirm(&self.core.store, change, hashes).await? {
+        match rows::confirm(&self.core.store, change, &sealed, hashes).await? {
             Used::Yes => {}
             Used::Before | Used::Void => return Err(conflict(LATE)),
         }
@@ -169,8 +184,9 @@ impl Identity {
         Ok(Confirmed { session: opened, codes })
     }
 
-    /// Turns the factor off, with one of its codes or a recovery code. All other
-    /// sessions end, and the owner gets a mail.
+    /// Removes the app, with one of its codes or a recovery code. That turns the factor
+    /// off, unless the user has passkeys. All other sessions end, and the owner gets a
+    /// mail.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -182,12 +198,20 @@ impl Identity {
     ) -> Result<NewSession> {
         let session = recent_session(ctx)?;
         let user = self.account(ctx).await?;
-        let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
+        let store = &self.core.store;
+        let has_app =
+            rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
+        let factor = user.second_factor.filter(|_| has_app).ok_or_else(|| conflict(NOT_ON))?;
         let caller = Caller::Known(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
-        let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(false)).await?;
-        let (new, opened) = self.new_session(user.id, peer)?;
+        let stays_on = !passkeys::of_user(store, user.id).await?.is_empty();
+        let (changes, news) = match stays_on {
+            true => (app(false), UserChange::AuthenticatorAppRemoved),
+            false => (switched(false), UserChange::SecondFactorOff),
+        };
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
+        let (new, opened) = self.renewed_session(user.id, peer, session).await?;
         let change = Change {
             factor,
             proof: &proof,
@@ -195,12 +219,11 @@ impl Identity {
             session: &new,
             activities: &audit_entry,
         };
-        let notice = mail::of_change(&user, UserChange::SecondFactorOff, ctx.now);
-        let mails = self.core.mailing.rows(ctx.now, [notice]);
-        settled(rows::disable(&self.core.store, change, &mails).await?)?;
+        let mails = self.core.mailing.rows(ctx.now, [mail::of_change(&user, news, ctx.now)]);
+        settled(rows::disable(store, change, stays_on, &mails).await?)?;
         self.core.mailing.wake();
         self.attempt_succeeded(counted).await?;
-        tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is off");
+        tracing::info!(user.id = %user.id, request.id = ctx.request_id, "an app was removed");
         Ok(opened)
     }
 
@@ -220,25 +243,37 @@ impl Identity {
         let caller = Caller::Known(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
-        let codes = recovery::new()?;
-        let changes = Changes::none().secret("recovery_codes");
-        let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
-        let renewal = Renewal {
-            user: user.id,
-            factor,
-            proof: &proof,
-            codes: codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect(),
-            attempt: ids::time_ordered(ctx.now),
-            activities: &audit_entry,
-        };
-        settled(rows::renew(&self.core.store, renewal).await?)?;
+        let codes = self.renew_with(ctx, &user, factor, &proof).await?;
         self.attempt_succeeded(counted).await?;
         Ok(codes)
     }
 
-    /// Removes the second factor of a user, for the operator when the user is locked
-    /// out. All sessions of the user end, and the user gets a mail. `None`: there is no
-    /// such user; `false`: the user has no factor.
+    /// Replaces all recovery codes, with a proof of the factor.
+    pub(super) async fn renew_with(
+        &self,
+        ctx: &Ctx,
+        user: &UserRow,
+        factor: Uuid,
+        proof: &Proof,
+    ) -> Result<Vec<String>> {
+        let (codes, hashes) = new_codes(user.id)?;
+        let changes = Changes::none().secret("recovery_codes");
+        let audit_entry = users::audit_entry(&self.core, ctx, user, changes).await?;
+        let renewal = Renewal {
+            user: user.id,
+            factor,
+            proof,
+            codes: hashes,
+            attempt: ids::time_ordered(ctx.now),
+            activities: &audit_entry,
+        };
+        settled(rows::renew(&self.core.store, renewal).await?)?;
+        Ok(codes)
+    }
+
+    /// Removes the second factor of a user, app and passkeys, for the operator when the
+    /// user is locked out. All sessions of the user end, and the user gets a mail. `None`:
+    /// there is no such user; `false`: the user has no factor.
     pub async fn remove_second_factor(&self, email: &str) -> Result<Option<bool>> {
         let store = &self.core.store;
         let found = user_rows::by_email(store, &emails::normalise(email)).await?;
@@ -294,41 +329,52 @@ impl Identity {
         typed: &str,
     ) -> Result<Option<Proof>> {
         let row = rows::get(&self.core.store, user).await?;
-        let is_meant = |row: &FactorRow| row.factor == factor && row.confirmed_at.is_some();
+        let is_meant = |row: &FactorRow| row.factor == factor && row.since.is_some();
         let Some(row) = row.filter(is_meant) else { return Ok(None) };
         if let Some(hash) = recovery::hash(user, typed) {
             return Ok(row.codes.contains(&hash).then_some(Proof::Recovery(hash)));
         }
-        Ok(self.step_of(user, &row, typed, self.core.clock.now())?.map(Proof::Step))
+        let Some(sealed) = row.secret.as_ref().filter(|_| row.confirmed_at.is_some()) else {
+            return Ok(None);
+        };
+        let now = self.core.clock.now();
+        Ok(self.step_of(user, sealed, row.last_step, typed, now)?.map(Proof::Step))
     }
 
+    /// The time step of a typed code of the app with this sealed secret.
     fn step_of(
         &self,
         user: UserId,
-        row: &FactorRow,
+        sealed: &str,
+        last_step: Option<i64>,
         typed: &str,
         now: Timestamp,
     ) -> Result<Option<i64>> {
         let Some(code) = totp::typed(typed) else { return Ok(None) };
-        let secret = self.core.sealer.open(&location(user), &row.secret)?;
-        totp::matching(secret.bytes(), code, now, row.last_step)
+        let secret = self.core.sealer.open(&location(user), sealed)?;
+        totp::matching(secret.bytes(), code, now, last_step)
     }
 
-    /// The caller's factor that waits to be confirmed, until it expires.
-    async fn begun(&self, ctx: &Ctx) -> Result<Option<FactorRow>> {
+    /// The caller's app that waits to be confirmed, until it expires, with its sealed
+    /// secret.
+    async fn begun(&self, ctx: &Ctx) -> Result<Option<(FactorRow, String)>> {
         let row = rows::get(&self.core.store, ctx.user()).await?;
-        Ok(row.filter(|row| {
+        let row = row.filter(|row| {
             row.confirmed_at.is_none() && ctx.now < row.begun_at.plus_seconds(CONFIRM_SECONDS)
-        }))
+        });
+        Ok(row.and_then(|row| row.secret.clone().map(|sealed| (row, sealed))))
     }
 
-    async fn account(&self, ctx: &Ctx) -> Result<UserRow> {
+    pub(super) async fn account(&self, ctx: &Ctx) -> Result<UserRow> {
         user_rows::get(&self.core.store, ctx.user()).await?.ok_or(Error::NotAuthenticated)
     }
 }
 
 /// Refuses a user without a second factor where the organization requires one (API-41).
-/// Keys are not refused: their owner gave them their scopes.
+/// Keys are not refused: their owner gave them their scopes. Not refused either are sessions
+/// of a provider that the organization trusts about the address of the user, because that
+/// provider may ask for more than a password, and sessions of the operator's link where the
+/// user's domain requires a provider.
 pub(crate) async fn refuse_without(
     core: &Core,
     ctx: &Ctx,
@@ -342,9 +388,27 @@ pub(crate) async fn refuse_without(
         return Ok(());
     }
     let user = user_rows::get(&core.store, ctx.user()).await?;
-    match user.and_then(|user| user.second_factor) {
-        Some(_) => Ok(()),
-        None => Err(Error::SecondFactorMissing),
+    if user.is_some_and(|user| user.second_factor.is_some()) {
+        return Ok(());
+    }
+    match is_exempt(core, ctx, organization).await? {
+        true => Ok(()),
+        false => Err(Error::SecondFactorMissing),
+    }
+}
+
+/// Whether an organization that requires a second factor does not ask this caller for it.
+async fn is_exempt(core: &Core, ctx: &Ctx, organization: OrganizationId) -> Result<bool> {
+    let Actor::Session { session, user, .. } = &ctx.actor else { return Ok(true) };
+    let found = sessions::get(&core.store, session).await?;
+    let Some(session) = found else { return Ok(false) };
+    match session.opened_by {
+        OpenedBy::Connection(_) => core.is_trusted(&session, organization).await,
+        OpenedBy::Operator => match user_rows::get(&core.store, *user).await? {
+            Some(user) => Ok(core.enforcement(&user.email).await?.is_some()),
+            None => Ok(false),
+        },
+        OpenedBy::Password | OpenedBy::Passkey => Ok(false),
     }
 }
 
@@ -359,13 +423,25 @@ fn location(user: UserId) -> SealedLocation {
 }
 
 /// The session of a user who has recently proved their identity.
-fn recent_session(ctx: &Ctx) -> Result<&str> {
+pub(super) fn recent_session(ctx: &Ctx) -> Result<&str> {
     policy::recent_person_only(ctx)?;
     super::sessions::session_of_user(ctx)
 }
 
-fn switched(on: bool) -> Changes {
+/// New recovery codes, and their hashes.
+pub(super) fn new_codes(user: UserId) -> Result<(Vec<String>, Vec<String>)> {
+    let codes = recovery::new()?;
+    let hashes = codes.iter().filter_map(|code| recovery::hash(user, code)).collect();
+    Ok((codes, hashes))
+}
+
+pub(super) fn switched(on: bool) -> Changes {
     Changes::none().field("is_2fa_enabled", &!on, &on)
+}
+
+/// The change of an app while passkeys keep the factor on.
+fn app(added: bool) -> Changes {
+    Changes::none().field("has_authenticator_app", &!added, &added)
 }
 
 fn settled(used: Used) -> Result<()> {

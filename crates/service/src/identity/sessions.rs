@@ -1,6 +1,7 @@
 //! Sessions of the web app: opening, finding, listing and ending them.
 
 use uuid::Uuid;
+use weir_model::sso::OpenedBy;
 use weir_model::{Timestamp, UserId};
 use weir_store::sessions::{self, Proved, SessionRow};
 
@@ -34,13 +35,16 @@ pub struct OwnSession {
     pub address: Option<String>,
     /// User agent at sign-in.
     pub agent: Option<String>,
+    /// How the user signed in, for people.
+    pub opened_by: String,
     /// Whether it is the session of this request.
     pub is_this: bool,
 }
 
 impl Identity {
     /// The context of the user whose session has this token; `None` when there is no
-    /// such session, or it has ended.
+    /// such session, it has ended, or the domain of the user requires another way of
+    /// signing in.
     pub async fn session(&self, token: &str, request_id: String) -> Result<Option<Ctx>> {
         if !secrets::is_token(token) {
             return Ok(None);
@@ -48,7 +52,7 @@ impl Identity {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let hash = secrets::sha256_hex(token);
-        let Some(row) = sessions::of_active_user(store, &hash).await? else { return Ok(None) };
+        let Some(row) = self.counting_session(&hash).await? else { return Ok(None) };
         if has_ended(&row, now) {
             // The session has ended for good, even if deleting the record fails now.
             if let Err(error) = sessions::delete(store, row.user, &hash).await {
@@ -74,7 +78,7 @@ impl Identity {
     /// [`Error::NotAuthenticated`].
     pub async fn check_session(&self, ctx: &Ctx) -> Result<()> {
         let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
-        let row = sessions::of_active_user(&self.core.store, session).await?;
+        let row = self.counting_session(session).await?;
         let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
     }
@@ -108,11 +112,18 @@ impl Identity {
         let mut rows = sessions::of_user(&self.core.store, ctx.user()).await?;
         rows.retain(|row| !has_ended(row, ctx.now));
         rows.sort_by_key(|row| (row.hash != this, std::cmp::Reverse(row.seen_at)));
+        let names = self.core.connection_names().await?;
         let shown = |row: SessionRow| OwnSession {
             id: name(&row.hash),
             signed_in_at: row.signed_in_at,
             seen_at: row.seen_at,
             is_this: row.hash == this,
+            opened_by: match row.opened_by {
+                OpenedBy::Password => "Password".to_owned(),
+                OpenedBy::Operator => "Link of the operator".to_owned(),
+                OpenedBy::Passkey => "Passkey".to_owned(),
+                OpenedBy::Connection(connection) => names.of(connection),
+            },
             address: row.address,
             agent: row.agent,
         };
@@ -166,14 +177,33 @@ impl Identity {
         if !sessions::create(store, &row, replaced, proved).await? {
             return Err(wrong());
         }
-        // The new session keeps the current project of the one before. If this fails it
-        // begins with the default, like any other session.
-        if let Some(current) = current
-            && let Err(error) = sessions::set_current(store, &row.hash, current).await
-        {
-            tracing::warn!(%error, "the current project of a session was not stored");
+        if let Some(current) = current {
+            self.keep_current(&row.hash, current).await;
         }
         Ok(session)
+    }
+
+    /// Gives a new session the current project of the one before. If this fails it begins
+    /// with the default, like any other session.
+    pub(super) async fn keep_current(&self, session: &str, current: sessions::Current) {
+        if let Err(error) = sessions::set_current(&self.core.store, session, current).await {
+            tracing::warn!(%error, "the current project of a session was not stored");
+        }
+    }
+
+    /// A session that replaces another one of this user, opened in the same way.
+    pub(super) async fn renewed_session(
+        &self,
+        user: UserId,
+        peer: &Peer,
+        replaced: &str,
+    ) -> Result<(SessionRow, NewSession)> {
+        let (mut row, session) = self.new_session(user, peer)?;
+        if let Some(before) = sessions::get(&self.core.store, replaced).await? {
+            row.opened_by = before.opened_by;
+            row.proves = before.proves;
+        }
+        Ok((row, session))
     }
 
     /// A new session that is not stored yet: the row, and the value for its owner.
@@ -195,6 +225,8 @@ impl Identity {
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
             browser: Some(browser.hash()),
+            opened_by: OpenedBy::Password,
+            proves: None,
         };
         let browser = browser.cookie(user);
         Ok((row, NewSession { token: token.reveal(), browser, user, expires_at }))

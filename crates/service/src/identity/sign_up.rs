@@ -9,9 +9,10 @@ use weir_model::invites::{Invitation, LinkToken, SignUpInput, USER_FIRST_NAME_MA
 use weir_model::mail::MailContent;
 use weir_model::organizations::Level;
 use weir_model::users::User;
-use weir_model::{MembershipId, Timestamp, UserId, validate};
+use weir_model::{MembershipId, OrganizationId, Timestamp, UserId, validate};
 use weir_store::invites::{self as invite_rows, Acceptance, Accepted, InviteRow};
 use weir_store::organizations::{self, OrganizationRow};
+use weir_store::proofs::FirstProof;
 use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members};
@@ -134,7 +135,7 @@ impl Identity {
         crate::policy::person_only(ctx)?;
         let user = self.person(Some(ctx)).await?.ok_or(Error::NotAuthenticated)?;
         let open = self.open_invite(token, Some(&user), peer).await?;
-        self.accept(ctx, &open, &user, false).await?;
+        self.accept(ctx, &open.row, &open.home, &user, false, None).await?;
         Ok(users::shown(&user))
     }
 
@@ -189,7 +190,7 @@ impl Identity {
             last_login: None,
         };
         let ctx = self.owner(&user, request_id);
-        self.accept(&ctx, &open, &user, true).await?;
+        self.accept(&ctx, &open.row, &open.home, &user, true, None).await?;
         tracing::info!(user.id = %user.id, request.id = request_id, "an invited person signed up");
         let session = match user.must_confirm {
             true => None,
@@ -247,29 +248,39 @@ impl Identity {
         Ok(user_rows::by_email(&self.core.store, &row.email_key).await?.is_some())
     }
 
-    async fn accept(&self, ctx: &Ctx, open: &Open, user: &UserRow, is_new: bool) -> Result<()> {
+    /// Makes a user, who may be new, a member by an invite, with the first proof of the
+    /// address and its audit entries, if there is one.
+    pub(super) async fn accept(
+        &self,
+        ctx: &Ctx,
+        row: &InviteRow,
+        home: &OrganizationRow,
+        user: &UserRow,
+        is_new: bool,
+        proof: Option<(FirstProof, Vec<Entry>)>,
+    ) -> Result<()> {
         let store = &self.core.store;
-        let Open { row, home, .. } = open;
         let membership = MembershipId(ids::time_ordered(ctx.now));
-        let mut mails = self.announcements(open, user).await?;
+        let mut mails = self.announcements(home, user).await?;
         if is_new && user.must_confirm {
             mails.push(to_confirm(user.id));
         }
         let mails = self.core.mailing.rows(ctx.now, mails);
-        let activities = [
-            invites::entry(ctx, row, AuditAction::Accepted, Changes::none()),
-            joined(ctx, row, membership, user),
-        ];
+        let (proof, mut activities) = proof.unzip();
+        let activities = activities.get_or_insert_default();
+        activities.push(invites::entry(ctx, row, AuditAction::Accepted, Changes::none()));
+        activities.push(joined(ctx, row.organization, membership, user, row.level));
         let project = current::first_project(&self.core, home.id).await?;
         let acceptance = Acceptance {
             invite: row,
             user: user.id,
             account: is_new.then_some(user),
+            proof: proof.as_ref(),
             membership,
             level: row.level,
             project: project.as_ref().map(|project| project.brief.id),
             mails: &mails,
-            activities: &activities,
+            activities,
         };
         match invite_rows::accept(store, acceptance, ctx.now).await? {
             Accepted::Yes => {
@@ -288,21 +299,21 @@ impl Identity {
     }
 
     /// Mails to the other members, where the organization wants them.
-    async fn announcements(
+    pub(crate) async fn announcements(
         &self,
-        open: &Open,
+        home: &OrganizationRow,
         user: &UserRow,
     ) -> Result<Vec<weir_model::mail::Mail>> {
-        if !open.home.is_member_join_email_enabled || !self.core.mailing.is_open() {
+        if !home.is_member_join_email_enabled || !self.core.mailing.is_open() {
             return Ok(Vec::new());
         }
         let store = &self.core.store;
-        let others = members::ordered(store, open.home.id).await?;
-        let others = members::rows(store, open.home.id, &others).await?;
+        let others = members::ordered(store, home.id).await?;
+        let others = members::rows(store, home.id, &others).await?;
         let news = || MailContent::Joined {
             member_name: user.first_name.clone(),
             member_email: user.email.clone(),
-            organization: open.home.name.clone(),
+            organization: home.name.clone(),
         };
         Ok(others.iter().map(|other| mail::to(&other.user.email, news())).collect())
     }
@@ -324,15 +335,22 @@ fn shown(open: Open) -> Shown {
     Shown { invitation, inviter, level: row.level, message: row.message }
 }
 
-fn joined(ctx: &Ctx, row: &InviteRow, membership: MembershipId, user: &UserRow) -> Entry {
+/// The audit entry about a new member.
+pub(super) fn joined(
+    ctx: &Ctx,
+    organization: OrganizationId,
+    membership: MembershipId,
+    user: &UserRow,
+    level: Level,
+) -> Entry {
     let about = activity::About {
         subject: Subject::Member,
         id: membership.to_string(),
         name: Some(&user.email),
         project: None,
     };
-    let changes = Changes::none().field("level", &None, &Some(row.level));
-    activity::entry(ctx, row.organization, about, AuditAction::Created, changes)
+    let changes = Changes::none().field("level", &None, &Some(level));
+    activity::entry(ctx, organization, about, AuditAction::Created, changes)
 }
 
 fn refused(code: &str, detail: impl Into<String>) -> Error {

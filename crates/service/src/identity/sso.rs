@@ -1,17 +1,41 @@
-//! The rules of a domain about signing in (API-40).
+//! The rules of a domain about signing in (API-40), and signing in through a provider
+//! (SSO-20 and later).
 //!
-//! What belongs here: which addresses may use a password. What does not: the domains
-//! (`domains`); signing in through a provider, which this instance does not support
-//! yet.
+//! What belongs here: which addresses may use a password, and which sessions count. What
+//! does not: the domains (`domains`), the protocols (`sso` of this crate), the steps of a
+//! sign-in (`flow`), who may sign in (`decide`), and linked accounts (`links`).
 
+mod again;
+mod conclude;
+mod decide;
+mod flow;
+mod links;
+mod operator;
+mod proof;
+mod provision;
+mod refused;
+#[cfg(test)]
+mod tests;
+
+use weir_model::OrganizationId;
 use weir_model::domains::{Precheck, SsoEnforcement};
 use weir_model::errors::FieldError;
+use weir_model::sso::{Connection, OpenedBy};
 use weir_store::domains::{self as rows, DomainRow};
+use weir_store::sessions::{self, SessionRow};
+use weir_store::sso::identities::IdentityRow;
 
+use self::conclude::Asked;
 use super::{Identity, Peer, emails};
-use crate::Result;
-use crate::domains::{PROVIDERS, acts, has_saml};
+use crate::domains::{acts, has_saml};
 use crate::error::Error;
+use crate::{Core, Result};
+
+pub use again::Confirming;
+pub use flow::{Departure, Origin, SignedOn};
+pub use links::LinkedAccount;
+pub(super) use links::last_way;
+pub(crate) use provision::{Newcomer, Provisioning};
 
 /// The message for a sign-up with a password where the domain of the address allows
 /// none.
@@ -35,15 +59,15 @@ impl Identity {
     pub async fn precheck(&self, email: &str, peer: &Peer) -> Result<Precheck> {
         self.count_precheck(peer).await?;
         let row = self.acting_domain(&emails::normalise(email)).await?;
-        let saml_works = PROVIDERS.contains(&SsoEnforcement::Saml);
-        Ok(Precheck {
-            sso_enforcement: row.as_ref().and_then(enforced),
-            saml_available: saml_works && row.as_ref().is_some_and(has_saml),
-        })
+        let Some(row) = row else {
+            return Ok(Precheck { sso_enforcement: None, saml_available: false });
+        };
+        let sso_enforcement = self.core.in_force(&row).await?;
+        Ok(Precheck { sso_enforcement, saml_available: has_saml(&row) })
     }
 
-    /// Refuses a password where the domain of the address allows none, whether or not
-    /// there is such a user.
+    /// Refuses a password or a passkey where the domain of the address allows none, whether
+    /// or not there is such a user.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
@@ -92,22 +116,108 @@ impl Identity {
         }
     }
 
+    /// The session with this hash, if its user is active and the domain of the user's
+    /// address allows the way in which it was opened. So a session with a password stops
+    /// counting when its domain requires a provider, and so does a session of an account at
+    /// that provider that does not have the user's address.
+    pub(super) async fn counting_session(&self, hash: &str) -> Result<Option<SessionRow>> {
+        let found = sessions::of_active_user(&self.core.store, hash, domain_of).await?;
+        let Some((session, email, domain)) = found else { return Ok(None) };
+        let proves = session.proves.as_deref() == Some(&*emails::normalise(&email));
+        let counts = match (&domain, session.opened_by) {
+            (None, _) | (_, OpenedBy::Operator) => true,
+            (Some(domain), way) => match self.core.in_force(domain).await? {
+                None => true,
+                Some(sso) => match way {
+                    OpenedBy::Connection(connection) => {
+                        proves && is_required(domain, sso, connection)
+                    }
+                    OpenedBy::Password | OpenedBy::Operator | OpenedBy::Passkey => false,
+                },
+            },
+        };
+        Ok(counts.then_some(session))
+    }
+
     async fn enforcement(&self, email_key: &str) -> Result<Option<SsoEnforcement>> {
-        Ok(self.acting_domain(email_key).await?.as_ref().and_then(enforced))
+        self.core.enforcement(email_key).await
+    }
+
+    async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
+        self.core.acting_domain(email_key).await
+    }
+}
+
+impl Core {
+    /// What the domain of an address requires.
+    pub(crate) async fn enforcement(&self, email: &str) -> Result<Option<SsoEnforcement>> {
+        match self.acting_domain(email).await? {
+            Some(row) => self.in_force(&row).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a session was opened by a connection that proved the address of its user, and
+    /// that this organization trusts about the domain of that address.
+    pub(crate) async fn is_trusted(
+        &self,
+        session: &SessionRow,
+        organization: OrganizationId,
+    ) -> Result<bool> {
+        let (OpenedBy::Connection(connection), Some(address)) =
+            (session.opened_by, &session.proves)
+        else {
+            return Ok(false);
+        };
+        let domain = self.acting_domain(address).await?;
+        let Some(domain) = domain.filter(|domain| domain.organization == organization) else {
+            return Ok(false);
+        };
+        let provider = match connection {
+            Connection::Provider(name) => self.provider(name).await?,
+            Connection::Saml(_) => None,
+        };
+        let asked = Asked { connection, provider: provider.as_ref(), saml: None };
+        Ok(asked.is_trusted_by(&domain, self.in_force(&domain).await?))
     }
 
     /// The domain of an address, if its rules are in force: exactly this one, not a
     /// parent domain.
-    async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
-        let Some((_, domain)) = email_key.rsplit_once('@') else { return Ok(None) };
-        // A text that is not the name of a domain has no rules.
-        let Ok(domain) = weir_model::domains::name(domain) else { return Ok(None) };
-        Ok(rows::by_name(&self.core.store, &domain).await?.filter(acts))
+    async fn acting_domain(&self, email: &str) -> Result<Option<DomainRow>> {
+        let Some(domain) = domain_of(email) else { return Ok(None) };
+        Ok(rows::by_name(&self.store, &domain).await?.filter(acts))
     }
 }
 
-fn enforced(row: &DomainRow) -> Option<SsoEnforcement> {
-    Some(row.sso_enforcement).filter(|sso| *sso != SsoEnforcement::Off)
+/// Whether an account at a provider is the user's own: it has the address `own_key` of the
+/// user. `vouched` is the address that the provider vouches for now. A provider that vouches
+/// for none must have done so before: `proved` is the address that it proved then.
+fn is_own_account(own_key: &str, vouched: Option<&str>, proved: Option<&str>) -> bool {
+    vouched.or(proved) == Some(own_key)
+}
+
+/// Whether a linked account is the user's own, as its provider said last.
+pub(crate) fn is_own_identity(own_key: &str, identity: &IdentityRow) -> bool {
+    let vouched = identity.email.as_deref().filter(|_| identity.email_verified);
+    let vouched = vouched.map(emails::normalise);
+    is_own_account(own_key, vouched.as_deref(), identity.proved_for.as_deref())
+}
+
+/// Whether a connection is the one that a domain requires.
+fn is_required(domain: &DomainRow, sso: SsoEnforcement, connection: Connection) -> bool {
+    match (sso, connection) {
+        (SsoEnforcement::Provider(required), Connection::Provider(name)) => required == name,
+        (SsoEnforcement::Saml, Connection::Saml(of)) => of == domain.id,
+        _ => false,
+    }
+}
+
+/// The name of the domain of an address; `None`: it is not the name of a domain, so it has
+/// no rules.
+pub(crate) fn domain_of(email: &str) -> Option<String> {
+    let email_key = emails::normalise(email);
+    let (_, domain) = email_key.rsplit_once('@')?;
+    weir_model::domains::name(domain).ok()
 }
 
 fn refused(detail: impl Into<String>) -> Error {

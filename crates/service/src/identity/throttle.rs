@@ -25,7 +25,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use weir_model::{Timestamp, UserId};
+use weir_model::{DomainId, Timestamp, UserId};
 use weir_store::throttle::{self, CountResult, Rule};
 
 use super::{Identity, Peer};
@@ -50,6 +50,11 @@ const LINK: &str = "link";
 const MAIL: &str = "mail";
 const NETWORK: &str = "network";
 const PRECHECK: &str = "question";
+/// Answers of providers that were refused.
+const ANSWER: &str = "answer";
+/// Refusals that are recorded for the administrators of a domain although no signature
+/// proves who sent the answer.
+const REFUSAL: &str = "refusal";
 
 /// Seconds to wait after the n-th attempt that did not succeed. Six attempts of a user
 /// from one site need no wait, then the wait doubles up to a quarter of an hour. It never
@@ -85,6 +90,9 @@ const PRECHECK_WAITS: &[u64] = &{
 };
 /// Mails of one kind to a user: six, then none until a day after the last one.
 const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
+/// Twenty refusals of a domain are recorded without a wait, then one in a quarter of an
+/// hour: anyone can bring an answer that is refused, and the activity log keeps all of them.
+const REFUSAL_WAITS: &[u64] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900];
 /// A counter of prechecks is reset after this many seconds without a precheck.
 const FORGET_PRECHECKS_AFTER: u64 = 60;
 /// A counter is reset after this many seconds without an attempt.
@@ -102,7 +110,7 @@ pub(super) enum Caller<'a> {
 }
 
 /// An attempt that was counted.
-pub(super) struct Counted {
+pub(in crate::identity) struct Counted {
     rules: Vec<Rule>,
     at: Timestamp,
 }
@@ -146,6 +154,37 @@ impl Identity {
     /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_by_network(&self, peer: &Peer) -> Result<Counted, Error> {
         self.count(network_rule(peer).into_iter().collect()).await
+    }
+
+    /// Counts an answer of a provider to a sign-in that waited, from this peer. It has a
+    /// counter of its own: another site can make browsers come back with a wrong answer, and
+    /// must not keep a network from signing in with passwords.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another answer.
+    pub(super) async fn count_answer(&self, peer: &Peer) -> Result<Counted, Error> {
+        let rule = |address| Rule {
+            kind: ANSWER,
+            key: network(address),
+            waits: NETWORK_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        self.count(peer.address.map(rule).into_iter().collect()).await
+    }
+
+    /// Whether a refusal that anyone can cause may be recorded for this domain now.
+    pub(super) async fn may_record_refusal(&self, domain: DomainId) -> Result<bool, Error> {
+        let rule = Rule {
+            kind: REFUSAL,
+            key: domain.to_string(),
+            waits: REFUSAL_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        match self.count(vec![rule]).await {
+            Ok(_) => Ok(true),
+            Err(Error::Throttled { .. }) => Ok(false),
+            Err(other) => Err(other),
+        }
     }
 
     /// Counts a code of the second factor of this user from this peer.

@@ -7,7 +7,7 @@ use weir_model::organizations::Level;
 use weir_model::pagination::{MAX_LIMIT, Page};
 use weir_store::{keys, projects};
 
-use super::{Members, OWNER_STAYS, may_change, may_give, shown, works_here};
+use super::{Members, OWNER_STAYS, may_change, may_give, works_here};
 use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl Members {
     /// any more.
     pub async fn own(&self, org: &OrgCtx) -> Result<Member> {
         policy::check(org, Action::ReadMembers)?;
-        Ok(shown(&self.row(org.organization, org.ctx.user()).await?))
+        self.shown(&self.row(org.organization, org.ctx.user()).await?).await
     }
 
     /// The changes that the actor may make to a member.

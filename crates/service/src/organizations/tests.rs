@@ -372,6 +372,8 @@ async fn a_user_without_organization_is_signed_out() {
             address: None,
             agent: None,
             browser: None,
+            opened_by: weir_model::sso::OpenedBy::Password,
+            proves: None,
         };
         assert!(sessions::create(store, &row, None, Proved::default()).await.unwrap());
     }

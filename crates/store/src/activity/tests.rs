@@ -16,6 +16,7 @@ fn entry(number: u128) -> Entry {
         team_id: number.is_multiple_of(2).then_some(PROJECT),
         user: Some(UserId(Uuid::nil())),
         personal_api_key: None,
+        scim_token: None,
         activity: AuditAction::Updated,
         scope: Subject::Project,
         item_id: number.to_string(),

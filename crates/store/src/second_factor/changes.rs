@@ -1,5 +1,8 @@
 //! Changes of a factor by its user, which end all sessions and open a new one, and its
 //! removal by the operator.
+//!
+//! An app can go while passkeys keep the factor on. What adds and removes passkeys is in
+//! `passkeys`.
 
 use uuid::Uuid;
 use weir_model::activity::Entry;
@@ -10,6 +13,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
+use crate::passkeys::{delete_passkeys, use_passkey};
 use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::{Result, Store};
 
@@ -40,16 +44,18 @@ macro_rules! changed_within {
              IF $account = NONE OR $account.is_active != true OR $within = NONE { THROW 'user' };"
     };
 }
+pub(crate) use changed_within;
 
 const CONFIRM: Statement = Statement::write(
     "second factor confirm",
     concat!(
         changed_within!(),
         "LET $begun = (SELECT * FROM ONLY type::record('second_factor', $user));
-         IF $account.second_factor != NONE OR $begun = NONE OR $begun.factor != $factor
+         IF $begun = NONE OR $begun.factor != $factor OR $begun.secret != $secret
              OR $begun.confirmed_at != NONE { THROW 'factor' };
          UPDATE type::record('second_factor', $user)
-             SET confirmed_at = $now, last_step = $step, codes = $codes RETURN NONE;
+             SET confirmed_at = $now, since = since ?? $now, last_step = $step,
+                 codes = $codes RETURN NONE;
          UPDATE type::record('user', $user)
              SET second_factor = $factor, updated_at = $now RETURN NONE;",
         end_sessions!(),
@@ -60,12 +66,18 @@ const CONFIRM: Statement = Statement::write(
     ),
 );
 
-/// Confirms an unconfirmed factor, with the hashes of its recovery codes. Sign-ins ask
-/// for it from now on.
-pub async fn confirm(store: &Store, change: Change<'_>, codes: Vec<String>) -> Result<Used> {
+/// Confirms the app with this sealed secret, and stores the hashes of new recovery codes.
+/// Sign-ins ask for the factor from now on.
+pub async fn confirm(
+    store: &Store,
+    change: Change<'_>,
+    secret: &str,
+    codes: Vec<String>,
+) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
         factor: change.factor,
+        secret: secret,
         step: change.proof.step(),
         codes: codes,
         replaced: change.replaced,
@@ -81,9 +93,17 @@ const DISABLE: Statement = Statement::write(
     concat!(
         changed_within!(),
         use_proof!(),
-        "DELETE type::record('second_factor', $user) RETURN NONE;
-         UPDATE type::record('user', $user)
-             SET second_factor = NONE, updated_at = $now RETURN NONE;",
+        "IF $held.confirmed_at = NONE { THROW 'factor' };
+         LET $key = (SELECT VALUE 1 FROM user_passkey:[$user]..=[$user, ..] LIMIT 1);
+         IF ($key != []) != $stays_on { THROW 'factor' };
+         IF $stays_on {
+             UPDATE type::record('second_factor', $user)
+                 SET secret = NONE, confirmed_at = NONE, last_step = NONE RETURN NONE;
+         } ELSE {
+             DELETE type::record('second_factor', $user) RETURN NONE;
+             UPDATE type::record('user', $user)
+                 SET second_factor = NONE, updated_at = $now RETURN NONE;
+         };",
         end_sessions!(),
         write_session!(),
         write_mails!(),
@@ -93,13 +113,21 @@ const DISABLE: Statement = Statement::write(
     ),
 );
 
-/// Removes a factor for its user, with the mails about it.
-pub async fn disable(store: &Store, change: Change<'_>, mails: &[MailRow]) -> Result<Used> {
+/// Removes the app for its user, with the mails about it. `stays_on` says whether the user
+/// has passkeys, which keep the factor on.
+pub async fn disable(
+    store: &Store,
+    change: Change<'_>,
+    stays_on: bool,
+    mails: &[MailRow],
+) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
         factor: change.factor,
         step: change.proof.step(),
         recovery: change.proof.recovery(),
+        passkey: change.proof.passkey(),
+        stays_on: stays_on,
         replaced: change.replaced,
         hash: change.session.hash.as_str(),
         row: sessions::Stored::from(change.session),
@@ -149,6 +177,7 @@ pub async fn renew(store: &Store, renewal: Renewal<'_>) -> Result<Used> {
         factor: renewal.factor,
         step: renewal.proof.step(),
         recovery: renewal.proof.recovery(),
+        passkey: renewal.proof.passkey(),
         codes: renewal.codes,
         attempt: renewal.attempt,
     };
@@ -164,6 +193,7 @@ const REMOVE: Statement = Statement::write(
              DELETE type::record('second_factor', $user) RETURN NONE;
              UPDATE type::record('user', $user)
                  SET second_factor = NONE, updated_at = $now RETURN NONE;",
+        delete_passkeys!(),
         end_sessions!(),
         write_mails!(),
         write_activities!(),
@@ -172,8 +202,8 @@ const REMOVE: Statement = Statement::write(
     ),
 );
 
-/// Removes a factor without a proof, for the operator, and ends all sessions. Also writes
-/// the mails about it.
+/// Removes app and passkeys without a proof, for the operator, and ends all sessions. Also
+/// writes the mails about it.
 pub async fn remove(
     store: &Store,
     user: UserId,

@@ -46,6 +46,8 @@ fn session(hash: &str) -> SessionRow {
         address: None,
         agent: None,
         browser: None,
+        opened_by: weir_model::sso::OpenedBy::Password,
+        proves: None,
     }
 }
 
@@ -62,7 +64,7 @@ async fn confirm_in(store: &Store, replaced: &str, hash: &str) -> Used {
     let new = session(hash);
     let change =
         Change { factor: FACTOR, proof: &Proof::Step(1), replaced, session: &new, activities: &[] };
-    confirm(store, change, vec!["one".to_owned(), "two".to_owned()]).await.unwrap()
+    confirm(store, change, "sealed", vec!["one".to_owned(), "two".to_owned()]).await.unwrap()
 }
 
 /// The factor is confirmed, in the session `open`.
@@ -154,9 +156,9 @@ async fn what_changes_a_factor_ends_what_waits() {
     let new = session("off");
     let change =
         |proof| Change { factor: FACTOR, proof, replaced: "open", session: &new, activities: &[] };
-    assert_eq!(disable(&store, change(&second), &[]).await.unwrap(), Used::Before);
+    assert_eq!(disable(&store, change(&second), false, &[]).await.unwrap(), Used::Before);
     for _ in 0..2 {
-        assert_eq!(disable(&store, change(&third), &[]).await.unwrap(), Used::Yes);
+        assert_eq!(disable(&store, change(&third), false, &[]).await.unwrap(), Used::Yes);
     }
     assert!(pending(&store, ADA, "a").await.unwrap().is_none());
     assert!(get(&store, ADA).await.unwrap().is_none());

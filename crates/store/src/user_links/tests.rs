@@ -223,6 +223,8 @@ async fn no_session_is_opened_with_a_password_that_was_replaced() {
             address: None,
             agent: None,
             browser: None,
+            opened_by: weir_model::sso::OpenedBy::Password,
+            proves: None,
         };
         sessions::create(&store, &row, None, proved).await.unwrap()
     };
@@ -238,5 +240,48 @@ async fn no_session_is_opened_with_a_password_that_was_replaced() {
     assert!(users::replace_hash(&store, ADA, &after, &PasswordHash("b".to_owned())).await.unwrap());
     for user in [ADA, nobody] {
         assert!(!users::replace_hash(&store, user, &after, &after).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_reset_is_a_first_proof() {
+    let store = store().await;
+    let after = PasswordHash("new".to_owned());
+    for (is_proved, keys) in [(true, 1), (false, 0)] {
+        let row =
+            UserRow { is_email_verified: is_proved, must_confirm: false, ..ada(&store).await };
+        users::create(&store, &row, EMAIL).await.unwrap();
+        let token = format!("token {is_proved}");
+        let key = crate::keys::KeyRow {
+            hash: format!("key {is_proved}"),
+            user: ADA,
+            key: weir_model::keys::PersonalKey {
+                id: weir_model::KeyId("key".to_owned()),
+                label: "key".to_owned(),
+                value: None,
+                mask_value: None,
+                created_at: NOW,
+                last_used_at: None,
+                last_rolled_at: None,
+                user_id: 1,
+                scopes: Vec::new(),
+                scoped_teams: Vec::new(),
+                scoped_organizations: Vec::new(),
+                expires_at: None,
+            },
+            previous: None,
+        };
+        crate::keys::create(&store, &key, 9, &[]).await.unwrap();
+        sessions::know_browser(&store, ADA, "browser", NOW).await.unwrap();
+        put(&store, &token, LinkKind::Reset, EMAIL).await;
+        let attempt = if is_proved { 1 } else { 2 };
+        let done = reset(&store, using(&token, attempt), &after).await.unwrap();
+        assert_eq!(done, Changed::Yes);
+        assert_eq!(crate::keys::of_user(&store, ADA).await.unwrap().len(), keys);
+        let is_known = sessions::is_known_browser(&store, ADA, "browser").await.unwrap();
+        assert_eq!(is_known, is_proved);
+        let user = ada(&store).await;
+        assert!(user.is_email_verified);
+        assert_eq!(user.password.as_ref(), Some(&after));
     }
 }

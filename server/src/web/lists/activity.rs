@@ -17,11 +17,13 @@ const COLUMNS: &[Column<Row>] = &[
     ("name", |(entry, _)| match &entry.user {
         Some(user) => user.first_name.clone(),
         None if entry.is_system => "Weir".to_owned(),
+        None if entry.scim_token.is_some() => "identity provider".to_owned(),
         None => String::new(),
     }),
     ("address", |(entry, _)| optional(entry.user.as_ref().map(|user| &user.email))),
     ("via", |(entry, _)| match &entry.personal_api_key {
         Some(key) => format!("key {}", key.label),
+        None if entry.scim_token.is_some() => "SCIM".to_owned(),
         None if entry.is_system => String::new(),
         None => "web app".to_owned(),
     }),

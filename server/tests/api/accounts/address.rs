@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
+use weir_service::identity::Peer;
 use weir_testkit::{Answer, TestApp};
 
 use super::{Instance, OTHER_PASSWORD, PASSWORD, assert_void, audit_entries, cookie};
@@ -135,9 +136,17 @@ async fn only_who_signed_in_just_now_changes_the_address() {
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_of_a_domain_with_a_provider_stay() {
     let instance = Instance::open().await;
-    let session = instance.session(ADA, PASSWORD).await;
+    let with_password = instance.session(ADA, PASSWORD).await;
+    // The session of a link of the operator counts nevertheless.
+    let identity = &instance.app.app().services.identity;
+    let link = identity.sign_in_link(ADA).await.unwrap().unwrap();
+    let (user, token) = link.strip_prefix("/login/link/").unwrap().split_once("?token=").unwrap();
+    let opened = identity.use_sign_in_link(user, token, &Peer::default(), "test").await.unwrap();
+    let (name, _) = with_password.split_once('=').unwrap();
+    let session = format!("{name}={}", opened.token);
     verified(&instance.app, "mail.example").await;
     enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
+    assert_eq!(instance.change(&with_password, NEW).await.status, 401);
     let answer = instance.change(&session, NEW).await;
     let why = String::from_utf8_lossy(&answer.body).into_owned();
     assert!(answer.status == 400 && why.contains("sso_enforced"), "{why}");

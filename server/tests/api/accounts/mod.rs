@@ -1,9 +1,11 @@
 //! Links from mails: confirming an address, setting a new password, changing the address
-//! (API-42, API-43); the second factor. A real mail server receives the mails.
+//! (API-42, API-43); the second factor; passkeys. A real mail server
+//! receives the mails.
 
 mod address;
 mod confirm;
 mod pages;
+mod passkeys;
 mod reset;
 pub(crate) mod second_factor;
 

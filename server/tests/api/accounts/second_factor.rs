@@ -6,9 +6,11 @@ use http::Method;
 use serde_json::{Value, json};
 use sha1::Sha1;
 use weir_model::Timestamp;
+use weir_model::domains::SsoEnforcement;
 use weir_testkit::Answer;
 
 use super::{Instance, OTHER_PASSWORD, PASSWORD, cookie};
+use crate::domains::{enforce, verified};
 
 const ADA: &str = "ada@mail.example";
 const STEP: i64 = 30;
@@ -52,21 +54,21 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 
 impl Instance {
     /// Calls a server function as a script of the app's own page.
-    async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+    pub(super) async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         self.function(name, &encoded(fields)).header("cookie", cookie).send().await
     }
 
     /// Sends a form as a browser without scripts does.
-    async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+    pub(super) async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         let call = self.function(name, &encoded(fields)).header("accept", "text/html");
         call.header("cookie", cookie).send().await
     }
 
-    async fn visit(&self, path: &str, cookie: &str) -> Answer {
+    pub(super) async fn visit(&self, path: &str, cookie: &str) -> Answer {
         self.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
     }
 
-    async fn text(&self, path: &str, cookie: &str) -> String {
+    pub(super) async fn text(&self, path: &str, cookie: &str) -> String {
         let answer = self.visit(path, cookie).await;
         assert_eq!(answer.status, 200, "{path}");
         answer.text()
@@ -108,13 +110,13 @@ impl Instance {
     }
 
     /// The cookie of a sign-in of Ada that waits for a code.
-    async fn begin(&self) -> String {
+    pub(super) async fn begin(&self) -> String {
         let answer = self.login(ADA, PASSWORD).await;
         answer.assert_error(401, "server_error", "2fa_required", "2FA is required.");
         cookie(&answer)
     }
 
-    async fn end(&self, token: &str, pending: &str) -> Answer {
+    pub(super) async fn end(&self, token: &str, pending: &str) -> Answer {
         let call = self.anonymous().call(Method::POST, "/api/login/token/");
         call.header("cookie", pending).json(&json!({"token": token})).send().await
     }
@@ -162,6 +164,21 @@ async fn the_api_opens_no_session_before_the_code() {
     assert_eq!(instance.end(first, &pending).await.error().2, "2fa_invalid");
     instance.clock.advance(10 * 60);
     assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_opens_no_session_where_a_provider_is_required_since() {
+    let instance = Instance::open().await;
+    let factor = instance.with_factor().await;
+    verified(&instance.app, "mail.example").await;
+    let pending = instance.begin().await;
+    enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
+    let answer = instance.end(&instance.code(&factor, 0), &pending).await;
+    let detail = "You can only login with SSO for this account (saml).";
+    answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
+    assert_eq!(answer.header("set-cookie"), None);
+    enforce(&instance.app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

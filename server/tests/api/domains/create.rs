@@ -54,6 +54,8 @@ async fn the_resource_has_every_field_of_its_type() {
             "saml_entity_id": "https://idp.example.com",
             "saml_acs_url": "",
             "saml_x509_cert": null,
+            "saml_x509_cert_next": null,
+            "saml_sign_requests": false,
             "warnings": [],
         })
     );
@@ -98,9 +100,9 @@ async fn fields_are_checked_in_their_order() {
             "jit_provisioning_enabled",
         ),
         (
-            json!({"domain": domain, "sso_enforcement": "okta"}),
+            json!({"domain": domain, "sso_enforcement": "Okta"}),
             "invalid_choice",
-            "\"okta\" is not a valid choice.",
+            "\"Okta\" is not a valid choice.",
             "sso_enforcement",
         ),
         (

@@ -19,12 +19,12 @@ fn path(app: &TestApp) -> String {
     format!("/api/organizations/{}/domains/", app.organization())
 }
 
-fn one(app: &TestApp, domain: &Value) -> String {
+pub(crate) fn one(app: &TestApp, domain: &Value) -> String {
     format!("{}{}/", path(app), domain["id"].as_str().unwrap())
 }
 
 /// A key of the owner that may change domains.
-async fn owner(app: &TestApp) -> Caller {
+pub(crate) async fn owner(app: &TestApp) -> Caller {
     app.owner().key(&["organization:write"]).await
 }
 
@@ -34,7 +34,7 @@ async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
 }
 
 /// A key of a user with another organization.
-async fn outsider(app: &TestApp) -> Caller {
+pub(crate) async fn outsider(app: &TestApp) -> Caller {
     let caller = app.outsider("mallory").await.key(&["*"]).await;
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
     assert_eq!(made.status, 201);
@@ -91,14 +91,36 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     answer.json()
 }
 
-/// Stores an enforcement that no request can set yet.
+/// Makes the settings of a domain speak for every user, as those do that the staff of the
+/// instance saves. Those of a key speak for members alone. `path`: the domain in the API.
+pub(crate) async fn vouch(app: &TestApp, path: &str) {
+    use weir_store::domains::DomainRow;
+    let vouched = |row: &DomainRow| {
+        let row = DomainRow { provider_rank: Some(100), rules_rank: Some(100), ..row.clone() };
+        Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+    };
+    let id = path.trim_end_matches('/').rsplit('/').next().unwrap().parse().unwrap();
+    let updated = weir_store::update::update(app.store(), id, (), vouched).await.unwrap();
+    assert!(updated.stored().is_some());
+}
+
+/// Stores an enforcement, and SAML settings so that it is in force.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
     use weir_store::domains::{DomainRow, ordered, rows};
     let ids = ordered(app.store(), app.organization()).await.unwrap();
     let rows = rows(app.store(), app.organization(), &ids).await.unwrap();
     let domain = rows.into_iter().find(|row| row.domain == name).unwrap();
     let enforced = |row: &DomainRow| {
-        let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+        let saml = Some("https://idp.example".to_owned());
+        let row = DomainRow {
+            sso_enforcement: sso,
+            saml_entity_id: saml.clone(),
+            saml_acs_url: saml.clone(),
+            saml_x509_cert: saml,
+            provider_rank: Some(100),
+            rules_rank: Some(100),
+            ..row.clone()
+        };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))
     };
     let updated = weir_store::update::update(app.store(), domain.id, (), enforced).await.unwrap();

@@ -4,9 +4,10 @@
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
+use weir_model::sso::ProviderName;
 use weir_testkit::{Answer, TestApp};
 
-use super::{claim, enforce, verified};
+use super::{claim, enforce, one, owner, verified};
 
 const PASSWORD: &str = "plum-otter-violin-93";
 
@@ -29,8 +30,8 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
     verified(&app, "mail.example").await;
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
-    enforce(&app, "mail.example", SsoEnforcement::GitHub).await;
-    let bound = json!({"sso_enforcement": "github", "saml_available": false});
+    enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+    let bound = json!({"sso_enforcement": "saml", "saml_available": true});
     for email in ["ada@mail.example", "nobody@mail.example", "ADA@Mail.Example"] {
         assert_eq!(precheck(&app, email).await, bound, "{email}");
     }
@@ -42,6 +43,10 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
         let answer = app.anonymous().post("/api/login/precheck", &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
     }
+    // A provider that is not set up is not required.
+    enforce(&app, "mail.example", SsoEnforcement::Provider(ProviderName::GITHUB)).await;
+    let free_with_saml = json!({"sso_enforcement": null, "saml_available": true});
+    assert_eq!(precheck(&app, "ada@mail.example").await, free_with_saml);
     // Only a verified domain has an effect.
     claim(&app, "coffee.example").await;
     enforce(&app, "coffee.example", SsoEnforcement::Saml).await;
@@ -97,4 +102,45 @@ async fn an_invite_creates_no_user_with_a_password() {
     answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
     enforce(&app, "mail.example", SsoEnforcement::Off).await;
     assert_eq!(post(&app, &link, &account).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_impact_names_who_could_no_longer_sign_in() {
+    let providers = "github id secret".parse().unwrap();
+    let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+    let app = app.set_up().await;
+    let domain = verified(&app, "mail.example").await;
+    let reader = app.owner().key(&["organization_member:read"]).await;
+    let path = format!("{}impact/", one(&app, &domain));
+    let impact = reader.get(&path).await;
+    let way = |locks_out: bool| {
+        json!({
+            "sso_enforcement": "github",
+            "proved": [],
+            "unproved": ["ada@mail.example"],
+            "locks_out_owners": locks_out,
+        })
+    };
+    let expected = json!({
+        "members": ["ada@mail.example"],
+        "includes_you": true,
+        "owners_elsewhere": [],
+        "ways": [way(true)],
+    });
+    assert_eq!((impact.status, impact.json()), (200, expected));
+    // The way needs a confirmation, and nothing was changed by asking.
+    let caller = owner(&app).await;
+    let answer = caller.patch(&one(&app, &domain), &json!({"sso_enforcement": "github"})).await;
+    let (status, kind, code, _, attr) = answer.error();
+    assert_eq!((status, kind.as_str(), code.as_str()), (400, "validation_error", "would_lock_out"));
+    assert_eq!(attr.as_deref(), Some("confirmed_name"));
+
+    // With an owner elsewhere it needs none.
+    let other = app.outsider_with_address("linus", "linus@elsewhere.example").await;
+    app.join(&other, weir_model::organizations::Level::Owner).await;
+    let impact = reader.get(&path).await.json();
+    assert_eq!(impact["owners_elsewhere"], json!(["linus@elsewhere.example"]));
+    assert_eq!(impact["ways"], json!([way(false)]));
+    let body = json!({"sso_enforcement": "github"});
+    assert_eq!(caller.patch(&one(&app, &domain), &body).await.status, 200);
 }

@@ -69,10 +69,8 @@ async fn an_unusable_provider_is_not_enforced() {
     let domain = verified(&app, "tea.example.com").await;
     for provider in ["google-oauth2", "github", "gitlab", "saml"] {
         let answer = patch(&app, &domain, json!({"sso_enforcement": provider})).await;
-        let detail = format!(
-            "Signing in through {provider} is not possible on this instance yet, so no member could \
-             sign in."
-        );
+        let detail =
+            format!("Signing in through {provider} is not set up, so no member could sign in.");
         let code = "provider_unavailable";
         answer.assert_field_error(400, "validation_error", code, &detail, Some("sso_enforcement"));
     }

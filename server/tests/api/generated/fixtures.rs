@@ -10,7 +10,7 @@ use weir_model::exports::{Run, Status};
 use weir_model::organizations::Level;
 use weir_server::config::Config;
 use weir_server::serve::Options;
-use weir_testkit::{Caller, TestApp, until};
+use weir_testkit::{Caller, DnsAnswer, TestApp, until};
 
 use super::operations::{Operation, operations};
 
@@ -47,6 +47,8 @@ enum Source {
     Run,
     /// A backfill of the export of the path.
     Backfill,
+    /// A group of the identity provider of the domain of the path.
+    ScimGroup,
 }
 
 /// Collections and the source of the ids after them.
@@ -59,6 +61,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("persons", Source::Person),
     ("invites", Source::Created(Some("target_email"))),
     ("domains", Source::Created(Some("domain"))),
+    ("groups", Source::ScimGroup),
     ("roles", Source::Created(Some("name"))),
     ("role_memberships", Source::Created(None)),
     ("batch_exports", Source::Export),
@@ -115,10 +118,17 @@ impl World {
             Source::Word(word) => (*word).to_owned(),
             Source::Member => self.member().await,
             Source::Person => self.person().await,
-            Source::Created(differs) => self.created(operation, collection, outer, *differs).await,
+            Source::Created(differs) => {
+                let id = self.created(operation, collection, outer, *differs).await;
+                if collection == "domains" && operation.path.contains("/scim/") {
+                    self.provision(&id).await;
+                }
+                id
+            }
             Source::Export => self.export(operation, collection, outer).await,
             Source::Run => self.run(outer).await,
             Source::Backfill => self.backfill().await,
+            Source::ScimGroup => self.scim_group(outer).await,
         }
     }
 
@@ -166,6 +176,30 @@ impl World {
         made.json()["backfill_id"].as_str().unwrap().to_owned()
     }
 
+    /// Verifies a domain, and makes a token for its identity provider.
+    async fn provision(&self, domain: &str) -> String {
+        let path = format!("/api/organizations/{}/domains/{domain}/", self.app.organization());
+        let claimed = self.owner.get(&path).await.json();
+        let record = format!("_posthog-challenge.{}", claimed["domain"].as_str().unwrap());
+        let challenge = claimed["verification_challenge"].as_str().unwrap();
+        self.app.dns().set(&record, DnsAnswer::txt(challenge));
+        let verified = self.owner.post(&format!("{path}verify/"), &json!({})).await;
+        assert!([200, 400].contains(&verified.status), "{:?}", verified.body);
+        let made = self.owner.post(&format!("{path}scim/token/"), &json!({})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["value"].as_str().unwrap().to_owned()
+    }
+
+    async fn scim_group(&self, outer: &[(String, String)]) -> String {
+        let (_, domain) = outer.iter().find(|(name, _)| name == "domain_id").unwrap();
+        let token = self.provision(domain).await;
+        let caller = self.app.anonymous().with_key(&token);
+        let group = json!({"displayName": format!("n{}", self.number())});
+        let made = caller.post(&format!("/scim/v2/{domain}/Groups"), &group).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["id"].as_str().unwrap().to_owned()
+    }
+
     /// A project that no other operation needs.
     pub(super) async fn project(&self) -> String {
         let path = format!("/api/organizations/{}/projects/", self.app.organization());
@@ -210,6 +244,7 @@ impl World {
     ) -> String {
         let source = SOURCES.iter().find(|(known, _)| *known == collection);
         let differs = match source {
+            Some((_, Source::ScimGroup)) => return self.scim_group(outer).await,
             Some((_, Source::Created(differs))) => Some(*differs),
             Some((_, Source::Export)) => Some(None),
             _ => None,

@@ -349,6 +349,7 @@ async fn the_transaction_checks_the_level_of_the_inviter() {
             invite: &row,
             user: app.outsider("mallory").await.id(),
             account: None,
+            proof: None,
             membership: weir_model::MembershipId(Uuid::new_v4()),
             level: row.level,
             project: None,

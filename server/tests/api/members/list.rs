@@ -128,7 +128,7 @@ async fn disabled_users_and_non_persons_are_not_listed() {
         names(&list).iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(listed().await.len(), 4);
-    members::set_active(app.store(), gone.id(), false, now).await.unwrap();
+    members::set_active(app.store(), gone.id(), false, &[], now).await.unwrap();
     assert_eq!(listed().await, ["linus", "grace", "Ada"]);
     for who in ["mallory", "robot"] {
         let found = caller.get(&format!("{base}members/?search={who}")).await.json();
@@ -139,7 +139,7 @@ async fn disabled_users_and_non_persons_are_not_listed() {
         let answer = caller.patch(&path, &json!({"level": 8})).await;
         answer.assert_error(404, "invalid_request", "not_found", "Not found.");
     }
-    members::set_active(app.store(), gone.id(), true, now).await.unwrap();
+    members::set_active(app.store(), gone.id(), true, &[], now).await.unwrap();
     assert!(listed().await.contains(&"mallory".to_owned()));
 }
 

@@ -26,7 +26,12 @@ async fn context(services: &Services, token: &str) -> Option<Ctx> {
 async fn secret(services: &Services, user: UserId) -> Vec<u8> {
     let core = &services.identity.core;
     let row = rows::get(&core.store, user).await.unwrap().unwrap();
-    core.sealer.open(&location(user), &row.secret).unwrap().bytes().to_vec()
+    core.sealer.open(&location(user), &row.secret.unwrap()).unwrap().bytes().to_vec()
+}
+
+/// The code that the app of a user shows now, confirmed or not.
+pub(in crate::identity) async fn code_now(services: &Services, user: UserId) -> String {
+    totp::code_at(&secret(services, user).await, services.clock.now())
 }
 
 fn code_of(error: &Error) -> &str {
@@ -370,9 +375,10 @@ async fn the_secret_is_sealed_for_its_user() {
     let ada = Ada::open().await;
     let core = &ada.services.identity.core;
     let row = rows::get(&core.store, ada.ctx.user()).await.unwrap().unwrap();
-    assert!(row.secret.starts_with("w1."), "{}", row.secret);
+    let sealed = row.secret.unwrap();
+    assert!(sealed.starts_with("w1."), "{sealed}");
     let other = UserId(Uuid::from_u128(7));
-    assert!(core.sealer.open(&location(other), &row.secret).is_err());
+    assert!(core.sealer.open(&location(other), &sealed).is_err());
     let field = SealedField::SecondFactorSecret;
     let found = weir_store::sealing::with_other_keys(&core.store, field, "none", 10).await.unwrap();
     assert_eq!(found[0].record, ada.ctx.user().to_string());

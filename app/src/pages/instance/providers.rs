@@ -1,0 +1,101 @@
+//! The providers of single sign-on: the list, and a form that adds or changes one.
+
+use leptos::prelude::*;
+
+use crate::server_fns::instance::{ProviderView, RemoveProvider, SaveProvider};
+use crate::ui::confirm::Confirm;
+use crate::ui::copy::CopyValue;
+use crate::ui::field::{SecretField, TextLine};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::sections::Section;
+use crate::ui::table::{Column, Table, TableRow, cell};
+
+/// The section about providers.
+#[component]
+pub(super) fn Providers(
+    providers: Vec<ProviderView>,
+    /// Where providers send browsers back to.
+    callback: String,
+) -> impl IntoView {
+    let remove = form_action::<RemoveProvider>();
+    let removed = form_result(remove);
+    // A form that was refused shows its error.
+    let is_open = form_result(form_action::<SaveProvider>()).shows_typed_values();
+    let is_empty = providers.is_empty();
+    let columns = vec![
+        Column::text("Name"),
+        Column::text("Shown as"),
+        Column::text("Issuer"),
+        Column::text("Client id"),
+        Column::text("Action"),
+    ];
+    let rows = providers.into_iter().map(|provider| row(provider, remove)).collect::<Vec<_>>();
+    view! {
+        <Section
+            id="providers"
+            title="Single sign-on"
+            hint="Providers that all users of this instance can sign in through, by OpenID Connect. Organizations set up SAML themselves, on the pages of their domains."
+        >
+            <FormFailure result=removed />
+            {match is_empty {
+                true => view! { <p>"None yet."</p> }.into_any(),
+                false => view! { <Table caption="Providers" columns=columns rows=rows /> }.into_any(),
+            }}
+            <details class="confirm" open=is_open>
+                <summary class="button">"Add or change a provider"</summary>
+                <div class="confirm-body"><SaveForm callback=callback /></div>
+            </details>
+            <p><a href="/help/single-sign-on">"Set up single sign-on step by step"</a></p>
+        </Section>
+    }
+    .into_any()
+}
+
+#[component]
+fn SaveForm(callback: String) -> impl IntoView {
+    let save = form_action::<SaveProvider>();
+    let result = form_result(save);
+    view! {
+        <p>"Register this redirect URI at the provider, with the name instead of NAME:"</p>
+        <p><CopyValue text=callback what="redirect URI" /></p>
+        <ActionForm action=save>
+            <FormFailure result=result fields=&["name", "label", "issuer", "client_id", "client_secret"] />
+            <ReturnAddress />
+            <TextLine result=result name="name" label="Name" max=28 required=true
+                hint="google-oauth2, github, gitlab, or a name of your choice for another issuer, such as okta. A name that is in the list changes that provider." />
+            <TextLine result=result name="label" label="Shown as" max=100
+                hint="What the button on the sign-in page says. Leave empty for the usual name." />
+            <TextLine result=result name="issuer" label="Issuer" max=512
+                hint="Leave empty for google-oauth2, github and gitlab, unless it is a server of your own." />
+            <TextLine result=result name="client_id" label="Client id" max=512 required=true />
+            <SecretField result=result name="client_secret" label="Client secret"
+                hint="Leave empty to keep the stored one, if issuer and client id stay." />
+            <Submit result=result label="Save provider" busy="Saving provider..." />
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn row(provider: ProviderView, remove: FormAction<RemoveProvider>) -> TableRow {
+    let ProviderView { name, label, issuer, client_id, is_fixed } = provider;
+    let of = name.clone();
+    let action = if is_fixed {
+        cell("In the settings of the server")
+    } else {
+        cell(view! {
+            <Confirm button="Remove...">
+                <ActionForm action=remove>
+                    <p>"Users cannot sign in through it any more. Domains that require it require nothing until it is back."</p>
+                    <input type="hidden" name="name" value=of.clone() />
+                    <ReturnAddress />
+                    <button type="submit" class="button button-danger" data-busy="Removing...">
+                        "Remove provider" <span class="hidden">" " {of}</span>
+                    </button>
+                </ActionForm>
+            </Confirm>
+        })
+    };
+    let issuer = if issuer.is_empty() { "Usual".to_owned() } else { issuer };
+    TableRow::new(vec![cell(name), cell(label), cell(issuer), cell(client_id), action])
+}

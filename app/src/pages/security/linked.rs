@@ -1,0 +1,86 @@
+//! The accounts at providers that sign the user in.
+
+use leptos::prelude::*;
+
+use crate::server_fns::security::{LinkedAccountsView, LinkedView, UnlinkAccount};
+use crate::ui::alert::Alert;
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::sections::Section;
+use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::time::Time;
+
+/// The section about linked accounts. Nothing if there are no providers.
+#[component]
+pub(super) fn LinkedSection(
+    linked: LinkedAccountsView,
+    /// The code of a link that failed.
+    error_code: String,
+) -> impl IntoView {
+    let LinkedAccountsView { accounts, providers } = linked;
+    if accounts.is_empty() && providers.is_empty() {
+        return ().into_any();
+    }
+    let unlink = form_action::<UnlinkAccount>();
+    let result = form_result(unlink);
+    let columns = vec![
+        Column::text("Provider"),
+        Column::text("Address there"),
+        Column::text("Linked"),
+        Column::text("Last sign-in"),
+        Column::text("Action"),
+    ];
+    let is_empty = accounts.is_empty();
+    let rows = accounts.into_iter().map(|account| row(account, unlink)).collect::<Vec<_>>();
+    let links = providers.into_iter().map(|(label, href)| {
+        view! { <li><a class="button" href=href rel="external">{format!("Link {label}")}</a></li> }
+    });
+    let links = links.collect_view();
+    let failure = match error_code.as_str() {
+        "" => None,
+        "already_linked" => Some("This account is linked to another user of this instance."),
+        "too_many_linked" => {
+            Some("You have linked as many accounts as possible. Remove one first.")
+        }
+        "other_address" => Some(
+            "Your organization requires this provider. Link the account there that has your address.",
+        ),
+        _ => Some("The account was not linked. Try again."),
+    };
+    view! {
+        <Section
+            id="linked"
+            title="Linked accounts"
+            hint="Accounts at other providers that sign you in. Each one opens your account, like a password."
+        >
+            {failure.map(|failure| view! { <Alert kind="warning"><p>{failure}</p></Alert> })}
+            <FormFailure result=result />
+            {match is_empty {
+                true => view! { <p>"None."</p> }.into_any(),
+                false => view! { <Table caption="Linked accounts" columns=columns rows=rows /> }.into_any(),
+            }}
+            <ul class="plain">{links}</ul>
+        </Section>
+    }
+    .into_any()
+}
+
+fn row(account: LinkedView, unlink: FormAction<UnlinkAccount>) -> TableRow {
+    let LinkedView { id, name, email, linked_at, used_at } = account;
+    let of = name.clone();
+    TableRow::new(vec![
+        cell(name),
+        cell(email),
+        cell(view! { <Time iso=linked_at /> }),
+        cell(view! { <Time iso=used_at /> }),
+        cell(view! {
+            <ActionForm action=unlink>
+                <input type="hidden" name="id" value=id />
+                <ReturnAddress />
+                <button type="submit" class="button" data-busy="Removing...">
+                    "Remove" <span class="hidden">" " {of}</span>
+                </button>
+            </ActionForm>
+        }),
+    ])
+}

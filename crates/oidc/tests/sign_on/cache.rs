@@ -1,0 +1,118 @@
+//! How often an issuer is asked for its document and its keys.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use weir_oidc::{Refusal, SignOn};
+
+use crate::issuer::{
+    EGRESS, Issuer, Plan, REDIRECT_URI, after, begun_at, issuer, log_in, provider, said,
+};
+use crate::signers::{OTHER_RSA, RSA};
+
+const DOCUMENT: &str = "/.well-known/openid-configuration";
+
+fn counts(issuer: &Issuer) -> (usize, usize) {
+    let script = issuer.lock();
+    (script.count(DOCUMENT), script.count("/keys"))
+}
+
+/// A callback this long after the first login was begun.
+fn later(plan: &mut Plan, minutes: i64) {
+    plan.passed = TimeDelta::minutes(minutes);
+    let now = (begun_at() + plan.passed).timestamp();
+    plan.claim("iat", now);
+    plan.claim("exp", now + 60);
+}
+
+#[tokio::test]
+async fn document_and_keys_are_fetched_once_an_hour() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    for _ in 0..5 {
+        log_in(&sign_on, &issuer, &provider, |_| {}).await.unwrap();
+    }
+    assert_eq!(counts(&issuer), (1, 1));
+    sign_on.begin(&provider, REDIRECT_URI, after(TimeDelta::minutes(59))).await.unwrap();
+    assert_eq!(counts(&issuer), (1, 1));
+    sign_on.begin(&provider, REDIRECT_URI, after(TimeDelta::minutes(61))).await.unwrap();
+    assert_eq!(counts(&issuer), (2, 1));
+}
+
+#[tokio::test]
+async fn concurrent_logins_share_one_request() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    let begin = || sign_on.begin(&provider, REDIRECT_URI, after(TimeDelta::zero()));
+    let all = tokio::join!(begin(), begin(), begin(), begin(), begin(), begin());
+    assert!(all.0.is_ok() && all.5.is_ok());
+    assert_eq!(counts(&issuer), (1, 0));
+}
+
+#[tokio::test]
+async fn a_failed_request_is_not_remembered() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    let working = issuer.lock().discovery.clone();
+    issuer.lock().discovery.status = 503;
+    assert!(log_in(&sign_on, &issuer, &provider, |_| {}).await.is_err());
+    issuer.lock().discovery = working;
+    assert!(log_in(&sign_on, &issuer, &provider, |_| {}).await.is_ok());
+    assert_eq!(counts(&issuer), (2, 1));
+}
+
+#[tokio::test]
+async fn new_keys_are_found_when_a_key_is_unknown_but_once_a_minute() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    log_in(&sign_on, &issuer, &provider, |_| {}).await.unwrap();
+    // The issuer has a new key.
+    let rotated = |plan: &mut Plan| {
+        plan.signer = &OTHER_RSA;
+        plan.header("kid", "b");
+        plan.keys = said(&json!({"keys": [RSA.jwk("a"), OTHER_RSA.jwk("b")]}));
+    };
+    log_in(&sign_on, &issuer, &provider, rotated).await.unwrap();
+    assert_eq!(counts(&issuer), (1, 2));
+    log_in(&sign_on, &issuer, &provider, rotated).await.unwrap();
+    assert_eq!(counts(&issuer), (1, 2));
+    // Unknown keys do not make this server ask again and again.
+    let unknown = |plan: &mut Plan| plan.header("kid", "c");
+    for _ in 0..3 {
+        let outcome = log_in(&sign_on, &issuer, &provider, unknown).await;
+        assert_eq!(outcome, Err(Refusal::UnknownKey));
+    }
+    assert_eq!(counts(&issuer), (1, 2));
+    let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
+        unknown(plan);
+        later(plan, 2);
+    });
+    assert_eq!(outcome.await, Err(Refusal::UnknownKey));
+    assert_eq!(counts(&issuer), (1, 3));
+}
+
+#[tokio::test]
+async fn a_key_that_was_withdrawn_is_not_used_after_an_hour() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    log_in(&sign_on, &issuer, &provider, |_| {}).await.unwrap();
+    let now = after(TimeDelta::minutes(61));
+    let begun = sign_on.begin(&provider, REDIRECT_URI, now).await.unwrap();
+    let mut plan = Plan::new(provider.issuer(), &begun);
+    later(&mut plan, 61);
+    let mut answer = plan.answer.clone();
+    let token = plan.signer.token(&plan.header.to_string(), &plan.claims.to_string());
+    crate::issuer::change(&mut answer, "id_token", Value::from(token));
+    {
+        let mut script = issuer.lock();
+        script.token = said(&answer);
+        script.keys = said(&json!({"keys": [OTHER_RSA.jwk("b")]}));
+    }
+    let callback = weir_oidc::Callback::read(&plan.query).unwrap();
+    let outcome = sign_on.finish(&provider, begun.pending, &callback, now).await;
+    assert_eq!(outcome, Err(Refusal::UnknownKey));
+}

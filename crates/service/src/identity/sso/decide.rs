@@ -1,0 +1,266 @@
+//! Who may sign in through a provider: a table, without any access to the store (SSO-21
+//! to SSO-26).
+//!
+//! The key of an identity is the connection, the issuer and the subject. An address alone
+//! finds a user only where the organization that verified its domain trusts the
+//! connection, and the user is its member already. So a provider of one organization can
+//! never sign in a member of another one.
+
+use weir_model::UserId;
+
+/// A user whom the answer of a provider may be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) user: UserId,
+    pub(super) is_active: bool,
+    /// Whether the user is a member of the organization of the address's domain.
+    pub(super) is_member: bool,
+    /// Whether the user is a member of other organizations, and has proved the address. A
+    /// user who never did may have been created by another person, and leaves those
+    /// organizations with the first proof.
+    pub(super) is_elsewhere: bool,
+    /// Whether the domain of the user's own address requires another way of signing in.
+    pub(super) needs_other_way: bool,
+    /// Whether the domain of the user's own address requires this connection.
+    pub(super) needs_this_way: bool,
+    /// Whether the account at the provider has the user's own address.
+    pub(super) is_own_account: bool,
+    /// Whether the address of the answer is the address of the user.
+    pub(super) has_address: bool,
+    /// Whether the settings of the connection do not speak for this user: the caller who
+    /// made them has a lower rank (SSO-45).
+    pub(super) is_above: bool,
+}
+
+/// The rules of the domain of the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Whether its organization trusts what the connection says about its addresses.
+    pub(super) trusts: bool,
+    /// Whether the domain requires another way of signing in.
+    pub(super) needs_other_way: bool,
+    /// Whether users join when they sign in.
+    pub(super) lets_in: bool,
+    /// Whether the address has an invite to the organization that can be accepted.
+    pub(super) has_invite: bool,
+}
+
+/// What the decision is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Whether the connection is the SAML provider of a domain.
+    pub(super) is_saml: bool,
+    /// Whether the address is one of that domain. True for other connections.
+    pub(super) is_own_address: bool,
+    /// Whether there is an address.
+    pub(super) has_address: bool,
+    /// Whether the provider vouches for the address.
+    pub(super) is_verified: bool,
+    /// The user of the identity.
+    pub(super) linked: Option<Candidate>,
+    /// The user with the address.
+    pub(super) holder: Option<Candidate>,
+    /// The rules of the domain of the address, if an organization has verified it.
+    pub(super) rules: Option<Rules>,
+}
+
+/// How a user becomes a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joins {
+    /// By the invite of the address, with its level.
+    Invite,
+    /// At the lowest level, because the domain lets its users in.
+    Domain,
+}
+
+/// The decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// This user signs in.
+    Enter {
+        user: UserId,
+        /// Whether the identity is new, and is linked to the user.
+        links: bool,
+        joins: Option<Joins>,
+    },
+    /// A new user signs in.
+    Create(Joins),
+    Refuse(Reason),
+}
+
+/// Why no user signs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    NoAddress,
+    NotVerified,
+    OtherDomain,
+    OtherWay,
+    Inactive,
+    NotMember,
+    OtherAddress,
+    OtherAccount,
+    NotTrusted,
+    Elsewhere,
+    NotLinked,
+    Above,
+    NoJoining,
+    NoOrganization,
+}
+
+impl Reason {
+    /// The sentence for administrators.
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::NoAddress => "The provider sent no address.",
+            Self::NotVerified => "The provider does not say that it verified the address.",
+            Self::OtherDomain => {
+                "The address is not one of this domain. A SAML provider speaks for its own domain only."
+            }
+            Self::OtherWay => "The domain of the address requires another way of signing in.",
+            Self::Inactive => "The user is deactivated.",
+            Self::NotMember => {
+                "The user is not a member of the organization. Invite the user, or turn on just-in-time provisioning."
+            }
+            Self::OtherAddress => {
+                "The address is not the one that the user has in Weir, and the SAML provider may speak for its own users only."
+            }
+            Self::OtherAccount => {
+                "The domain of the user requires this provider, and the account there does not have the address of the user. An account with another address does not count."
+            }
+            Self::NotTrusted => {
+                "The domain of the address does not trust this provider: neither is it required, nor is just-in-time provisioning on."
+            }
+            Self::Elsewhere => {
+                "The address belongs to a user who is not a member, and whom this sign-in must not take over. The user can accept an invite while signed in, and link the provider on the Security page."
+            }
+            Self::NotLinked => {
+                "There is a user with this address, but the provider is not linked. The user can link it on the Security page."
+            }
+            Self::Above => {
+                "A caller of a lower level than the user set this provider up, or an API key did. The user can link the provider on the Security page, or an owner saves the settings again."
+            }
+            Self::NoJoining => {
+                "There is no user with this address. Just-in-time provisioning is off, and the address has no invite."
+            }
+            Self::NoOrganization => {
+                "There is no user with this address, and no organization has verified its domain."
+            }
+        }
+    }
+
+    /// The code that the visitor sees, where the specification names one.
+    pub(super) const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::NoJoining => Some("jit_not_enabled"),
+            Self::NoOrganization => Some("no_new_organizations"),
+            _ => None,
+        }
+    }
+}
+
+/// Decides who signs in.
+pub(super) fn decide(facts: &Facts) -> Decision {
+    let outcome = match facts.linked {
+        Some(user) => known(facts, user),
+        None => unknown(facts),
+    };
+    outcome.unwrap_or_else(Decision::Refuse)
+}
+
+/// The identity belongs to a user.
+fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
+    if !user.is_active {
+        return Err(Reason::Inactive);
+    }
+    if user.needs_other_way {
+        return Err(Reason::OtherWay);
+    }
+    // Any person can have a private account at the same provider.
+    if user.needs_this_way && !user.is_own_account {
+        return Err(Reason::OtherAccount);
+    }
+    // The address counts only if the provider vouches for it and it is the user's own.
+    let rules = facts.rules.filter(|_| facts.is_verified && user.has_address);
+    let joins = match rules {
+        Some(rules) if !user.is_member => joins(&rules).ok(),
+        _ => None,
+    };
+    if facts.is_saml {
+        own_address(facts)?;
+        if !user.has_address {
+            return Err(Reason::OtherAddress);
+        }
+        if user.is_above {
+            return Err(Reason::Above);
+        }
+        // A user who left the organization is not signed in by its provider, unless the
+        // organization lets the user in again.
+        match (user.is_member, user.is_elsewhere, joins) {
+            (true, ..) | (false, false, Some(_)) => {}
+            (false, true, Some(_)) => return Err(Reason::Elsewhere),
+            (false, _, None) => return Err(Reason::NotMember),
+        }
+    }
+    Ok(Decision::Enter { user: user.user, links: false, joins })
+}
+
+/// The identity is new: only a verified address can say who it is.
+fn unknown(facts: &Facts) -> Result<Decision, Reason> {
+    own_address(facts)?;
+    let Some(rules) = facts.rules else {
+        return Err(match facts.holder {
+            Some(_) => Reason::NotLinked,
+            None => Reason::NoOrganization,
+        });
+    };
+    if rules.needs_other_way {
+        return Err(Reason::OtherWay);
+    }
+    let Some(user) = facts.holder else {
+        // Before trust: the visitor is to learn what is missing, not a secret.
+        return match joins(&rules) {
+            Ok(how) => Ok(Decision::Create(how)),
+            Err(reason) => Err(reason),
+        };
+    };
+    if !user.is_active {
+        return Err(Reason::Inactive);
+    }
+    if !rules.trusts {
+        return Err(Reason::NotTrusted);
+    }
+    if user.is_above {
+        return Err(Reason::Above);
+    }
+    if user.is_member {
+        return Ok(Decision::Enter { user: user.user, links: true, joins: None });
+    }
+    if user.is_elsewhere {
+        return Err(Reason::Elsewhere);
+    }
+    match joins(&rules) {
+        Ok(how) => Ok(Decision::Enter { user: user.user, links: true, joins: Some(how) }),
+        Err(_) => Err(Reason::NotMember),
+    }
+}
+
+/// Refuses an address that the connection cannot speak for.
+fn own_address(facts: &Facts) -> Result<(), Reason> {
+    if !facts.has_address {
+        return Err(Reason::NoAddress);
+    }
+    if !facts.is_own_address {
+        return Err(Reason::OtherDomain);
+    }
+    if facts.is_verified { Ok(()) } else { Err(Reason::NotVerified) }
+}
+
+/// How a user with the address becomes a member.
+fn joins(rules: &Rules) -> Result<Joins, Reason> {
+    match rules {
+        Rules { trusts: false, .. } if rules.has_invite || rules.lets_in => Err(Reason::NotTrusted),
+        Rules { has_invite: true, .. } => Ok(Joins::Invite),
+        Rules { lets_in: true, .. } => Ok(Joins::Domain),
+        _ => Err(Reason::NoJoining),
+    }
+}

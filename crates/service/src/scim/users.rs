@@ -1,0 +1,653 @@
+//! Users of an identity provider: members of the organization with an address of the
+//! domain, and those whom it deactivated (SSO-52 to SSO-55).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use weir_model::activity::{AuditAction, Entry, Subject};
+use weir_model::invites::USER_FIRST_NAME_MAX;
+use weir_model::mail::UserChange as Mailed;
+use weir_model::organizations::Level;
+use weir_model::{MembershipId, ScimGroupId, UserId, validate};
+use weir_scim::{
+    Address, Fault, FaultKind, Membership, Meta, Name, USER, User, UserInput, apply,
+    is_same_address,
+};
+use weir_store::ids;
+use weir_store::mail::MailRow;
+use weir_store::members::{self, MemberRow};
+use weir_store::organizations;
+use weir_store::scim::{
+    self as rows, Join, Outcome, Profile, ScimUserRow, ShutRow, Switch, UserChange,
+};
+use weir_store::users::{self as user_rows, UserRow};
+
+use super::{
+    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, json,
+    parse_id, taken, version,
+};
+use crate::activity::{About, Changes, scim_entry};
+use crate::domains::notices;
+use crate::error::{Error, NOT_FOUND};
+use crate::identity::emails;
+use crate::identity::sso::{Newcomer, Provisioning, domain_of};
+use crate::users::NAME_MAX;
+use crate::{current, mail, members as member_rules};
+
+/// A user whom the identity provider may see.
+pub(super) struct Known {
+    pub(super) user: UserRow,
+    member: Option<MemberRow>,
+    scim: Option<ScimUserRow>,
+    shut: Option<ShutRow>,
+}
+
+impl Known {
+    fn is_active(&self) -> bool {
+        self.member.is_some() && self.user.is_active
+    }
+
+    fn membership(&self) -> Option<MembershipId> {
+        let own = self.member.as_ref().map(|member| member.id);
+        own.or(self.shut.as_ref().map(|shut| shut.membership))
+    }
+}
+
+/// The groups of each user: id and name.
+type Groups = BTreeMap<UserId, Vec<(ScimGroupId, String)>>;
+
+impl Scim {
+    /// The users of the domain, in the order of their ids.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn list_users(&self, ctx: &ScimCtx, listing: &Listing) -> ScimResult<Listed> {
+        let filter = listing.filter.as_ref();
+        let mut all = match filter.and_then(|filter| filter.only_equals("userName")) {
+            Some(user_name) => self.with_address(ctx, user_name).await?,
+            None => match filter.and_then(|filter| filter.only_equals("id")) {
+                Some(id) => self.with_id(ctx, id).await?,
+                None => self.all_known(ctx).await?,
+            },
+        };
+        all.sort_by_key(|known| known.user.id);
+        if let Some(filter) = filter {
+            let groups = match filter.reads("groups") {
+                true => self.groups_of(ctx, &all).await?,
+                false => Groups::new(),
+            };
+            let mut matching = Vec::new();
+            for known in all {
+                if filter.matches(&json(&shown(ctx, &known, &groups))?) {
+                    matching.push(known);
+                }
+            }
+            all = matching;
+        }
+        let total = all.len();
+        let page = listing.of(all);
+        let groups = match listing.selection.has("groups") || listing.selection.has("meta") {
+            true => self.groups_of(ctx, &page).await?,
+            false => Groups::new(),
+        };
+        let mut resources = Vec::with_capacity(page.len());
+        for known in &page {
+            let mut resource = json(&shown(ctx, known, &groups))?;
+            listing.selection.apply(&mut resource);
+            resources.push(resource);
+        }
+        Ok(Listed { total, resources })
+    }
+
+    /// One user.
+    ///
+    /// # Errors
+    /// [`ScimError::NotFound`].
+    pub async fn get_user(&self, ctx: &ScimCtx, id: &str) -> ScimResult<User> {
+        let known = self.find_user(ctx, id).await?;
+        self.shown_user(ctx, &known).await
+    }
+
+    /// Adds a user: a new one, or one who belongs to no organization.
+    ///
+    /// # Errors
+    /// [`ScimError::Fault`]: `uniqueness` for an address of a user who cannot be added.
+    pub async fn create_user(&self, ctx: &ScimCtx, body: &Value) -> ScimResult<User> {
+        let input = UserInput::read(body)?;
+        let email = address(ctx, &input)?;
+        for _ in 0..TRIES {
+            let state = self.state(ctx).await?;
+            let (newcomer, invite) = match self.identity.provisioning(&ctx.domain, &email).await? {
+                Provisioning::Allowed(newcomer, invite) => (newcomer, invite),
+                Provisioning::Member => return Err(taken("There is a user with this userName.")),
+                Provisioning::Refused(why) => return Err(taken(why)),
+            };
+            let level = invite.as_ref().map_or(Level::Member, |invite| invite.level);
+            // Only an owner makes owners, and the invite is not accepted by the invited person.
+            let level = level.min(Level::Administrator);
+            let accepted = invite.as_ref().map(|invite| {
+                let about = About {
+                    subject: Subject::Invite,
+                    id: invite.target_email.clone(),
+                    name: Some(&invite.target_email),
+                    project: None,
+                };
+                scim_entry(ctx, about, AuditAction::Accepted, Changes::none())
+            });
+            let invite = invite.map(|invite| invite.id);
+            let (mut user, account, reopens) = match newcomer {
+                Newcomer::New(user, key) => (user, Some(key), false),
+                Newcomer::Known(user, reopens) => (user, None, reopens),
+            };
+            let present = account.is_none().then(|| (*user).clone());
+            let profile = profile(&input, present.as_ref(), &email)?;
+            user.first_name = profile.first_name;
+            user.last_name = profile.last_name;
+            let shuts = input.active == Some(false);
+            let proof = match account {
+                Some(_) => None,
+                None => self.identity.first_proof(&user, None, ctx.domain.organization).await?,
+            };
+            let (proof, proved) = proof.unzip();
+            let account = account.as_deref().map(|key| (&*user, key));
+            let scim = ScimUserRow {
+                user: user.id,
+                external_id: input.external_id.clone(),
+                display_name: input.display_name.clone(),
+                created_at: ctx.now,
+                updated_at: ctx.now,
+            };
+            let home = organizations::get(&self.core.store, ctx.domain.organization).await?;
+            let home = home.ok_or(Error::NotFound(NOT_FOUND))?;
+            let membership = MembershipId(ids::time_ordered(ctx.now));
+            let mails = match shuts {
+                true => Vec::new(),
+                false => self.identity.announcements(&home, &user).await?,
+            };
+            let mails = self.core.mailing.rows(ctx.now, mails);
+            let project = current::first_project(&self.core, home.id).await?;
+            let changes = Changes::none().field("level", &None, &Some(level));
+            let about = about(membership, &user.email);
+            let joined = scim_entry(ctx, about, AuditAction::Created, changes);
+            let proved = proved.into_iter().flatten();
+            let mut activities: Vec<Entry> =
+                accepted.into_iter().chain([joined]).chain(proved).collect();
+            activities
+                .extend(present.and_then(|present| renamed(ctx, membership, &present, &user)));
+            if shuts {
+                let about = self::about(membership, &user.email);
+                let changes = Changes::none().field("active", &true, &false);
+                activities.push(scim_entry(ctx, about, AuditAction::Disabled, changes));
+            }
+            let new = Join {
+                state: &state,
+                next: ids::time_ordered(ctx.now),
+                user: user.id,
+                email: &user.email,
+                account,
+                proof: proof.as_ref(),
+                reopens,
+                shuts,
+                first_name: &user.first_name,
+                last_name: &user.last_name,
+                scim: &scim,
+                membership,
+                level,
+                project: project.map(|project| project.brief.id),
+                invite,
+                mails: &mails,
+                activities: &activities,
+            };
+            match rows::join(&self.core.store, new, ctx.now).await? {
+                Outcome::Done => {
+                    if !mails.is_empty() {
+                        self.core.mailing.wake();
+                    }
+                    return self.get_user(ctx, &user.id.to_string()).await;
+                }
+                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::LastOwner => {}
+            }
+        }
+        Err(busy())
+    }
+
+    /// Replaces a user.
+    ///
+    /// # Errors
+    /// [`ScimError::NotFound`], [`ScimError::Stale`], [`ScimError::LastOwner`],
+    /// [`ScimError::Fault`].
+    pub async fn replace_user(
+        &self,
+        ctx: &ScimCtx,
+        id: &str,
+        body: &Value,
+        precondition: &Precondition,
+    ) -> ScimResult<User> {
+        let input = UserInput::read(body)?;
+        self.change_user(ctx, id, precondition, &|_| Ok(input.clone())).await
+    }
+
+    /// Changes a user by operations.
+    ///
+    /// # Errors
+    /// As [`Self::replace_user`].
+    pub async fn patch_user(
+        &self,
+        ctx: &ScimCtx,
+        id: &str,
+        body: &Value,
+        precondition: &Precondition,
+    ) -> ScimResult<User> {
+        let patched = |before: &User| -> ScimResult<UserInput> {
+            let mut resource = json(before)?;
+            apply(&USER, &mut resource, body)?;
+            let mut input = UserInput::read(&resource)?;
+            // Of userName and the address, the one that changes takes the other with it.
+            let keeps = |email: &str| is_same_address(email, &before.user_name);
+            match &input.email {
+                Some(email) if keeps(&input.user_name) && !keeps(email) => {
+                    input.user_name = email.clone();
+                }
+                Some(email) if keeps(email) => input.email = None,
+                _ => {}
+            }
+            Ok(input)
+        };
+        self.change_user(ctx, id, precondition, &patched).await
+    }
+
+    /// Removes a user from the organization.
+    ///
+    /// # Errors
+    /// [`ScimError::NotFound`], [`ScimError::Stale`], [`ScimError::LastOwner`].
+    pub async fn delete_user(
+        &self,
+        ctx: &ScimCtx,
+        id: &str,
+        precondition: &Precondition,
+    ) -> ScimResult<()> {
+        for _ in 0..TRIES {
+            let state = self.state(ctx).await?;
+            let known = self.find_user(ctx, id).await?;
+            precondition.check(self.shown_user(ctx, &known).await?.meta.version.as_deref())?;
+            let entry = entry(ctx, &known, AuditAction::Deleted, Changes::none());
+            let (store, user) = (&self.core.store, known.user.id);
+            let next = ids::time_ordered(ctx.now);
+            let mails = match known.member {
+                Some(_) => self.deactivation_mails(ctx, &known.user).await?,
+                None => Vec::new(),
+            };
+            let removed =
+                rows::remove_user(store, &state, next, user, &mails, &[entry], ctx.now).await?;
+            match removed {
+                Outcome::Done => {
+                    self.core.mailing.wake();
+                    return Ok(());
+                }
+                Outcome::LastOwner => return Err(ScimError::LastOwner),
+                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept => {}
+            }
+        }
+        Err(busy())
+    }
+
+    /// Changes a user to what `wanted` says. It is asked again after a concurrent change.
+    async fn change_user(
+        &self,
+        ctx: &ScimCtx,
+        id: &str,
+        precondition: &Precondition,
+        wanted: &(dyn Fn(&User) -> ScimResult<UserInput> + Sync),
+    ) -> ScimResult<User> {
+        for _ in 0..TRIES {
+            let state = self.state(ctx).await?;
+            let known = self.find_user(ctx, id).await?;
+            let before = self.shown_user(ctx, &known).await?;
+            precondition.check(before.meta.version.as_deref())?;
+            let input = wanted(&before)?;
+            // An address elsewhere belongs to the user alone, but does not keep the user in.
+            let email = match has_own_address(ctx, &known.user) {
+                true => address(ctx, &input)?,
+                false => known.user.email.clone(),
+            };
+            // Another spelling of the same address is no change.
+            let is_same = emails::normalise(&email) == emails::normalise(&known.user.email);
+            let email = if is_same { known.user.email.clone() } else { email };
+            let profile = profile(&input, Some(&known.user), &email)?;
+            let switch = self.switch(ctx, &known, input.active).await?;
+            let (activities, has_profile) = changes(ctx, &known, &input, &profile, switch);
+            if activities.is_empty() {
+                return Ok(before);
+            }
+            let user = &known.user;
+            let news = (!is_same).then(|| mail::of_change(user, Mailed::Address, ctx.now));
+            let mut mails = self.core.mailing.rows(ctx.now, news);
+            if switch == Switch::Off {
+                mails.extend(self.deactivation_mails(ctx, user).await?);
+            }
+            let created_at = known.scim.as_ref().map_or(ctx.now, |scim| scim.created_at);
+            let scim = ScimUserRow {
+                user: user.id,
+                external_id: input.external_id,
+                display_name: input.display_name,
+                created_at,
+                updated_at: ctx.now,
+            };
+            let change = UserChange {
+                state: &state,
+                next: ids::time_ordered(ctx.now),
+                user: user.id,
+                email: &user.email,
+                email_key: &emails::normalise(&user.email),
+                scim: &scim,
+                profile: has_profile.then_some(profile),
+                switch,
+                mails: &mails,
+                activities: &activities,
+            };
+            match rows::change_user(&self.core.store, change, ctx.now).await? {
+                Outcome::Done => {
+                    if !mails.is_empty() {
+                        self.core.mailing.wake();
+                    }
+                    if matches!(switch, Switch::On(_)) {
+                        let note = |about: About<'_>, action, changes| {
+                            scim_entry(ctx, about, action, changes)
+                        };
+                        let users = BTreeSet::from([user.id]);
+                        self.settle(&ctx.domain, users, &note).await?;
+                    }
+                    return self.get_user(ctx, id).await;
+                }
+                Outcome::LastOwner => return Err(ScimError::LastOwner),
+                Outcome::EmailTaken => {
+                    return Err(taken("There is a user with this userName."));
+                }
+                Outcome::EmailKept => {
+                    let detail = "The user is an owner, belongs to the staff of the instance, or \
+                                  is a member of other organizations, so only the user changes \
+                                  the address.";
+                    return Err(Fault::new(FaultKind::Mutability, detail).into());
+                }
+                Outcome::Stale => {}
+            }
+        }
+        Err(busy())
+    }
+
+    async fn switch(
+        &self,
+        ctx: &ScimCtx,
+        known: &Known,
+        active: Option<bool>,
+    ) -> ScimResult<Switch> {
+        Ok(match (active, known.member.is_some(), &known.shut) {
+            (Some(false), true, _) => Switch::Off,
+            (Some(true), false, Some(shut)) => {
+                let before = Level::try_from(shut.level).map_err(Error::Internal)?;
+                let level = self.level_of_activated(&ctx.domain, known.user.id, before).await?;
+                Switch::On(level)
+            }
+            (Some(true), true, _) if !known.user.is_active => {
+                let detail = "The operator of the instance deactivated the user.";
+                return Err(Fault::new(FaultKind::Mutability, detail).into());
+            }
+            _ => Switch::Keep,
+        })
+    }
+
+    /// The mails to owners about a user who is deactivated.
+    async fn deactivation_mails(&self, ctx: &ScimCtx, user: &UserRow) -> ScimResult<Vec<MailRow>> {
+        let notice = notices::to_owners(&self.core, ctx.domain.organization, None).await?;
+        let mails = notice.of_deactivation(&ctx.domain, &user.email, ctx.now);
+        Ok(self.core.mailing.rows(ctx.now, mails))
+    }
+
+    /// The user with this id, whom the identity provider may see.
+    pub(super) async fn find_user(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Known> {
+        let found = self.with_id(ctx, id).await?;
+        found.into_iter().next().ok_or(ScimError::NotFound)
+    }
+
+    async fn with_id(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Vec<Known>> {
+        let Some(id) = parse_id(id).map(UserId) else { return Ok(Vec::new()) };
+        let found = user_rows::get(&self.core.store, id).await?;
+        self.known(ctx, found).await
+    }
+
+    async fn with_address(&self, ctx: &ScimCtx, email: &str) -> ScimResult<Vec<Known>> {
+        let found = user_rows::by_email(&self.core.store, &emails::normalise(email)).await?;
+        self.known(ctx, found).await
+    }
+
+    /// The user, if the identity provider may see it.
+    async fn known(&self, ctx: &ScimCtx, user: Option<UserRow>) -> ScimResult<Vec<Known>> {
+        let Some(user) = user else { return Ok(Vec::new()) };
+        let (store, organization) = (&self.core.store, ctx.domain.organization);
+        let member = members::rows(store, organization, &[user.id]).await?.into_iter().next();
+        let shut = match member {
+            Some(_) => None,
+            None => rows::shut(store, organization, user.id).await?,
+        };
+        let scim = rows::user(store, ctx.domain.id, user.id).await?;
+        let known = Known { user, member, scim, shut };
+        Ok(if is_visible(ctx, &known) { vec![known] } else { Vec::new() })
+    }
+
+    /// All users whom the identity provider may see.
+    async fn all_known(&self, ctx: &ScimCtx) -> ScimResult<Vec<Known>> {
+        let (store, organization) = (&self.core.store, ctx.domain.organization);
+        let sent = rows::users(store, ctx.domain.id).await?;
+        let mut sent: BTreeMap<UserId, ScimUserRow> =
+            sent.into_iter().map(|row| (row.user, row)).collect();
+        let listed = members::ordered(store, organization).await?;
+        let mut all = Vec::new();
+        for member in members::rows(store, organization, &listed).await? {
+            let user = member.user.clone();
+            let scim = sent.remove(&user.id);
+            all.push(Known { user, member: Some(member), scim, shut: None });
+        }
+        for shut in rows::all_shut(store, organization).await? {
+            let Some(scim) = sent.remove(&shut.user) else { continue };
+            let Some(user) = user_rows::get(store, shut.user).await? else { continue };
+            all.push(Known { user, member: None, scim: Some(scim), shut: Some(shut) });
+        }
+        all.retain(|known| is_visible(ctx, known));
+        Ok(all)
+    }
+
+    async fn groups_of(&self, ctx: &ScimCtx, users: &[Known]) -> ScimResult<Groups> {
+        let store = &self.core.store;
+        let names = rows::groups(store, ctx.domain.id).await?;
+        let names: BTreeMap<ScimGroupId, String> =
+            names.into_iter().map(|group| (group.id, group.display_name)).collect();
+        if names.is_empty() {
+            return Ok(Groups::new());
+        }
+        let users: Vec<UserId> = users.iter().map(|known| known.user.id).collect();
+        let found = rows::groups_of(store, ctx.domain.id, &users).await?;
+        let named = |groups: Vec<ScimGroupId>| {
+            let name = |id: ScimGroupId| names.get(&id).map(|name| (id, name.clone()));
+            groups.into_iter().filter_map(name).collect()
+        };
+        Ok(users.into_iter().zip(found.into_iter().map(named)).collect())
+    }
+
+    async fn shown_user(&self, ctx: &ScimCtx, known: &Known) -> ScimResult<User> {
+        let groups = self.groups_of(ctx, std::slice::from_ref(known)).await?;
+        Ok(shown(ctx, known, &groups))
+    }
+}
+
+/// Whether the address of a user is one of the domain.
+fn has_own_address(ctx: &ScimCtx, user: &UserRow) -> bool {
+    domain_of(&user.email).as_deref() == Some(&*ctx.domain.domain)
+}
+
+/// Whether an identity provider may see a user: members with an address of its domain, and
+/// users whom it added, changed or deactivated, whatever their address is now. Otherwise a
+/// member could escape by changing the address.
+fn is_visible(ctx: &ScimCtx, known: &Known) -> bool {
+    let is_own = has_own_address(ctx, &known.user) || known.scim.is_some();
+    let is_here = match (&known.member, &known.shut) {
+        (Some(_), _) => !known.user.is_active || member_rules::is_listed(&known.user),
+        (None, Some(shut)) => shut.domain == ctx.domain.id && known.scim.is_some(),
+        (None, None) => false,
+    };
+    is_own && is_here
+}
+
+/// The address that a user has, which is one of the domain.
+fn address(ctx: &ScimCtx, input: &UserInput) -> Result<String, Fault> {
+    let domain = &ctx.domain.domain;
+    let wrong = || Fault::value(format!("`userName` must be a mail address of {domain}."));
+    let email = validate::email("userName", &input.user_name).map_err(|_| wrong())?;
+    if domain_of(&email).as_deref() != Some(domain) {
+        return Err(wrong());
+    }
+    match &input.email {
+        Some(other) if !is_same_address(other, &email) => Err(Fault::value(
+            "`userName` and the main address in `emails` must be the same: users have one address.",
+        )),
+        _ => Ok(email),
+    }
+}
+
+/// The fields of a user after a change. A name that is not sent stays as it is.
+fn profile(input: &UserInput, present: Option<&UserRow>, email: &str) -> Result<Profile, Fault> {
+    let has_name = input.given_name.is_some() || input.family_name.is_some();
+    let (first_name, last_name) = match (has_name, present) {
+        (false, Some(user)) => (user.first_name.clone(), user.last_name.clone()),
+        _ => {
+            let local = email.split('@').next().unwrap_or_default().to_owned();
+            let first = input.given_name.clone().or_else(|| input.display_name.clone());
+            let first = match has_name {
+                true => input.given_name.clone().unwrap_or_default(),
+                false => first.unwrap_or(local),
+            };
+            (first, input.family_name.clone().unwrap_or_default())
+        }
+    };
+    for (name, text, most) in [
+        ("name.givenName", &first_name, USER_FIRST_NAME_MAX),
+        ("name.familyName", &last_name, NAME_MAX),
+    ] {
+        if text.chars().count() > most {
+            let detail = format!("`{name}` may have at most {most} characters.");
+            return Err(Fault::value(detail));
+        }
+    }
+    let email_key = emails::normalise(email);
+    Ok(Profile { first_name, last_name, email: email.to_owned(), email_key })
+}
+
+/// The audit entries of a change; none: nothing changes. Whether a field of the user is
+/// among them.
+fn changes(
+    ctx: &ScimCtx,
+    known: &Known,
+    input: &UserInput,
+    profile: &Profile,
+    switch: Switch,
+) -> (Vec<Entry>, bool) {
+    let user = &known.user;
+    let of_user = Changes::none()
+        .field("first_name", &user.first_name, &profile.first_name)
+        .field("last_name", &user.last_name, &profile.last_name)
+        .field("email", &user.email, &profile.email);
+    let has_profile = !of_user.is_empty();
+    let scim = known.scim.as_ref();
+    let all = of_user
+        .field("external_id", &scim.and_then(|scim| scim.external_id.clone()), &input.external_id)
+        .field(
+            "display_name",
+            &scim.and_then(|scim| scim.display_name.clone()),
+            &input.display_name,
+        );
+    let mut entries = Vec::new();
+    if !all.is_empty() {
+        entries.push(entry(ctx, known, AuditAction::Updated, all));
+    }
+    match switch {
+        Switch::Keep => {}
+        Switch::Off => {
+            let changes = Changes::none().field("active", &true, &false);
+            entries.push(entry(ctx, known, AuditAction::Disabled, changes));
+        }
+        Switch::On(level) => {
+            let changes = Changes::none().field("active", &false, &true).field(
+                "level",
+                &known.shut.as_ref().map(|shut| shut.level),
+                &Some(i64::from(level)),
+            );
+            entries.push(entry(ctx, known, AuditAction::Enabled, changes));
+        }
+    }
+    (entries, has_profile)
+}
+
+/// The audit entry about the name of a user who existed before; `None`: it is the same.
+fn renamed(
+    ctx: &ScimCtx,
+    membership: MembershipId,
+    before: &UserRow,
+    after: &UserRow,
+) -> Option<Entry> {
+    let changes = Changes::none().field("first_name", &before.first_name, &after.first_name).field(
+        "last_name",
+        &before.last_name,
+        &after.last_name,
+    );
+    let about = about(membership, &after.email);
+    (!changes.is_empty()).then(|| scim_entry(ctx, about, AuditAction::Updated, changes))
+}
+
+fn entry(ctx: &ScimCtx, known: &Known, action: AuditAction, changes: Changes) -> Entry {
+    let membership = known.membership().unwrap_or(MembershipId(known.user.id.0));
+    scim_entry(ctx, about(membership, &known.user.email), action, changes)
+}
+
+fn about(membership: MembershipId, email: &str) -> About<'_> {
+    About { subject: Subject::Member, id: membership.to_string(), name: Some(email), project: None }
+}
+
+/// A user as it is shown.
+fn shown(ctx: &ScimCtx, known: &Known, groups: &Groups) -> User {
+    let Known { user, member, scim, .. } = known;
+    let formatted = format!("{} {}", user.first_name, user.last_name).trim().to_owned();
+    let joined = member.as_ref().map(|member| member.joined_at);
+    let created = scim.as_ref().map(|scim| scim.created_at).or(joined).unwrap_or(user.created_at);
+    let changed = scim.as_ref().map_or(user.updated_at, |scim| scim.updated_at);
+    let changed = changed.max(user.updated_at).max(created);
+    let id = user.id.to_string();
+    let group = |(id, name): &(ScimGroupId, String)| Membership {
+        value: id.to_string(),
+        location: format!("{}/Groups/{id}", ctx.base),
+        display: name.clone(),
+        kind: "direct",
+    };
+    let mut shown = User {
+        schemas: User::SCHEMAS,
+        external_id: scim.as_ref().and_then(|scim| scim.external_id.clone()),
+        user_name: user.email.clone(),
+        display_name: scim.as_ref().and_then(|scim| scim.display_name.clone()),
+        name: Name {
+            formatted,
+            given_name: user.first_name.clone(),
+            family_name: Some(user.last_name.clone()).filter(|name| !name.is_empty()),
+        },
+        active: known.is_active(),
+        emails: vec![Address { value: user.email.clone(), kind: "work", primary: true }],
+        groups: groups.get(&user.id).into_iter().flatten().map(group).collect(),
+        meta: Meta {
+            resource_type: "User",
+            created: created.to_string(),
+            last_modified: changed.to_string(),
+            location: format!("{}/Users/{id}", ctx.base),
+            version: None,
+        },
+        id,
+    };
+    shown.meta.version = version(&shown);
+    shown
+}

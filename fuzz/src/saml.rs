@@ -1,0 +1,9 @@
+//! The names of `weir-saml` to which the included file refers.
+
+use weir_saml::{
+    Certificate, Check, CheckOutcome, Connection, Outcome, PendingLogin, Received, Remembered,
+    ReplayCache, ReplayUnavailable, ServiceProvider,
+};
+
+#[path = "../../crates/saml/src/tests/outcomes.rs"]
+pub(crate) mod outcomes;

@@ -1,0 +1,240 @@
+//! `/scim/v2/{domain}/`: SCIM 2.0 for the identity provider of a domain (SSO-50 and later).
+//!
+//! What belongs here: the routes, the token of a request, bodies and answers of the
+//! protocol. What does not: users and groups (`weir-service`), the shapes of the protocol
+//! (`weir-scim`).
+//!
+//! The paths are not in the API document: the protocol describes them, and
+//! `/Schemas` says what Weir keeps of it.
+
+mod answer;
+mod request;
+
+use axum::Router;
+use axum::extract::State;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
+use axum::routing::{MethodRouter, get};
+use http::{Method, StatusCode};
+use serde_json::Value;
+use weir_scim::{LIST, resource_types, schemas, service_provider_config};
+use weir_service::scim::ScimError;
+
+use self::answer::{Answer, answer, created, list, shown};
+use self::request::{Document, IdentityProvider, Question, find_token};
+use crate::app::App;
+use crate::dispatcher::RoutePattern;
+use crate::http::error::ApiError;
+use crate::http::extract::PathParams;
+use crate::router::take_permit;
+
+/// The beginning of all paths.
+pub const PREFIX: &str = "/scim/v2/";
+
+/// The SCIM endpoints as a service.
+pub fn router(app: &App) -> Router {
+    let users = get(list_users).post(create_user);
+    let user = get(get_user).put(replace_user).patch(patch_user).delete(delete_user);
+    let groups = get(list_groups).post(create_group);
+    let group = get(get_group).put(replace_group).patch(patch_group).delete(delete_group);
+    let routes: [(&'static str, MethodRouter<App>); 9] = [
+        ("/scim/v2/{domain}/Users", users),
+        ("/scim/v2/{domain}/Users/{id}", user),
+        ("/scim/v2/{domain}/Groups", groups),
+        ("/scim/v2/{domain}/Groups/{id}", group),
+        ("/scim/v2/{domain}/ServiceProviderConfig", get(get_config)),
+        ("/scim/v2/{domain}/ResourceTypes", get(list_resource_types)),
+        ("/scim/v2/{domain}/ResourceTypes/{id}", get(get_resource_type)),
+        ("/scim/v2/{domain}/Schemas", get(list_schemas)),
+        ("/scim/v2/{domain}/Schemas/{id}", get(get_schema)),
+    ];
+    let mut router = Router::new();
+    for (path, handlers) in routes {
+        let pattern = RoutePattern(path);
+        let handlers = handlers
+            .fallback(async |method: Method| ApiError::MethodNotAllowed(method))
+            .layer(from_fn_with_state(app.clone(), take_permit))
+            .layer(from_fn(find_token))
+            .layer(map_response(move |mut response: Response| async move {
+                response.extensions_mut().insert(pattern);
+                response
+            }));
+        router = router.route(path, handlers);
+    }
+    router.fallback(async || ApiError::UnknownPath).with_state(app.clone())
+}
+
+async fn list_users(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    question: Question,
+) -> Answer {
+    let listing = question.listing()?;
+    list(&listing, app.services.scim.list_users(&provider.ctx, &listing).await?)
+}
+
+async fn get_user(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+) -> Answer {
+    let selection = question.selection()?;
+    let user = app.services.scim.get_user(&provider.ctx, path.get("id")?).await?;
+    shown(&question, &selection, &user.meta, &user)
+}
+
+async fn create_user(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let selection = question.selection()?;
+    let user = app.services.scim.create_user(&provider.ctx, &body.value).await?;
+    created(&selection, &user.meta, &user)
+}
+
+async fn replace_user(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let (selection, condition) = (question.selection()?, question.precondition());
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    let user = app.services.scim.replace_user(ctx, id, &body.value, &condition).await?;
+    answer(StatusCode::OK, &selection, &user.meta, &user)
+}
+
+async fn patch_user(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let (selection, condition) = (question.selection()?, question.precondition());
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    let user = app.services.scim.patch_user(ctx, id, &body.value, &condition).await?;
+    answer(StatusCode::OK, &selection, &user.meta, &user)
+}
+
+async fn delete_user(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+) -> Answer {
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    app.services.scim.delete_user(ctx, id, &question.precondition()).await?;
+    answer::nothing()
+}
+
+async fn list_groups(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    question: Question,
+) -> Answer {
+    let listing = question.listing()?;
+    list(&listing, app.services.scim.list_groups_of(&provider.ctx, &listing).await?)
+}
+
+async fn get_group(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+) -> Answer {
+    let selection = question.selection()?;
+    let group = app.services.scim.get_group_of(&provider.ctx, path.get("id")?).await?;
+    shown(&question, &selection, &group.meta, &group)
+}
+
+async fn create_group(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let selection = question.selection()?;
+    let group = app.services.scim.create_group(&provider.ctx, &body.value).await?;
+    created(&selection, &group.meta, &group)
+}
+
+async fn replace_group(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let (selection, condition) = (question.selection()?, question.precondition());
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    let group = app.services.scim.replace_group(ctx, id, &body.value, &condition).await?;
+    answer(StatusCode::OK, &selection, &group.meta, &group)
+}
+
+async fn patch_group(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+    body: Document,
+) -> Answer {
+    let (selection, condition) = (question.selection()?, question.precondition());
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    let group = app.services.scim.patch_group(ctx, id, &body.value, &condition).await?;
+    answer(StatusCode::OK, &selection, &group.meta, &group)
+}
+
+async fn delete_group(
+    provider: IdentityProvider,
+    State(app): State<App>,
+    path: PathParams,
+    question: Question,
+) -> Answer {
+    let (ctx, id) = (&provider.ctx, path.get("id")?);
+    app.services.scim.delete_group(ctx, id, &question.precondition()).await?;
+    answer::nothing()
+}
+
+async fn get_config(provider: IdentityProvider) -> Answer {
+    answer::document(&service_provider_config(provider.ctx.base()))
+}
+
+async fn list_resource_types(provider: IdentityProvider) -> Answer {
+    all(resource_types(provider.ctx.base()))
+}
+
+async fn get_resource_type(provider: IdentityProvider, path: PathParams) -> Answer {
+    one(resource_types(provider.ctx.base()), &path)
+}
+
+async fn list_schemas(provider: IdentityProvider) -> Answer {
+    all(schemas(provider.ctx.base()))
+}
+
+async fn get_schema(provider: IdentityProvider, path: PathParams) -> Answer {
+    one(schemas(provider.ctx.base()), &path)
+}
+
+/// All documents of a kind. They are few, so there are no pages and no filters.
+fn all(documents: Vec<Value>) -> Answer {
+    let count = documents.len();
+    answer::document(&serde_json::json!({
+        "schemas": [LIST],
+        "totalResults": count,
+        "startIndex": 1,
+        "itemsPerPage": count,
+        "Resources": documents,
+    }))
+}
+
+/// The document with the id of the path.
+fn one(documents: Vec<Value>, path: &PathParams) -> Answer {
+    let id = path.get("id")?;
+    let found = documents.iter().find(|document| document["id"] == id);
+    answer::document(found.ok_or(ScimError::NotFound)?)
+}

@@ -1,0 +1,294 @@
+//! Signing in by OpenID Connect over HTTP, from the redirect to the session. The test is the
+//! issuer, and signs the tokens (SSO-1, SSO-6, SSO-7, SSO-20, SSO-22, SSO-26).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::Method;
+use serde_json::{Value, json};
+use weir_model::domains::SsoEnforcement;
+use weir_model::sso::ProviderName;
+use weir_testkit::{Answer, TestApp};
+use weir_testservers::{Said, StandIn};
+
+use super::identity_provider::{Key, OTHER, OWN};
+use super::{get, leads_to, provider_time, set_cookie};
+use crate::domains::{enforce, one, owner, verified};
+use crate::web;
+
+const CLIENT: &str = "weir-client";
+const CODE: &str = "the-code";
+const FAILED: &str = "/login?error_code=sso_failed&next=/account";
+
+/// What the issuer answers.
+struct Issuer {
+    url: String,
+    /// The token for the next code.
+    token: String,
+}
+
+/// The claims of a token, and its key.
+struct Token {
+    claims: Value,
+    key: Key,
+}
+
+impl Token {
+    fn set(&mut self, name: &str, value: Value) {
+        self.claims[name] = value;
+    }
+}
+
+/// An instance with the issuer as provider `keycloak`.
+struct Connected {
+    app: TestApp,
+    issuer: StandIn<Issuer>,
+}
+
+impl Connected {
+    async fn start() -> Self {
+        let script = Issuer { url: String::new(), token: String::new() };
+        let issuer = StandIn::start(script, |script, asked| {
+            let answer = match asked.path.as_str() {
+                "/.well-known/openid-configuration" => json!({
+                    "issuer": script.url,
+                    "authorization_endpoint": format!("{}/authorize", script.url),
+                    "token_endpoint": format!("{}/token", script.url),
+                    "jwks_uri": format!("{}/keys", script.url),
+                    "response_types_supported": ["code"],
+                    "subject_types_supported": ["public"],
+                    "id_token_signing_alg_values_supported": ["RS256"],
+                }),
+                "/keys" => json!({"keys": [OWN.jwk()]}),
+                "/token" => {
+                    let body = String::from_utf8_lossy(&asked.body).into_owned();
+                    let has = |part: &str| body.contains(part);
+                    // The proof of the code comes with the code, and not before.
+                    assert!(has(&format!("code={CODE}")) && has("code_verifier="), "{body}");
+                    json!({"access_token": "t", "token_type": "Bearer", "id_token": script.token})
+                }
+                _ => return Some(Said::empty(404)),
+            };
+            Some(Said::json(200, &answer).with("content-type", "application/json"))
+        })
+        .await;
+        let url = issuer.url();
+        issuer.lock().url.clone_from(&url);
+        let setting = format!("keycloak {CLIENT} secret {url}");
+        let app = TestApp::start(
+            |config| {
+                config.egress_allow = "127.0.0.1".parse().unwrap();
+                config.sign_in_providers = setting.parse().unwrap();
+            },
+            |_| {},
+        );
+        Self { app: app.await.set_up().await, issuer }
+    }
+
+    /// Leaves for the issuer: the cookie of the browser, and the parameters of the request.
+    async fn leave(&self) -> (String, Vec<(String, String)>) {
+        self.leave_as("", "").await
+    }
+
+    /// The same with parameters, in a browser with this cookie.
+    async fn leave_as(&self, more: &str, cookie: &str) -> (String, Vec<(String, String)>) {
+        let path = format!("/login/keycloak/?{more}next=/account");
+        let answer = get(&self.app, &path, cookie).await;
+        let location = leads_to(&answer);
+        let (to, query) = location.split_once('?').unwrap();
+        assert_eq!(to, format!("{}/authorize", self.issuer.url()));
+        let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        (set_cookie(&answer, "departure").unwrap(), pairs)
+    }
+
+    /// Signs in with what the issuer says about Ada.
+    async fn through(&self, change: fn(&mut Token)) -> Answer {
+        let (cookie, request) = self.leave().await;
+        self.answer(&request, change);
+        let callback = format!("/complete/keycloak/?code={CODE}&state={}", of(&request, "state"));
+        get(&self.app, &callback, &cookie).await
+    }
+
+    /// Prepares the token that answers a request.
+    fn answer(&self, request: &[(String, String)], change: fn(&mut Token)) {
+        let now = provider_time().timestamp();
+        let mut token = Token {
+            claims: json!({
+                "iss": self.issuer.url(),
+                "aud": CLIENT,
+                "sub": "subject of Ada",
+                "nonce": of(request, "nonce"),
+                "iat": now,
+                "exp": now + 300,
+                "email": "ada@mail.example",
+                "email_verified": true,
+                "name": "Ada Lovelace",
+            }),
+            key: OWN,
+        };
+        change(&mut token);
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let header = json!({"alg": "RS256", "typ": "JWT", "kid": "a"});
+        let signed = format!("{}.{}", part(&header), part(&token.claims));
+        let signature = URL_SAFE_NO_PAD.encode(token.key.sign(signed.as_bytes()));
+        self.issuer.lock().token = format!("{signed}.{signature}");
+    }
+}
+
+/// A parameter of a request.
+fn of<'a>(request: &'a [(String, String)], name: &str) -> &'a str {
+    &request.iter().find(|(found, _)| found == name).unwrap().1
+}
+
+fn keycloak() -> SsoEnforcement {
+    SsoEnforcement::Provider(ProviderName::parse("keycloak").unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domain() {
+    let it = Connected::start().await;
+    let domain = verified(&it.app, "mail.example").await;
+    enforce(&it.app, "mail.example", keycloak()).await;
+    let answer = it.through(|_| {}).await;
+    assert_eq!(leads_to(&answer), "/account");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let session = set_cookie(&answer, "session").expect("a session");
+    assert_eq!(web::page(&it.app, "/account", &session).await.status, 200);
+
+    let colleague = |token: &mut Token| {
+        token.set("sub", json!("subject of Grace"));
+        token.set("email", json!("grace@mail.example"));
+    };
+    let refused = "/login?error_code=jit_not_enabled&next=/account";
+    assert_eq!(leads_to(&it.through(colleague).await), refused);
+    let owner = owner(&it.app).await;
+    let body = json!({"jit_provisioning_enabled": true});
+    assert_eq!(owner.patch(&one(&it.app, &domain), &body).await.status, 200);
+    assert!(set_cookie(&it.through(colleague).await, "session").is_some());
+    // An issuer of the instance speaks about addresses of any domain, but decides nothing
+    // about a domain that does not trust it.
+    let unknown_user = |token: &mut Token| {
+        token.set("sub", json!("subject of Eve"));
+        token.set("email", json!("eve@elsewhere.example"));
+    };
+    let unknown = "/login?error_code=no_new_organizations&next=/account";
+    assert_eq!(leads_to(&it.through(unknown_user).await), unknown);
+}
+
+type Change = fn(&mut Token);
+
+/// What is wrong, and how the token says it.
+const WRONG: &[(&str, Change)] = &[
+    ("another audience", |token| token.set("aud", json!("other"))),
+    ("another issuer", |token| token.set("iss", json!("https://evil.example"))),
+    ("another login", |token| token.set("nonce", json!("n".repeat(43)))),
+    ("expired", |token| token.set("exp", json!(provider_time().timestamp() - 90))),
+    ("issued before the login", |token| token.set("iat", json!(provider_time().timestamp() - 90))),
+    ("another key", |token| token.key = OTHER),
+    ("an address that is not verified", |token| token.set("email_verified", json!(false))),
+    ("an address without a word about it", |token| token.set("email_verified", Value::Null)),
+    ("no subject", |token| token.set("sub", json!(""))),
+    ("two addresses", |token| token.set("email", json!("ada@mail.example,eve@mail.example"))),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_opens_no_session_and_the_visitor_reads_one_text() {
+    let it = Connected::start().await;
+    verified(&it.app, "mail.example").await;
+    enforce(&it.app, "mail.example", keycloak()).await;
+    for (what, change) in WRONG {
+        let answer = it.through(*change).await;
+        assert_eq!(leads_to(&answer), FAILED, "{what}");
+        assert_eq!(set_cookie(&answer, "session"), None, "{what}");
+    }
+    assert!(set_cookie(&it.through(|_| {}).await, "session").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_of_the_entered_address_learn_why_a_token_was_refused() {
+    let it = Connected::start().await;
+    verified(&it.app, "mail.example").await;
+    enforce(&it.app, "mail.example", keycloak()).await;
+    // The sign-in page passes the address on.
+    let page = get(&it.app, "/login?email=ada%40mail.example&next=/account", "").await.text();
+    let as_ada = "email=ada%40mail.example&amp;";
+    assert!(page.contains(&format!("/login/keycloak/?{as_ada}next=/account")), "{page}");
+    let owner = it.app.owner().key(&["activity_log:read"]).await;
+    let path = "/api/organizations/@current/activity_log/?scope=OrganizationDomain";
+    let log = async || owner.get(path).await.text();
+    let callback = async |more: &str, change: fn(&mut Token), query: &str| {
+        let (cookie, request) = it.leave_as(more, "").await;
+        it.answer(&request, change);
+        let path = format!("/complete/keycloak/?{query}&state={}", of(&request, "state"));
+        assert_eq!(leads_to(&get(&it.app, &path, &cookie).await), FAILED);
+    };
+    let code = format!("code={CODE}");
+    callback("", |token| token.set("aud", json!("other")), &code).await;
+    assert!(!log().await.contains("sign_in_refused"), "it is not known whose that is");
+    let as_ada = "email=ada%40mail.example&";
+    callback(as_ada, |token| token.set("aud", json!("other")), &code).await;
+    callback(as_ada, |_| {}, "error=access_denied").await;
+    let log = log().await;
+    for reason in ["The ID token is for another client", "access was denied there"] {
+        assert!(log.contains(reason), "{reason} in {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_confirmed_by_a_new_sign_in_at_the_issuer_alone() {
+    let it = Connected::start().await;
+    verified(&it.app, "mail.example").await;
+    enforce(&it.app, "mail.example", keycloak()).await;
+    let session = set_cookie(&it.through(|_| {}).await, "session").expect("a session");
+    let confirm = async |change: fn(&mut Token)| {
+        let (departure, request) = it.leave_as("", &session).await;
+        assert_eq!((of(&request, "prompt"), of(&request, "max_age")), ("login", "0"));
+        it.answer(&request, change);
+        let path = format!("/complete/keycloak/?code={CODE}&state={}", of(&request, "state"));
+        get(&it.app, &path, &format!("{departure}; {session}")).await
+    };
+    let answer =
+        confirm(|token| token.set("auth_time", json!(provider_time().timestamp() - 900))).await;
+    let again = "/login/again?error_code=sign_in_not_recent&next=/account";
+    assert_eq!((leads_to(&answer).as_str(), set_cookie(&answer, "session")), (again, None));
+    let answer = confirm(|token| token.set("auth_time", json!(provider_time().timestamp()))).await;
+    assert_eq!(leads_to(&answer), "/account");
+    assert!(set_cookie(&answer, "session").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_belongs_to_one_browser_and_one_login() {
+    let it = Connected::start().await;
+    verified(&it.app, "mail.example").await;
+    enforce(&it.app, "mail.example", keycloak()).await;
+    let (cookie, request) = it.leave().await;
+    let (other, second) = it.leave().await;
+    it.answer(&request, |_| {});
+    let callback =
+        |state: &str, more: &str| format!("/complete/keycloak/?code={CODE}&state={state}{more}");
+    let state = of(&request, "state");
+    let stray = "/login?error_code=sso_failed&next=/";
+    for (what, cookie, path, to) in [
+        ("no cookie", "", callback(state, ""), stray),
+        ("a made-up cookie", "departure=forged", callback(state, ""), stray),
+        ("the state of another browser", other.as_str(), callback(state, ""), FAILED),
+    ] {
+        let answer = get(&it.app, &path, cookie).await;
+        assert_eq!(
+            (leads_to(&answer).as_str(), set_cookie(&answer, "session")),
+            (to, None),
+            "{what}"
+        );
+    }
+    // A form of another site is no callback.
+    let call = it.app.anonymous().call(Method::POST, "/complete/keycloak/");
+    let call = call.header("cookie", &cookie).header("sec-fetch-site", "cross-site");
+    assert!(call.send().await.status >= 400);
+    // The login is used up by its first callback, whatever comes of it.
+    let answer = get(&it.app, &callback(state, "&iss=https%3A%2F%2Fevil.example"), &cookie).await;
+    assert_eq!(leads_to(&answer), FAILED);
+    assert_eq!(leads_to(&get(&it.app, &callback(state, ""), &cookie).await), stray);
+    assert_ne!(of(&request, "state"), of(&second, "state"));
+    for name in ["nonce", "code_challenge"] {
+        assert_ne!(of(&request, name), of(&second, name), "{name}");
+    }
+}

@@ -1,0 +1,43 @@
+//! What the settings of a key may do: its scope changes domains, and opens no session of a
+//! higher level (SSO-45).
+
+use weir_model::organizations::Level;
+
+use super::identity_provider::{OTHER, OWN, Says};
+use super::saml::{self, ENTITY_ID};
+use super::set_cookie;
+use crate::domains::{one, verified, vouch};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_its_own_provider_signs_in_no_owner_and_no_administrator() {
+    let app = weir_testkit::TestApp::with_owner().await;
+    let owner = app.owner().key(&["*"]).await;
+    let path = one(&app, &verified(&app, "mail.example").await);
+    let admin = app.member("alan", Level::Administrator).await;
+    app.member("grace", Level::Member).await;
+    saml::connect(&owner, &path, ENTITY_ID, OWN).await;
+    vouch(&app, &path).await;
+    let enters = async |name: &str, subject: &str, key| {
+        let (cookie, request) = saml::leave(&app, "x@mail.example", "").await;
+        let mut says = Says::about(&request, ENTITY_ID, &format!("{name}@mail.example"));
+        says.key = key;
+        says.name_id = subject.to_owned();
+        let answer = saml::bring(&app, &cookie, &request.relay_state, &says.signed()).await;
+        set_cookie(&answer, "session").is_some()
+    };
+    // Ada and Alan are linked to the provider that the owner stands for.
+    assert!(enters("ada", "1", OWN).await && enters("alan", "2", OWN).await);
+
+    let attacker = admin.key(&["organization:write"]).await;
+    saml::connect(&attacker, &path, ENTITY_ID, OTHER).await;
+    for (name, linked) in [("ada", "1"), ("alan", "2")] {
+        assert!(!enters(name, linked, OTHER).await, "{name}, by the subject that is known");
+        assert!(!enters(name, "9", OTHER).await, "{name}, by the address");
+    }
+    assert!(enters("grace", "3", OTHER).await, "a member");
+
+    // The owner stands for the settings: the sign-ins of before count again.
+    saml::connect(&owner, &path, ENTITY_ID, OWN).await;
+    vouch(&app, &path).await;
+    assert!(enters("ada", "1", OWN).await && enters("alan", "2", OWN).await);
+}
