@@ -41,9 +41,11 @@ pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
 }
 
 /// Functions that answer without a session, because they open or end one.
-const OPEN: [&str; 18] = [
+const OPEN: [&str; 22] = [
     "ask_confirmation",
     "ask_reset",
+    "begin_passkey_sign_in",
+    "begin_passkey_step",
     "can_reset",
     "check_confirmation",
     "check_reset",
@@ -51,6 +53,7 @@ const OPEN: [&str; 18] = [
     "confirm_address",
     "end_sign_in",
     "end_sign_in_recovering",
+    "end_sign_in_with_passkey",
     "get_invitation",
     "get_second_step",
     "get_sign_in_view",
@@ -58,6 +61,7 @@ const OPEN: [&str; 18] = [
     "set_up",
     "sign_in",
     "sign_in_by_link",
+    "sign_in_with_passkey",
     "sign_out",
     "sign_up",
 ];
