@@ -1,24 +1,29 @@
 //! Compressed variants of files that the server sends: brotli and gzip.
 
-use std::io::Write;
+use std::num::NonZeroU64;
 
 use anyhow::Result;
 use brotli::enc::BrotliEncoderParams;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 /// File name extensions of formats that are not already compressed.
 const COMPRESSIBLE: [&str; 10] =
     ["css", "html", "ico", "js", "json", "map", "svg", "txt", "wasm", "webmanifest"];
+
+/// How often zopfli looks for a better encoding. More gain less than a thousandth.
+const ITERATIONS: u64 = 5;
 
 pub(crate) fn pays_off(extension: &str) -> bool {
     COMPRESSIBLE.contains(&extension)
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes)?;
-    Ok(encoder.finish()?)
+    let options = zopfli::Options {
+        iteration_count: NonZeroU64::new(ITERATIONS).unwrap_or(NonZeroU64::MIN),
+        ..zopfli::Options::default()
+    };
+    let mut compressed = Vec::new();
+    zopfli::compress(options, zopfli::Format::Gzip, bytes, &mut compressed)?;
+    Ok(compressed)
 }
 
 pub(crate) fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
