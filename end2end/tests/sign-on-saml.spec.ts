@@ -194,7 +194,9 @@ test("a colleague whom the provider deactivates is out with the answer", async (
   await page.getByRole("button", { name: "Create token" }).click();
   await page.waitForURL("**/token");
   await alive(page, scripts);
-  const [token, url] = await page.locator(".reveal .copy-value code").allTextContents();
+  const shown = page.locator(".reveal .copy-value code");
+  await expect(shown).toHaveCount(2);
+  const [token, url] = await shown.allTextContents();
   await checkPage(page, "SCIM token");
   const ask = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${url}${path}`, {
