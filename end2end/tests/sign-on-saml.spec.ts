@@ -31,7 +31,12 @@ async function owned(page: Page, server: Server, names: NameServer, scripts: boo
   names.records.set(`_posthog-challenge.${domain}`, claimed.verification_challenge);
   const path = `${domains}${claimed.id}/`;
   expect(await call(server, key, "POST", `${path}verify/`)).toMatchObject({ is_verified: true });
-  return { key, id, project, domain, path, page: `/organizations/${id}/domains/${claimed.id}` };
+  const home = { key, id, project, domain, path, page: `/organizations/${id}/domains/${claimed.id}` };
+  // Without scripts the start page reloads itself, which can abort another navigation.
+  await expect(async () => {
+    await page.goto(home.page);
+  }).toPass();
+  return home;
 }
 
 /** Enters the settings of the identity provider. Colleagues join when they sign in. */
