@@ -124,7 +124,7 @@ pub(super) fn SignInWay(
                 <p>{you}</p>
                 {preview}
                 <p>
-                    "When you save, their sessions that were opened in another way end. Their API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
+                    "When you save, their sessions that were opened in another way no longer count until the rule is taken back. Their API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
                 </p>
             </Alert>

@@ -85,7 +85,7 @@ async fn filters_find_users() {
     let group = provider.group("Tea", &[&grace]).await;
     for (filter, expected) in [
         (r#"userName eq "GRACE@mail.example""#, "grace"),
-        (r#"userName eq "nobody@mail.example""#, ""),
+        (r#"userName eq "unknown@mail.example""#, ""),
         (r#"userName eq "x""#, ""),
         (r#"externalId eq "alan""#, "alan"),
         (r#"externalId eq "Alan""#, ""),

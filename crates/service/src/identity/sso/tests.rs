@@ -517,7 +517,7 @@ async fn enforcement_closes_every_other_door() {
     assert!(services.keys.create(&ctx, test_support::key_input()).await.is_ok());
     let twice = identity.use_sign_in_link(user, token, &peer, "request").await;
     assert!(matches!(twice, Err(Error::Invalid(_))));
-    assert_eq!(identity.sign_in_link("nobody@mail.example").await.unwrap(), None);
+    assert_eq!(identity.sign_in_link("unknown@mail.example").await.unwrap(), None);
 }
 
 #[tokio::test]

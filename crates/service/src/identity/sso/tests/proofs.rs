@@ -125,7 +125,7 @@ async fn a_member_who_never_proved_the_address_does_so_once() {
     domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
     let before = signed_up(&services, &org, GRACE).await;
     let ctx = session(&services, &before).await.unwrap();
-    // An issuer that nobody trusts about the address proves nothing.
+    // An issuer that no domain trusts proves no address.
     assert_eq!(link(&services, &ctx, "issuer", &says("g", GRACE)).await, linked());
     opened(through(&services, "issuer", &says("g", GRACE)).await);
     assert!(session(&services, &before).await.is_some());
@@ -295,7 +295,7 @@ async fn a_provider_stands_for_the_second_factor_where_it_is_trusted() {
     };
     assert!(enters(&grace, &org).await);
     assert!(!enters(&grace, &other).await, "the other organization trusts no provider");
-    assert!(!enters(&private, &org).await, "nobody vouches for the private account");
+    assert!(!enters(&private, &org).await, "no domain confirms the address of the private account");
 }
 
 #[tokio::test]
@@ -356,7 +356,7 @@ async fn ways_that_do_not_work_are_no_ways() {
     services.providers.remove(&org.ctx, "ours").await.unwrap();
     let refused = services.identity.unlink(&ctx, &id("saml")).await;
     assert!(matches!(refused, Err(Error::Conflict { code: "last_way", .. })));
-    // What signs in nobody can go.
+    // An account that signs in no user can be unlinked.
     services.identity.unlink(&ctx, &id("ours")).await.unwrap();
 }
 
