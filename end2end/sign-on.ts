@@ -212,7 +212,7 @@ export class Issuer {
   }
 }
 
-/** An identity provider of SAML. It asks for an address, and vouches for every one. */
+/** An identity provider of SAML. It asks for an address, and confirms every one. */
 export class IdentityProvider {
   private constructor(
     readonly url: string,

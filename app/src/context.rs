@@ -33,7 +33,7 @@ const PENDING_SECONDS: u32 = 10 * 60;
 /// How long a challenge for a passkey waits, in seconds.
 const PASSKEY_SECONDS: u32 = 5 * 60;
 /// How long a sign-in waits for a provider, in seconds.
-const DEPARTURE_SECONDS: u32 = 10 * 60;
+const PENDING_LOGIN_SECONDS: u32 = 10 * 60;
 /// The page that asks for the second factor.
 const SECOND_STEP: &str = "/login/2fa";
 /// The page where the second factor is turned on.
@@ -115,19 +115,19 @@ impl Cookies {
 
     /// Name of the cookie of a browser that left for a provider. Answers by SAML come with
     /// a request of another site, so their cookie is another one.
-    pub fn departure_name(self, is_saml: bool) -> &'static str {
+    pub fn pending_login_name(self, is_saml: bool) -> &'static str {
         match (is_saml, self.secure) {
             (true, true) => "__Host-sso",
             (true, false) => "sso",
-            (false, true) => "__Host-departure",
-            (false, false) => "departure",
+            (false, true) => "__Host-pending_login",
+            (false, false) => "pending_login",
         }
     }
 
     /// The cookie of a browser that left for a provider. Without TLS, no browser accepts a
     /// cookie for requests of other sites.
-    pub fn departure(self, is_saml: bool, token: &str) -> String {
-        let cookie = self.hidden(self.departure_name(is_saml), token, DEPARTURE_SECONDS);
+    pub fn pending_login(self, is_saml: bool, token: &str) -> String {
+        let cookie = self.hidden(self.pending_login_name(is_saml), token, PENDING_LOGIN_SECONDS);
         match is_saml && self.secure {
             true => cookie.replace("SameSite=Lax", "SameSite=None"),
             false => cookie,
@@ -568,11 +568,11 @@ mod tests {
             "__Host-session=t; Path=/; SameSite=Lax; Max-Age=5; Secure; HttpOnly"
         );
         assert_eq!(cookie(false), "session=t; Path=/; SameSite=Lax; Max-Age=5; HttpOnly");
-        let departure = |secure, is_saml| Cookies { secure }.departure(is_saml, "t");
+        let pending_login = |secure, is_saml| Cookies { secure }.pending_login(is_saml, "t");
         let rest = "Path=/; SameSite=None; Max-Age=600; Secure; HttpOnly";
-        assert_eq!(departure(true, true), format!("__Host-sso=t; {rest}"));
+        assert_eq!(pending_login(true, true), format!("__Host-sso=t; {rest}"));
         let rest = "Path=/; SameSite=Lax; Max-Age=600; HttpOnly";
-        assert_eq!(departure(false, true), format!("sso=t; {rest}"));
-        assert_eq!(departure(false, false), format!("departure=t; {rest}"));
+        assert_eq!(pending_login(false, true), format!("sso=t; {rest}"));
+        assert_eq!(pending_login(false, false), format!("pending_login=t; {rest}"));
     }
 }

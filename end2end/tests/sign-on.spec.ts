@@ -146,7 +146,7 @@ test("an organization requires its issuer, and the operator lets the owner in", 
     await page.getByRole("main").getByRole("link", { name: domain, exact: true }).click();
     await page.waitForURL("**/domains/*");
     await alive(page, scripts);
-    await section.getByLabel("People with an address of the domain sign in").selectOption({ label: "Any way" });
+    await section.getByLabel("People with an address of the domain sign in").selectOption({ label: "Any sign-in method" });
     await save(page, "Save single sign-on");
     await forgetSession(theirs);
     await enterAddress(theirs, scripts, linus.email);

@@ -19,8 +19,8 @@ use weir_saml::{
 };
 use weir_service::Clock;
 use weir_service::sso::{
-    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite,
-    UsedAssertions, Verified,
+    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
+    SamlServiceProvider, UsedAssertions, Verified,
 };
 use zeroize::Zeroizing;
 
@@ -138,7 +138,7 @@ impl Protocols for AppProtocols {
         })
     }
 
-    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String {
+    fn saml_metadata(&self, site: &SamlServiceProvider, certificate: Option<&str>) -> String {
         let certificate = certificate.and_then(|text| Certificate::read(text).ok());
         // The origin was checked when the settings were read.
         service(site).map(|service| service.metadata(certificate.as_ref())).unwrap_or_default()
@@ -151,8 +151,8 @@ impl Protocols for AppProtocols {
 
     fn begin_saml(
         &self,
-        peer: &SamlPeer,
-        site: &SamlSite,
+        peer: &SamlIdentityProvider,
+        site: &SamlServiceProvider,
         relay_state: &str,
         key: Option<&SamlKey>,
         asking: Asking,
@@ -177,8 +177,8 @@ impl Protocols for AppProtocols {
 
     async fn finish_saml(
         &self,
-        peer: &SamlPeer,
-        site: &SamlSite,
+        peer: &SamlIdentityProvider,
+        site: &SamlServiceProvider,
         kept: &str,
         answer: &str,
         used: &dyn UsedAssertions,
@@ -217,7 +217,7 @@ impl Protocols for AppProtocols {
                     issuer: identity.issuer,
                     subject: identity.sent.name_id,
                     email: Some(identity.address),
-                    // The identity provider of a domain vouches for all of its addresses.
+                    // The identity provider of a domain confirms all of its addresses.
                     email_verified: true,
                     signed_in_at: Some(moment(identity.signed_in_at)),
                 }),
@@ -253,11 +253,14 @@ fn signing_key(key: &SamlKey) -> Result<SigningKey, Refusal> {
     SigningKey::read(&key.key, &certificate).map_err(|fault| Refusal(fault.to_string()))
 }
 
-fn service(site: &SamlSite) -> Result<ServiceProvider, Refusal> {
+fn service(site: &SamlServiceProvider) -> Result<ServiceProvider, Refusal> {
     ServiceProvider::new(&site.entity_id, &site.acs_url).map_err(|fault| Refusal(fault.to_string()))
 }
 
-fn connection(peer: &SamlPeer, site: &SamlSite) -> Result<Connection, Refusal> {
+fn connection(
+    peer: &SamlIdentityProvider,
+    site: &SamlServiceProvider,
+) -> Result<Connection, Refusal> {
     let certificates = certificates(&peer.certificates)?;
     Connection::new(&peer.entity_id, &peer.sign_in_url, certificates, service(site)?)
         .map_err(|fault| Refusal(fault.to_string()))

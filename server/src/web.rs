@@ -93,7 +93,7 @@ pub fn router(app: &App) -> Router {
         .route(forms::ATTACHMENT, post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
         .route("/projects/{project}/live", get(live::moved))
-        .route("/login/{provider}/", get(sign_on::leave))
+        .route("/login/{provider}/", get(sign_on::begin_login))
         .route("/complete/{provider}/", get(sign_on::complete))
         .route("/complete/saml/", post(sign_on::complete_saml))
         .route("/_csv/{*page}", get(lists::download))

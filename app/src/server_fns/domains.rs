@@ -5,7 +5,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::domains::{DomainDetails, SignInImpact};
-use weir_model::sso::SamlTrial;
+use weir_model::sso::ConnectionTest;
 
 #[cfg(feature = "ssr")]
 use crate::context::{anyone, done, enter_organization, go, ui_error};
@@ -29,7 +29,7 @@ pub(crate) struct DomainView {
     /// Weir as a service provider: entity id and address of answers.
     pub(crate) site: SiteView,
     /// The result of the last test of the SAML connection.
-    pub(crate) trial: Option<SamlTrial>,
+    pub(crate) test: Option<ConnectionTest>,
     /// The link that tests the connection; empty: the user may not.
     pub(crate) test_link: String,
     /// Whether the second SAML certificate has expired.
@@ -83,7 +83,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     use weir_service::domains::Way;
     use weir_service::identity::Identity;
     use weir_service::policy::Action;
-    use weir_service::sso::SamlSite;
+    use weir_service::sso::SamlServiceProvider;
 
     use crate::local_path::encode;
 
@@ -98,7 +98,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     let ways = services.domains.ways(&org, &domain).await.map_err(ui_error)?;
     let way = |Way { sso, label, is_set_up }: Way| {
         let name = match sso {
-            SsoEnforcement::Off => "Any way".to_owned(),
+            SsoEnforcement::Off => "Any sign-in method".to_owned(),
             SsoEnforcement::Provider(_) => format!("{label} only"),
             SsoEnforcement::Saml => "The domain's SAML provider only".to_owned(),
         };
@@ -106,7 +106,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     };
     let may_change = org.level >= Action::ManageDomains.level();
     let domain_id = details.domain.id;
-    let trial = match may_change {
+    let test = match may_change {
         true => services.identity.last_test(&org, domain_id).await.map_err(ui_error)?,
         false => None,
     };
@@ -114,11 +114,11 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     let test_link = match &visit.token {
         Some(token) if may_change && details.domain.has_saml => format!(
             "/login/saml/?purpose=test&organization={id}&domain={domain_id}&proof={}&next={page}",
-            Identity::departure_proof(token)
+            Identity::login_link_proof(token)
         ),
         _ => String::new(),
     };
-    let SamlSite { entity_id, acs_url } = SamlSite::at(&visit.origin);
+    let SamlServiceProvider { entity_id, acs_url } = SamlServiceProvider::at(&visit.origin);
     let scim = super::scim::view(&services, &org, &domain).await?;
     Ok(DomainView {
         scim,
@@ -128,7 +128,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
             entity_id,
             acs_url,
         },
-        trial,
+        test,
         test_link,
         next_certificate_expired: next_expires_at.is_some_and(|end| end <= org.ctx.now),
         impact,
@@ -231,7 +231,7 @@ pub(crate) async fn save_saml(
     let mut edits = Edits::of(&seen);
     let mut read = |name: &str, label: &str, text: &str, most: usize, now: Option<&str>| {
         if !edits.is_own(name, label, text, now.unwrap_or_default()) {
-            // A value that the sender saw is sent along: an owner vouches for it.
+            // A value that the sender saw is sent along: an owner confirms it.
             let is_seen = text.replace("\r\n", "\n") == now.unwrap_or_default();
             let seen = now.filter(|_| is_seen);
             return Ok(seen.map_or(Patch::Keep, |seen| Patch::Set(seen.to_owned())));

@@ -163,7 +163,7 @@ pub(crate) async fn sign_in_by_link(id: String, token: String) -> Result<(), UiE
     let identity = &services.identity;
     let opened = identity.use_sign_in_link(&id, &token, &visit.peer, &visit.request_id).await;
     let session = opened.map_err(ui_error)?;
-    come_in(&services, &session, &visit, "/").await
+    set_session_cookies(&services, &session, &visit, "/").await
 }
 
 /// Signs in and redirects to `next`. Redirects to another page if the e-mail address must
@@ -194,12 +194,12 @@ pub(crate) async fn sign_in(
         }
         other => other.map_err(ui_error)?,
     };
-    come_in(&services, &session, &visit, &next).await
+    set_session_cookies(&services, &session, &visit, &next).await
 }
 
 /// Sets the cookies of a new session and redirects to `next`.
 #[cfg(feature = "ssr")]
-pub(crate) async fn come_in(
+pub(crate) async fn set_session_cookies(
     services: &Services,
     session: &NewSession,
     visit: &Visit,

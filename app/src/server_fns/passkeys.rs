@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weir_service::identity::{PasskeyChallenge, takes_passkeys};
 
 #[cfg(feature = "ssr")]
-use super::identity::come_in;
+use super::identity::set_session_cookies;
 #[cfg(feature = "ssr")]
 use super::second_factor::{end_failed, show_codes};
 #[cfg(feature = "ssr")]
@@ -175,7 +175,7 @@ pub(crate) async fn sign_in_with_passkey(
         }
         other => other.map_err(ui_error)?,
     };
-    come_in(&services, &session, &visit, &next).await
+    set_session_cookies(&services, &session, &visit, &next).await
 }
 
 /// Begins the second step of a sign-in with a passkey.
@@ -206,7 +206,7 @@ pub(crate) async fn end_sign_in_with_passkey(
         Ok(session) => session,
         Err(error) => return end_failed(error, &next, ui_error),
     };
-    come_in(&services, &session, &visit, &next).await?;
+    set_session_cookies(&services, &session, &visit, &next).await?;
     forget_pending();
     Ok(())
 }

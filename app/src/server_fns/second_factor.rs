@@ -11,7 +11,7 @@ use weir_service::identity::{NewSession, takes_passkeys};
 use weir_service::{Ctx, Services};
 
 #[cfg(feature = "ssr")]
-use super::identity::come_in;
+use super::identity::set_session_cookies;
 #[cfg(feature = "ssr")]
 use crate::context::{
     Visit, anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
@@ -83,7 +83,7 @@ async fn end_with(code: &str, field: &str, next: &str) -> Result<(), UiError> {
         Ok(session) => session,
         Err(error) => return end_failed(error, next, |error| at_code(error, field)),
     };
-    come_in(&services, &session, &visit, next).await?;
+    set_session_cookies(&services, &session, &visit, next).await?;
     forget_pending();
     Ok(())
 }

@@ -94,7 +94,7 @@ pub(crate) async fn list_linked_accounts() -> Result<LinkedAccountsView, UiError
         linked_at: account.linked_at.to_string(),
         used_at: account.used_at.to_string(),
     };
-    let proof = Identity::departure_proof(&token);
+    let proof = Identity::login_link_proof(&token);
     let link = |(name, label): (weir_model::sso::ProviderName, String)| {
         (label, format!("/login/{name}/?purpose=link&proof={proof}&next={SECURITY}"))
     };

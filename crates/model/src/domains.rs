@@ -28,7 +28,7 @@ const CHALLENGE_LABEL: &str = "_posthog-challenge";
 /// How users with an address of the domain must sign in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SsoEnforcement {
-    /// Any way.
+    /// Any sign-in method.
     #[default]
     Off,
     /// Through this provider of the instance.

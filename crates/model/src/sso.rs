@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for ProviderName {
     }
 }
 
-/// A connection to an identity provider: what vouches for a user.
+/// A connection to an identity provider: what confirms who a user is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Connection {
     /// A provider of the instance.
@@ -183,7 +183,7 @@ pub struct SamlCheck {
 
 /// The result of a test of a domain's SAML connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SamlTrial {
+pub struct ConnectionTest {
     /// When the answer came.
     pub at: Timestamp,
     /// The checks, in their order.

@@ -15,6 +15,7 @@ pub(crate) mod trust;
 mod ways;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -49,6 +50,8 @@ use trust::Rank;
 /// signing in are suspended.
 const GRACE_DAYS: i64 = 7;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Time for ending the sessions that a new rule refuses, before the caller has the answer.
+const END_SESSIONS_TIME: Duration = Duration::from_secs(5);
 /// The message for a domain that another organization has verified.
 const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
      verified here. The operator of the instance can release it.";
@@ -222,6 +225,14 @@ impl Domains {
         match update_with(&self.core.store, changeable.0.id, (), change).await? {
             Updated::Stored((row, ())) => {
                 self.core.mailing.wake();
+                if row.sso_enforcement != changeable.0.sso_enforcement {
+                    // The rule is stored and refuses the sessions that are left. They end
+                    // within the hour.
+                    let ended = self.core.end_refused_sessions(0, END_SESSIONS_TIME).await;
+                    if let Err(error) = ended {
+                        tracing::warn!(%error, "refused sessions were not ended yet");
+                    }
+                }
                 Ok(self.detail(row).await?.domain)
             }
             Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
@@ -557,9 +568,9 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
             &print(&before.saml_signing_certificate),
             &print(&after.saml_signing_certificate),
         );
-    // A caller of a higher rank vouched for what is stored.
-    let vouched = changes.is_empty();
-    if vouched { changes.field("settings_confirmed", &false, &true) } else { changes }
+    // A caller of a higher rank confirmed what is stored.
+    let confirmed = changes.is_empty();
+    if confirmed { changes.field("settings_confirmed", &false, &true) } else { changes }
 }
 
 /// Whether one of the certificates can be read.

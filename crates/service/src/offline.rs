@@ -22,8 +22,8 @@ use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::sso::{
-    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite,
-    UsedAssertions, Verified,
+    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
+    SamlServiceProvider, UsedAssertions, Verified,
 };
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -72,7 +72,7 @@ impl Protocols for Offline {
         Err(no_sign_in())
     }
 
-    fn saml_metadata(&self, _: &SamlSite, _: Option<&str>) -> String {
+    fn saml_metadata(&self, _: &SamlServiceProvider, _: Option<&str>) -> String {
         String::new()
     }
 
@@ -82,8 +82,8 @@ impl Protocols for Offline {
 
     fn begin_saml(
         &self,
-        _: &SamlPeer,
-        _: &SamlSite,
+        _: &SamlIdentityProvider,
+        _: &SamlServiceProvider,
         _: &str,
         _: Option<&SamlKey>,
         _: Asking,
@@ -93,8 +93,8 @@ impl Protocols for Offline {
 
     async fn finish_saml(
         &self,
-        _: &SamlPeer,
-        _: &SamlSite,
+        _: &SamlIdentityProvider,
+        _: &SamlServiceProvider,
         _: &str,
         _: &str,
         _: &dyn UsedAssertions,

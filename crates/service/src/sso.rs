@@ -99,7 +99,7 @@ pub struct Verified {
     pub subject: String,
     /// The address.
     pub email: Option<String>,
-    /// Whether the provider vouches for the address.
+    /// Whether the provider confirms the address.
     pub email_verified: bool,
     /// The name to show.
     pub name: Option<String>,
@@ -122,7 +122,7 @@ pub struct Refusal(pub String);
 
 /// The SAML provider of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SamlPeer {
+pub struct SamlIdentityProvider {
     /// The domain.
     pub domain: DomainId,
     /// The entity id of the identity provider.
@@ -135,14 +135,14 @@ pub struct SamlPeer {
 
 /// This instance as a SAML service provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SamlSite {
+pub struct SamlServiceProvider {
     /// The entity id.
     pub entity_id: String,
     /// Where answers are taken.
     pub acs_url: String,
 }
 
-impl SamlSite {
+impl SamlServiceProvider {
     /// The instance at this origin, such as `https://weir.example.org`.
     pub fn at(origin: &str) -> Self {
         Self {
@@ -218,7 +218,7 @@ pub trait Protocols: Send + Sync {
 
     /// The metadata of this instance as a service provider, as XML. With the certificate of
     /// a signing key, it says that requests are signed.
-    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String;
+    fn saml_metadata(&self, site: &SamlServiceProvider, certificate: Option<&str>) -> String;
 
     /// A new key that signs requests. It takes a while.
     ///
@@ -233,8 +233,8 @@ pub trait Protocols: Send + Sync {
     /// [`Refusal`] when the settings of the domain cannot be used.
     fn begin_saml(
         &self,
-        peer: &SamlPeer,
-        site: &SamlSite,
+        peer: &SamlIdentityProvider,
+        site: &SamlServiceProvider,
         relay_state: &str,
         key: Option<&SamlKey>,
         asking: Asking,
@@ -243,8 +243,8 @@ pub trait Protocols: Send + Sync {
     /// Examines a SAML answer: `answer` is the form field `SAMLResponse`.
     async fn finish_saml(
         &self,
-        peer: &SamlPeer,
-        site: &SamlSite,
+        peer: &SamlIdentityProvider,
+        site: &SamlServiceProvider,
         kept: &str,
         answer: &str,
         used: &dyn UsedAssertions,
@@ -402,7 +402,7 @@ impl Providers {
         };
         let signing = row.filter(|row| row.saml_sign_requests);
         let certificate = signing.and_then(|row| row.saml_signing_certificate);
-        Ok(self.protocols.saml_metadata(&SamlSite::at(origin), certificate.as_deref()))
+        Ok(self.protocols.saml_metadata(&SamlServiceProvider::at(origin), certificate.as_deref()))
     }
 
     /// The providers of the instance.

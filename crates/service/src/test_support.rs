@@ -29,8 +29,8 @@ use crate::mail::Mailing;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
-    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlKey, SamlPeer, SamlSite,
-    UsedAssertions, Verified,
+    Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
+    SamlServiceProvider, UsedAssertions, Verified,
 };
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -144,7 +144,7 @@ impl Protocols for Scripted {
         scripted(query)
     }
 
-    fn saml_metadata(&self, site: &SamlSite, certificate: Option<&str>) -> String {
+    fn saml_metadata(&self, site: &SamlServiceProvider, certificate: Option<&str>) -> String {
         format!("{} {}", site.entity_id, certificate.unwrap_or("unsigned"))
     }
 
@@ -155,8 +155,8 @@ impl Protocols for Scripted {
 
     fn begin_saml(
         &self,
-        peer: &SamlPeer,
-        _: &SamlSite,
+        peer: &SamlIdentityProvider,
+        _: &SamlServiceProvider,
         relay_state: &str,
         key: Option<&SamlKey>,
         asking: Asking,
@@ -173,8 +173,8 @@ impl Protocols for Scripted {
 
     async fn finish_saml(
         &self,
-        peer: &SamlPeer,
-        _: &SamlSite,
+        peer: &SamlIdentityProvider,
+        _: &SamlServiceProvider,
         kept: &str,
         answer: &str,
         used: &dyn UsedAssertions,

@@ -361,7 +361,7 @@ macro_rules! remove_domain {
         concat!(
             crate::scim::remove_scim!(),
             "DELETE type::record('domain', $row.uuid) RETURN NONE;
-         DELETE type::record('saml_trial', $row.uuid) RETURN NONE;
+         DELETE type::record('saml_test', $row.uuid) RETURN NONE;
          DELETE type::record('sso_domain', $row.uuid) RETURN NONE;
          IF $row.verified_at != NONE {
              DELETE type::record('domain_name', $row.domain) RETURN NONE;

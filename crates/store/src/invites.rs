@@ -451,7 +451,7 @@ const ACCEPT: Statement = Statement::write(
              IF $row = NONE { THROW 'gone' };",
         touch_organization!("$organization", "gone"),
         "IF $member != NONE { THROW 'member' };
-             IF record::exists(type::record('scim_shut', [$organization, $user])) {
+             IF record::exists(type::record('scim_deactivated', [$organization, $user])) {
                  THROW 'void'
              };
              LET $inviter_level = (SELECT VALUE level FROM ONLY

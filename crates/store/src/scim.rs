@@ -10,7 +10,7 @@
 //! | `scim_domain` | domain | the token without its value, and the revision of all that follows |
 //! | `scim_token` | hash of the token | the domain |
 //! | `scim_user` | `[domain, user]` | what the identity provider calls the user |
-//! | `scim_shut` | `[organization, user]` | a deactivated user, with the membership that it had |
+//! | `scim_deactivated` | `[organization, user]` | a deactivated user, with the membership that it had |
 //! | `scim_level` | `[domain, user]` | nothing: the level of the user comes from a group |
 //! | `scim_group` | `[domain, group]` | the group |
 //! | `scim_member` | `[domain, group, user]` | nothing |
@@ -86,7 +86,7 @@ pub struct ScimUserRow {
 
 /// A deactivated user.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
-pub struct ShutRow {
+pub struct DeactivatedRow {
     /// The user.
     pub user: UserId,
     /// The domain whose identity provider deactivated the user.
@@ -209,9 +209,9 @@ macro_rules! remove_scim {
          DELETE scim_group:[$scim_of]..=[$scim_of, ..] RETURN NONE;
          DELETE scim_member:[$scim_of]..=[$scim_of, ..] RETURN NONE;
          DELETE scim_group_of:[$scim_of]..=[$scim_of, ..] RETURN NONE;
-         FOR $scim_shut IN (SELECT VALUE id FROM scim_shut:[$scim_in]..=[$scim_in, ..]
+         FOR $scim_deactivated IN (SELECT VALUE id FROM scim_deactivated:[$scim_in]..=[$scim_in, ..]
                             WHERE domain = $scim_of) {
-             DELETE $scim_shut RETURN NONE;
+             DELETE $scim_deactivated RETURN NONE;
          };"
     };
 }
@@ -360,20 +360,23 @@ pub async fn user(store: &Store, domain: DomainId, user: UserId) -> Result<Optio
 
 const ALL_SHUT: Statement = Statement::read(
     "scim all shut",
-    "SELECT * FROM scim_shut:[$organization]..=[$organization, ..];",
+    "SELECT * FROM scim_deactivated:[$organization]..=[$organization, ..];",
 );
 
 /// The deactivated users of an organization.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn all_shut(store: &Store, organization: OrganizationId) -> Result<Vec<ShutRow>> {
+pub async fn all_deactivated(
+    store: &Store,
+    organization: OrganizationId,
+) -> Result<Vec<DeactivatedRow>> {
     store.db.run(ALL_SHUT, bind! { organization: organization.0 }).await?.rows(0)
 }
 
 const SHUT: Statement = Statement::read(
     "scim shut",
-    "SELECT * FROM type::record('scim_shut', [$organization, $user]);",
+    "SELECT * FROM type::record('scim_deactivated', [$organization, $user]);",
 );
 
 /// The user of an organization, if deactivated.
@@ -384,7 +387,7 @@ pub async fn shut(
     store: &Store,
     organization: OrganizationId,
     user: UserId,
-) -> Result<Option<ShutRow>> {
+) -> Result<Option<DeactivatedRow>> {
     store.db.run(SHUT, bind! { organization: organization.0, user: user.0 }).await?.row(0)
 }
 
@@ -398,7 +401,7 @@ const WAS_CLOSED: Statement = Statement::read(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn was_closed(store: &Store, user: UserId) -> Result<bool> {
+pub async fn was_deactivated(store: &Store, user: UserId) -> Result<bool> {
     let mut answer = store.db.run(WAS_CLOSED, bind! { user: user.0 }).await?;
     Ok(answer.row::<Value>(0)?.is_some())
 }

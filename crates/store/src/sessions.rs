@@ -5,7 +5,9 @@
 //! the parts of other transactions that open and end sessions. What does not: when a
 //! session ends (`weir-service`); the tokens themselves, which are never stored.
 
-use surrealdb::types::{RecordId, SurrealValue};
+use std::ops::Bound;
+
+use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue};
 use uuid::Uuid;
 use weir_model::sso::OpenedBy;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
@@ -375,6 +377,32 @@ const LIST: Statement = Statement::read(
 pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<SessionRow>> {
     let mut answer = store.db.run(LIST, bind! { user: user.0 }).await?;
     Ok(answer.rows::<Stored>(0)?.into_iter().map(SessionRow::from).collect())
+}
+
+const PART: Statement = Statement::read("sessions in parts", "SELECT hash, user FROM $range;");
+
+/// The hashes of the sessions that begin with this byte, and the users of the sessions. It
+/// is a 256th of all sessions, because hashes are spread evenly.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn part(store: &Store, byte: u8) -> Result<Vec<(String, UserId)>> {
+    #[derive(SurrealValue)]
+    struct Found {
+        hash: String,
+        user: Uuid,
+    }
+    let digits = |byte: u16| match byte {
+        // After every text of hexadecimal digits.
+        0x100 => "g".to_owned(),
+        _ => format!("{byte:02x}"),
+    };
+    let start = Bound::Included(RecordIdKey::String(digits(byte.into())));
+    let end = Bound::Excluded(RecordIdKey::String(digits(u16::from(byte) + 1)));
+    let range = RecordIdKeyRange { start, end };
+    let range = RecordId::new("session", RecordIdKey::Range(Box::new(range)));
+    let found: Vec<Found> = store.db.run(PART, bind! { range: range }).await?.rows(0)?;
+    Ok(found.into_iter().map(|found| (found.hash, UserId(found.user))).collect())
 }
 
 /// The current organization and project of a user or session.

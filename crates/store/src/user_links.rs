@@ -264,7 +264,7 @@ pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Resu
 
 // The person who received the mail owns the address, so it is confirmed too. A pending
 // address is cleared: another person may have requested it. The memberships stay: no
-// organization speaks for the address here.
+// organization confirms the address here.
 const RESET: Statement = Statement::write(
     "accounts reset",
     concat!(

@@ -33,8 +33,12 @@ const PURGE: Duration = Duration::from_secs(30);
 const PRUNE: Duration = Duration::from_secs(60 * 60);
 /// The same when not all of them were removed.
 const PRUNE_SOON: Duration = Duration::from_secs(60);
-/// Time between two removals of sign-ins that wait for a provider no longer.
-const PRUNE_DEPARTURES: Duration = Duration::from_secs(60);
+/// Time between two removals of pending logins that have expired.
+const PRUNE_PENDING_LOGINS: Duration = Duration::from_secs(60);
+/// Time between two searches for sessions that have ended.
+const END_SESSIONS: Duration = Duration::from_secs(60 * 60);
+/// Time for one search, which continues after [`PRUNE_SOON`].
+const END_SESSIONS_TIME: Duration = Duration::from_secs(10);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
@@ -60,7 +64,8 @@ pub(super) fn begin(
     tasks.spawn(check_domains(app.clone()));
     tasks.spawn(write_notes(app.clone()));
     tasks.spawn(prune_counters(app.clone()));
-    tasks.spawn(prune_departures(app.clone()));
+    tasks.spawn(prune_pending_logins(app.clone()));
+    tasks.spawn(end_refused_sessions(app.clone()));
 }
 
 /// Starts sealing on threads of the lowest priority, at intervals. It may be interrupted: what was not
@@ -238,17 +243,39 @@ async fn prune_counters(app: App) {
     }
 }
 
-/// Removes sign-ins that wait for a provider no longer, at intervals.
-async fn prune_departures(app: App) {
+/// Removes pending logins that have expired, at intervals.
+async fn prune_pending_logins(app: App) {
     loop {
-        tokio::time::sleep(PRUNE_DEPARTURES).await;
-        match app.services.identity.prune_departures().await {
+        tokio::time::sleep(PRUNE_PENDING_LOGINS).await;
+        match app.services.identity.prune_pending_logins().await {
             Ok(true) => {}
             Ok(false) => tracing::warn!("more old sign-ins at providers wait to be removed"),
             Err(error) => {
                 tracing::warn!(%error, "old sign-ins at providers were not removed yet");
             }
         }
+    }
+}
+
+/// Ends sessions that have expired or that a domain refuses, at intervals.
+async fn end_refused_sessions(app: App) {
+    let mut part = 0;
+    loop {
+        let wait = match app.services.identity.end_refused_sessions(part, END_SESSIONS_TIME).await {
+            Ok(Some(next)) => {
+                part = next;
+                PRUNE_SOON
+            }
+            Ok(None) => {
+                part = 0;
+                END_SESSIONS
+            }
+            Err(error) => {
+                tracing::warn!(%error, "sessions that have ended were not removed yet");
+                END_SESSIONS
+            }
+        };
+        tokio::time::sleep(wait).await;
     }
 }
 

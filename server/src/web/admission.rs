@@ -73,7 +73,7 @@ impl Admission {
         let path = parts.uri.path();
         if sign_on::takes_answer(path) && parts.method == Method::POST {
             // The page of the identity provider sends it, so it comes from another site.
-            // The cookie of the waiting sign-in protects it (SSO-27).
+            // The cookie of the pending login protects it (SSO-27).
             parts.extensions.insert(Sender::Unknown);
             let (limits, budget) = (app.limits.saml_body, app.permits.early_bytes.clone());
             return Self::Read { limits, budget, is_known: false };

@@ -1,11 +1,11 @@
-//! Leaving for a provider of single sign-on, and coming back: `/login/{provider}/` and
+//! Logins at a provider of single sign-on, begun and finished: `/login/{provider}/` and
 //! `/complete/{provider}/` (SSO-20, SSO-27).
 //!
 //! What belongs here: cookies and redirects. What does not: who may sign in
 //! (`weir-service`), and the protocols (`sso`).
 //!
 //! These are no forms of the app, so the rules of SEC-11 do not apply to them. An answer
-//! counts only in the browser that left for it: its cookie finds the waiting sign-in. A
+//! counts only in the browser that began the login: its cookie finds the pending login. A
 //! page leads to `/login/…` with a link and never with a form, because the policy of pages
 //! forbids that a form leads to another site.
 
@@ -21,7 +21,7 @@ use weir_model::DomainId;
 use weir_model::sso::ProviderName;
 use weir_service::Error;
 use weir_service::error::NOT_FOUND;
-use weir_service::identity::{Departure, Identity, NewSession, Origin, SignedOn};
+use weir_service::identity::{Identity, LoginRequest, NewSession, Origin, SignedOn};
 
 use super::{Web, cookies, pages, visit};
 use crate::dispatcher::RoutePattern;
@@ -42,8 +42,8 @@ pub(super) fn takes_answer(path: &str) -> bool {
     path == COMPLETE_SAML
 }
 
-/// `GET /login/{provider}/`: leaves for a provider.
-pub(super) async fn leave(State(web): State<Web>, request: Request) -> Response {
+/// `GET /login/{provider}/`: begins a login at a provider.
+pub(super) async fn begin_login(State(web): State<Web>, request: Request) -> Response {
     let name = last_part(request.uri().path()).to_owned();
     let provider = ProviderName::parse(&name);
     if provider.is_none() && name != SAML {
@@ -52,7 +52,7 @@ pub(super) async fn leave(State(web): State<Web>, request: Request) -> Response 
     }
     let (parts, _body) = request.into_parts();
     let response = match visit::of(&web, &parts).await {
-        Ok(visit) if is_page(&parts) => departure(&web, &parts, &visit, provider).await,
+        Ok(visit) if is_page(&parts) => pending_login(&web, &parts, &visit, provider).await,
         Ok(_) => not_a_page(),
         Err(error) => error.into_response(),
     };
@@ -60,7 +60,7 @@ pub(super) async fn leave(State(web): State<Web>, request: Request) -> Response 
 }
 
 /// Whether the browser shows the answer as a page. An image or a frame of another site is
-/// none: it must neither begin sign-ins nor use up those that wait.
+/// none: it must neither begin logins nor use up pending ones.
 fn is_page(parts: &Parts) -> bool {
     parts.headers.get("sec-fetch-dest").is_none_or(|what| what == "document")
 }
@@ -69,7 +69,7 @@ fn not_a_page() -> Response {
     (StatusCode::FORBIDDEN, "Open this address as a page.\n").into_response()
 }
 
-async fn departure(
+async fn pending_login(
     web: &Web,
     parts: &Parts,
     visit: &Visit,
@@ -80,12 +80,13 @@ async fn departure(
     if !visit.keeps_sessions {
         return to_login("", &next);
     }
-    let cookie = cookies::read(&parts.headers, visit.cookies.departure_name(provider.is_none()));
+    let cookie =
+        cookies::read(&parts.headers, visit.cookies.pending_login_name(provider.is_none()));
     let from = origin(visit, cookie);
-    match leave_for(web, visit, provider, &query, &next, from).await {
-        Ok(Departure { url, browser }) => {
+    match login_request(web, visit, provider, &query, &next, from).await {
+        Ok(LoginRequest { url, browser }) => {
             let mut response = Redirect::to(&url).into_response();
-            add_cookie(&mut response, &visit.cookies.departure(provider.is_none(), &browser));
+            add_cookie(&mut response, &visit.cookies.pending_login(provider.is_none(), &browser));
             response
         }
         Err(error @ (Error::Throttled { .. } | Error::Store(_) | Error::Internal(_))) => {
@@ -106,26 +107,26 @@ async fn departure(
 
 /// Whether a link of a page of this session led here, for more than signing in.
 fn begins_there(visit: &Visit, query: &Query) -> bool {
-    let is_own = |token: &String| query.text("proof") == Identity::departure_proof(token);
+    let is_own = |token: &String| query.text("proof") == Identity::login_link_proof(token);
     visit.ctx.is_some() && visit.token.as_ref().is_some_and(is_own)
 }
 
-/// Leaves for a provider: to sign in, to link it, or to test it.
-async fn leave_for(
+/// Begins a login at a provider: to sign in, to link it, or to test it.
+async fn login_request(
     web: &Web,
     visit: &Visit,
     provider: Option<ProviderName>,
     query: &Query,
     next: &str,
     from: Origin<'_>,
-) -> Result<Departure, Error> {
+) -> Result<LoginRequest, Error> {
     let identity = &web.app.services.identity;
     let ctx = visit.ctx.as_ref();
     let purpose = query.text("purpose");
     if purpose.is_empty() {
         return match provider {
-            Some(name) => identity.leave(ctx, name, query.text("email"), next, from).await,
-            None => identity.leave_by_address(ctx, query.text("email"), next, from).await,
+            Some(name) => identity.begin_login(ctx, name, query.text("email"), next, from).await,
+            None => identity.begin_saml_login(ctx, query.text("email"), next, from).await,
         };
     }
     let Some(ctx) = ctx else { return Err(Error::NotAuthenticated) };
@@ -134,19 +135,19 @@ async fn leave_for(
         return Err(Error::NotFound(NOT_FOUND));
     }
     match (purpose, provider) {
-        ("link", Some(name)) => identity.leave_to_link(ctx, name, next, from).await,
+        ("link", Some(name)) => identity.begin_linking(ctx, name, next, from).await,
         ("test", None) => {
             let organization = query.text("organization");
             let org = web.app.services.organizations.enter(ctx, organization).await?;
             let domain = query.text("domain").parse::<DomainId>();
             let domain = domain.map_err(|_| Error::NotFound(NOT_FOUND))?;
-            identity.leave_to_test(&org, domain, next, from).await
+            identity.begin_saml_test(&org, domain, next, from).await
         }
         _ => Err(Error::NotFound(NOT_FOUND)),
     }
 }
 
-/// `GET /complete/{provider}/`: comes back from a provider of the instance.
+/// `GET /complete/{provider}/`: finishes a login at a provider of the instance.
 pub(super) async fn complete(State(web): State<Web>, request: Request) -> Response {
     let name = last_part(request.uri().path()).to_owned();
     let (parts, _body) = request.into_parts();
@@ -157,17 +158,17 @@ pub(super) async fn complete(State(web): State<Web>, request: Request) -> Respon
     let response = match visit::of(&web, &parts).await {
         Ok(_) if !is_page(&parts) => not_a_page(),
         Ok(visit) => {
-            let cookie = cookies::read(&parts.headers, visit.cookies.departure_name(false));
+            let cookie = cookies::read(&parts.headers, visit.cookies.pending_login_name(false));
             let from = origin(&visit, cookie);
-            let arrived = web.app.services.identity.arrive(name, &query, from).await;
-            arrive(&web, &visit, arrived).await.unwrap_or_else(IntoResponse::into_response)
+            let finished = web.app.services.identity.finish_login(name, &query, from).await;
+            finish_login(&web, &visit, finished).await.unwrap_or_else(IntoResponse::into_response)
         }
         Err(error) => error.into_response(),
     };
     routed(response, "/complete/{provider}/")
 }
 
-/// `POST /complete/saml/`: comes back from the SAML provider of a domain.
+/// `POST /complete/saml/`: finishes a login at the SAML provider of a domain.
 pub(super) async fn complete_saml(State(web): State<Web>, request: Request) -> Response {
     let response = saml_answer(&web, request).await;
     routed(response.unwrap_or_else(IntoResponse::into_response), COMPLETE_SAML)
@@ -180,23 +181,27 @@ async fn saml_answer(web: &Web, request: Request) -> ApiResult<Response> {
     let body = to_bytes(body, limits.saml_body.size).await;
     let body = body.map_err(|_| ApiError::TooLarge(limits.saml_body.size))?;
     let form = Query(form_urlencoded::parse(&body).into_owned().take(limits.form_fields).collect());
-    let cookie = cookies::read(&parts.headers, visit.cookies.departure_name(true));
+    let cookie = cookies::read(&parts.headers, visit.cookies.pending_login_name(true));
     let (relay_state, answer) = (form.text("RelayState"), form.text("SAMLResponse"));
     let from = origin(&visit, cookie);
-    let arrived = web.app.services.identity.arrive_by_saml(relay_state, answer, from).await;
-    arrive(web, &visit, arrived).await
+    let finished = web.app.services.identity.finish_saml_login(relay_state, answer, from).await;
+    finish_login(web, &visit, finished).await
 }
 
 /// Leads on after a provider.
-async fn arrive(web: &Web, visit: &Visit, outcome: Result<SignedOn, Error>) -> ApiResult<Response> {
+async fn finish_login(
+    web: &Web,
+    visit: &Visit,
+    outcome: Result<SignedOn, Error>,
+) -> ApiResult<Response> {
     let to = |path: &str| local_path::safe(path).unwrap_or("/").to_owned();
     Ok(match outcome? {
         SignedOn::Opened(session, next) => {
             let mut response = Redirect::to(&to(&next)).into_response();
-            come_in(web, visit, &session, &mut response).await?;
+            set_session_cookies(web, visit, &session, &mut response).await?;
             response
         }
-        SignedOn::Linked(next) | SignedOn::Tried(next) => Redirect::to(&to(&next)).into_response(),
+        SignedOn::Linked(next) | SignedOn::Tested(next) => Redirect::to(&to(&next)).into_response(),
         SignedOn::NotLinked(code, next) => to_page(code.unwrap_or(FAILED), &to(&next)),
         SignedOn::NotConfirmed(code, next) => to_again(code.unwrap_or(FAILED), &to(&next)),
         SignedOn::Refused(code, next) => to_login(code.unwrap_or(FAILED), &to(&next)),
@@ -204,7 +209,7 @@ async fn arrive(web: &Web, visit: &Visit, outcome: Result<SignedOn, Error>) -> A
 }
 
 /// Sets the cookies of a new session.
-async fn come_in(
+async fn set_session_cookies(
     web: &Web,
     visit: &Visit,
     session: &NewSession,

@@ -1,8 +1,8 @@
 //! Signing in through a provider over HTTP, with a provider on this machine whose answers
 //! the test makes: GitHub, because its protocol needs no signatures. SAML is in `saml`, and
-//! the other ways of signing in that enforcement closes are in `doors`.
+//! the other ways of signing in that enforcement closes are in `enforcement`.
 
-mod doors;
+mod enforcement;
 mod identity_provider;
 pub(crate) mod notices;
 mod openid;
@@ -97,19 +97,19 @@ fn leads_to(answer: &Answer) -> String {
 }
 
 /// Leaves for the provider: the cookie of the browser, and the path of the callback.
-async fn leave(app: &TestApp, query: &str, cookie: &str) -> (String, String) {
+async fn begin_login(app: &TestApp, query: &str, cookie: &str) -> (String, String) {
     let answer = get(app, &format!("/login/github/{query}"), cookie).await;
     let location = leads_to(&answer);
     assert!(location.contains("/login/oauth/authorize?"), "{location}");
     assert!(location.contains("code_challenge_method=S256"), "{location}");
     let state = location.split('&').find_map(|part| part.strip_prefix("state=")).unwrap();
-    let departure = set_cookie(&answer, "departure").unwrap();
-    (departure, format!("/complete/github/?code=c&state={state}"))
+    let pending_login = set_cookie(&answer, "pending_login").unwrap();
+    (pending_login, format!("/complete/github/?code=c&state={state}"))
 }
 
 /// Signs in through the provider: where it leads, and the cookie of the session.
 async fn through(app: &TestApp) -> (String, Option<String>) {
-    let (cookie, callback) = leave(app, "?next=/account", "").await;
+    let (cookie, callback) = begin_login(app, "?next=/account", "").await;
     let answer = get(app, &callback, &cookie).await;
     (leads_to(&answer), set_cookie(&answer, "session"))
 }
@@ -152,13 +152,13 @@ async fn an_answer_counts_once_in_the_browser_that_left() {
     let (app, _provider) = instance().await;
     verified(&app, "mail.example").await;
     enforce(&app, "mail.example", github()).await;
-    let (cookie, callback) = leave(&app, "", "").await;
-    let (other, _) = leave(&app, "", "").await;
+    let (cookie, callback) = begin_login(&app, "", "").await;
+    let (other, _) = begin_login(&app, "", "").await;
     let failed = "/login?error_code=sso_failed&next=/";
     for (path, cookie) in [
         (callback.as_str(), ""),
         (&callback, other.as_str()),
-        (&callback, "departure=forged"),
+        (&callback, "pending_login=forged"),
         ("/complete/gitlab/?code=c&state=s", &cookie),
         ("/complete/nothing/?code=c", &cookie),
     ] {
@@ -174,7 +174,7 @@ async fn an_answer_counts_once_in_the_browser_that_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn enforcement_ends_sessions_of_a_password_and_refuses_every_other_door() {
+async fn enforcement_ends_sessions_of_a_password_and_refuses_every_other_method() {
     let (app, _provider) = instance().await;
     let session = web::session(&app).await;
     assert_eq!(web::page(&app, "/account", &session).await.status, 200);
@@ -227,7 +227,7 @@ async fn images_and_frames_of_other_sites_neither_begin_nor_end_a_sign_in() {
     let (app, _provider) = instance().await;
     verified(&app, "mail.example").await;
     enforce(&app, "mail.example", github()).await;
-    let (cookie, callback) = leave(&app, "?next=/account", "").await;
+    let (cookie, callback) = begin_login(&app, "?next=/account", "").await;
     let ask = async |path: &str, what: &str| {
         let call = app.anonymous().call(Method::GET, path).header("cookie", &cookie);
         call.header("sec-fetch-dest", what).header("sec-fetch-site", "cross-site").send().await
@@ -239,7 +239,7 @@ async fn images_and_frames_of_other_sites_neither_begin_nor_end_a_sign_in() {
             assert_eq!(answer.header("set-cookie"), None, "{path} {what}");
         }
     }
-    // More of them than the counter of a network allows, without a sign-in that waits.
+    // More of them than the counter of a network allows, without a pending login.
     for _ in 0..40 {
         assert_eq!(get(&app, "/complete/github/?code=c&state=s", "").await.status, 303);
     }
@@ -261,8 +261,8 @@ async fn an_account_is_linked_from_the_own_page_alone() {
         let answer = get(&app, &format!("/login/github/{forged}"), &session).await;
         assert_eq!(leads_to(&answer), "/login?error_code=sso_not_available&next=/", "{forged}");
     }
-    let (departure, callback) = leave(&app, &link, &session).await;
-    let answer = get(&app, &callback, &format!("{departure}; {session}")).await;
+    let (pending_login, callback) = begin_login(&app, &link, &session).await;
+    let answer = get(&app, &callback, &format!("{pending_login}; {session}")).await;
     assert_eq!(leads_to(&answer), "/account/security");
     let page = web::page(&app, "/account/security", &session).await.text();
     assert!(page.contains("ada@elsewhere.example"));
@@ -316,7 +316,7 @@ async fn saml_begins_with_the_address_and_takes_answers_of_other_sites() {
     let refused = answer(&cookie).await;
     assert_eq!(leads_to(&refused), "/login?error_code=sso_failed&next=/account");
     assert_eq!(set_cookie(&refused, "session"), None);
-    // The waiting sign-in is used up, and its refusal is recorded for administrators.
+    // The pending login is used up, and its refusal is recorded for administrators.
     assert_eq!(leads_to(&answer(&cookie).await), "/login?error_code=sso_failed&next=/");
     let log = app.owner().key(&["activity_log:read"]).await;
     let path = "/api/organizations/@current/activity_log/?scope=OrganizationDomain";

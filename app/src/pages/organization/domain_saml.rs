@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::json;
-use weir_model::sso::SamlTrial;
+use weir_model::sso::ConnectionTest;
 
 use super::domain_rules::patch;
 use crate::server_fns::domains::{DomainView, SaveSaml};
@@ -31,7 +31,7 @@ pub(super) fn Saml(
         certificates_end_soon,
         next_certificate_expired,
         may_change,
-        trial,
+        test,
         test_link,
         ..
     } = domain;
@@ -142,7 +142,7 @@ pub(super) fn Saml(
         <Section id="saml" title="SAML provider" hint="Users with an address of the domain sign in through it once the domain is verified. Enter what the provider shows, all three fields. An empty field removes its value.">
             {facts}
             {form}
-            {test(test_link, trial)}
+            {test(test_link, test)}
         </Section>
     }
 }
@@ -158,9 +158,9 @@ fn unused(which: &'static str, why: String) -> AnyView {
 }
 
 /// The test of the connection, and its last result.
-fn test(link: String, trial: Option<SamlTrial>) -> AnyView {
+fn test(link: String, test: Option<ConnectionTest>) -> AnyView {
     let can_test = !link.is_empty();
-    if !can_test && trial.is_none() {
+    if !can_test && test.is_none() {
         return ().into_any();
     }
     view! {
@@ -169,14 +169,14 @@ fn test(link: String, trial: Option<SamlTrial>) -> AnyView {
             <p>"You sign in at the provider, and come back to this page. No account and no session is changed."</p>
             <p><a class="button" href=link rel="external">"Test the connection"</a></p>
         })}
-        {trial.map(report)}
+        {test.map(report)}
     }
     .into_any()
 }
 
 /// Each check with its result, and what the provider sent.
-fn report(trial: SamlTrial) -> AnyView {
-    let SamlTrial { at, checks, attributes, outcome, works } = trial;
+fn report(test: ConnectionTest) -> AnyView {
+    let ConnectionTest { at, checks, attributes, outcome, works } = test;
     let kind = if works { "note" } else { "warning" };
     let columns = vec![Column::text("Check"), Column::text("Result"), Column::text("Why")];
     let rows = checks.into_iter().map(|check| {

@@ -39,9 +39,9 @@ const PROVIDERS: [(&str, &str, &str, &str, &str); 4] = [
 /// The steps, for those who may take them.
 #[component]
 pub(super) fn SetUp(domain: DomainView) -> impl IntoView {
-    let DomainView { details, site, trial, .. } = domain;
+    let DomainView { details, site, test, .. } = domain;
     let domain = details.domain;
-    let is_tested = trial.is_some_and(|trial| trial.works);
+    let is_tested = test.is_some_and(|test| test.works);
     let is_required = !domain.sso_enforcement.text().is_empty();
     let certificate = details.saml_signing_certificate.filter(|_| domain.saml_sign_requests);
     view! {

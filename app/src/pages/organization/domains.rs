@@ -70,7 +70,7 @@ fn row(id: &str, details: &DomainDetails) -> TableRow {
     let name = domain.domain.clone();
     let joining = if domain.jit_provisioning_enabled { "On" } else { "Off" };
     let way = match domain.sso_enforcement.text() {
-        "" => "Any way".to_owned(),
+        "" => "Any sign-in method".to_owned(),
         text => format!("{text} only"),
     };
     TableRow::new(vec![

@@ -6,7 +6,7 @@
 //!
 //! An administrator, and a key, may change the provider of a domain. With a provider of
 //! their own they could otherwise sign in as an owner, as the staff of the instance, or as
-//! a member of other organizations. So settings speak for users up to the rank of the
+//! a member of other organizations. So settings count for users up to the rank of the
 //! caller who made them.
 
 use weir_model::domains::{DomainPatch, SsoEnforcement};
@@ -92,7 +92,7 @@ pub(super) fn provider_breaks(before: &DomainRow, after: &DomainRow) -> bool {
 }
 
 /// Stores who made a change of the provider or of the rules. A caller who sends all fields
-/// as they are stored vouches for them.
+/// as they are stored confirms them.
 pub(super) fn stamp(
     before: &DomainRow,
     row: &mut DomainRow,
@@ -111,8 +111,8 @@ pub(super) fn stamp(
     let rules_differ = before.jit_provisioning_enabled != row.jit_provisioning_enabled
         || before.sso_enforcement != row.sso_enforcement;
     let has_rules = row.jit_provisioning_enabled || row.sso_enforcement != SsoEnforcement::Off;
-    let vouches = names_rules && has_rules && rank > Rank::stored(row.rules_rank);
-    if rules_differ || vouches {
+    let confirms = names_rules && has_rules && rank > Rank::stored(row.rules_rank);
+    if rules_differ || confirms {
         row.rules_rank = Some(rank.0);
     }
 }

@@ -44,7 +44,7 @@ pub use reset::Reset;
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};
-pub use sso::{Confirming, Departure, LinkedAccount, Origin, SignedOn};
+pub use sso::{Confirming, LinkedAccount, LoginRequest, Origin, SignedOn};
 
 /// The service for set-up, sign-in and sessions.
 #[derive(Clone)]

@@ -432,7 +432,6 @@ fn late() -> Error {
 }
 
 fn too_many() -> Error {
-    let detail =
-        format!("You have {PASSKEYS_MAX} passkeys, as many as possible. Remove one first.");
+    let detail = format!("You have the maximum of {PASSKEYS_MAX} passkeys. Remove one first.");
     Error::Conflict { code: "too_many_passkeys", detail }
 }

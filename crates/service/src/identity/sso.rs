@@ -1,12 +1,13 @@
 //! The rules of a domain about signing in (API-40), and signing in through a provider
 //! (SSO-20 and later).
 //!
-//! What belongs here: which addresses may use a password, and which sessions count. What
-//! does not: the domains (`domains`), the protocols (`sso` of this crate), the steps of a
-//! sign-in (`flow`), who may sign in (`decide`), and linked accounts (`links`).
+//! What belongs here: which addresses may use a password. What does not: which sessions
+//! count (`counting`), the domains (`domains`), the protocols (`sso` of this crate), the
+//! steps of a sign-in (`flow`), who may sign in (`decide`), and linked accounts (`links`).
 
 mod again;
 mod conclude;
+mod counting;
 mod decide;
 mod flow;
 mod links;
@@ -22,7 +23,7 @@ use weir_model::domains::{Precheck, SsoEnforcement};
 use weir_model::errors::FieldError;
 use weir_model::sso::{Connection, OpenedBy};
 use weir_store::domains::{self as rows, DomainRow};
-use weir_store::sessions::{self, SessionRow};
+use weir_store::sessions::SessionRow;
 use weir_store::sso::identities::IdentityRow;
 
 use self::conclude::Asked;
@@ -32,10 +33,10 @@ use crate::error::Error;
 use crate::{Core, Result};
 
 pub use again::Confirming;
-pub use flow::{Departure, Origin, SignedOn};
+pub use flow::{LoginRequest, Origin, SignedOn};
 pub use links::LinkedAccount;
 pub(super) use links::last_way;
-pub(crate) use provision::{Newcomer, Provisioning};
+pub(crate) use provision::{AddedUser, Provisioning};
 
 /// The message for a sign-up with a password where the domain of the address allows
 /// none.
@@ -116,29 +117,6 @@ impl Identity {
         }
     }
 
-    /// The session with this hash, if its user is active and the domain of the user's
-    /// address allows the way in which it was opened. So a session with a password stops
-    /// counting when its domain requires a provider, and so does a session of an account at
-    /// that provider that does not have the user's address.
-    pub(super) async fn counting_session(&self, hash: &str) -> Result<Option<SessionRow>> {
-        let found = sessions::of_active_user(&self.core.store, hash, domain_of).await?;
-        let Some((session, email, domain)) = found else { return Ok(None) };
-        let proves = session.proves.as_deref() == Some(&*emails::normalise(&email));
-        let counts = match (&domain, session.opened_by) {
-            (None, _) | (_, OpenedBy::Operator) => true,
-            (Some(domain), way) => match self.core.in_force(domain).await? {
-                None => true,
-                Some(sso) => match way {
-                    OpenedBy::Connection(connection) => {
-                        proves && is_required(domain, sso, connection)
-                    }
-                    OpenedBy::Password | OpenedBy::Operator | OpenedBy::Passkey => false,
-                },
-            },
-        };
-        Ok(counts.then_some(session))
-    }
-
     async fn enforcement(&self, email_key: &str) -> Result<Option<SsoEnforcement>> {
         self.core.enforcement(email_key).await
     }
@@ -190,17 +168,17 @@ impl Core {
 }
 
 /// Whether an account at a provider is the user's own: it has the address `own_key` of the
-/// user. `vouched` is the address that the provider vouches for now. A provider that vouches
+/// user. `confirmed` is the address that the provider confirms now. A provider that confirms
 /// for none must have done so before: `proved` is the address that it proved then.
-fn is_own_account(own_key: &str, vouched: Option<&str>, proved: Option<&str>) -> bool {
-    vouched.or(proved) == Some(own_key)
+fn is_own_account(own_key: &str, confirmed: Option<&str>, proved: Option<&str>) -> bool {
+    confirmed.or(proved) == Some(own_key)
 }
 
 /// Whether a linked account is the user's own, as its provider said last.
 pub(crate) fn is_own_identity(own_key: &str, identity: &IdentityRow) -> bool {
-    let vouched = identity.email.as_deref().filter(|_| identity.email_verified);
-    let vouched = vouched.map(emails::normalise);
-    is_own_account(own_key, vouched.as_deref(), identity.proved_for.as_deref())
+    let confirmed = identity.email.as_deref().filter(|_| identity.email_verified);
+    let confirmed = confirmed.map(emails::normalise);
+    is_own_account(own_key, confirmed.as_deref(), identity.proved_for.as_deref())
 }
 
 /// Whether a connection is the one that a domain requires.

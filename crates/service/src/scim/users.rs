@@ -18,7 +18,7 @@ use weir_store::mail::MailRow;
 use weir_store::members::{self, MemberRow};
 use weir_store::organizations;
 use weir_store::scim::{
-    self as rows, Join, Outcome, Profile, ScimUserRow, ShutRow, Switch, UserChange,
+    self as rows, DeactivatedRow, Join, Outcome, Profile, ScimUserRow, Switch, UserChange,
 };
 use weir_store::users::{self as user_rows, UserRow};
 
@@ -30,7 +30,7 @@ use crate::activity::{About, Changes, scim_entry};
 use crate::domains::notices;
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
-use crate::identity::sso::{Newcomer, Provisioning, domain_of};
+use crate::identity::sso::{AddedUser, Provisioning, domain_of};
 use crate::users::NAME_MAX;
 use crate::{current, mail, members as member_rules};
 
@@ -39,7 +39,7 @@ pub(super) struct Known {
     pub(super) user: UserRow,
     member: Option<MemberRow>,
     scim: Option<ScimUserRow>,
-    shut: Option<ShutRow>,
+    shut: Option<DeactivatedRow>,
 }
 
 impl Known {
@@ -117,8 +117,8 @@ impl Scim {
         let email = address(ctx, &input)?;
         for _ in 0..TRIES {
             let state = self.state(ctx).await?;
-            let (newcomer, invite) = match self.identity.provisioning(&ctx.domain, &email).await? {
-                Provisioning::Allowed(newcomer, invite) => (newcomer, invite),
+            let (added, invite) = match self.identity.provisioning(&ctx.domain, &email).await? {
+                Provisioning::Allowed(added, invite) => (added, invite),
                 Provisioning::Member => return Err(taken("There is a user with this userName.")),
                 Provisioning::Refused(why) => return Err(taken(why)),
             };
@@ -135,9 +135,9 @@ impl Scim {
                 scim_entry(ctx, about, AuditAction::Accepted, Changes::none())
             });
             let invite = invite.map(|invite| invite.id);
-            let (mut user, account, reopens) = match newcomer {
-                Newcomer::New(user, key) => (user, Some(key), false),
-                Newcomer::Known(user, reopens) => (user, None, reopens),
+            let (mut user, account, activates_user) = match added {
+                AddedUser::New(user, key) => (user, Some(key), false),
+                AddedUser::Known(user, activates_user) => (user, None, activates_user),
             };
             let present = account.is_none().then(|| (*user).clone());
             let profile = profile(&input, present.as_ref(), &email)?;
@@ -186,7 +186,7 @@ impl Scim {
                 email: &user.email,
                 account,
                 proof: proof.as_ref(),
-                reopens,
+                activates_user,
                 shuts,
                 first_name: &user.first_name,
                 last_name: &user.last_name,
@@ -447,7 +447,7 @@ impl Scim {
             let scim = sent.remove(&user.id);
             all.push(Known { user, member: Some(member), scim, shut: None });
         }
-        for shut in rows::all_shut(store, organization).await? {
+        for shut in rows::all_deactivated(store, organization).await? {
             let Some(scim) = sent.remove(&shut.user) else { continue };
             let Some(user) = user_rows::get(store, shut.user).await? else { continue };
             all.push(Known { user, member: None, scim: Some(scim), shut: Some(shut) });

@@ -20,7 +20,7 @@ use crate::sessions::end_sessions;
 use crate::users::UserRow;
 use crate::{Result, Store};
 
-// The identity provider speaks for the address.
+// The identity provider confirms the address.
 const JOIN: Statement = Statement::write(
     "scim join",
     concat!(
@@ -40,8 +40,8 @@ const JOIN: Statement = Statement::write(
                  OR ($found.is_email_verified = true AND $found.must_confirm != true);
              IF $found = NONE OR $found.email != $email OR ($was_proved AND $homes != [])
                  OR (!$was_proved AND $proof = NONE) { THROW 'stale' };
-             IF $reopens AND $found.scim_closed != true { THROW 'stale' };
-             IF $reopens {
+             IF $activates_user AND $found.scim_closed != true { THROW 'stale' };
+             IF $activates_user {
                  UPDATE type::record('user', $user) SET is_active = true, scim_closed = NONE
                      RETURN NONE;
              };
@@ -49,10 +49,10 @@ const JOIN: Statement = Statement::write(
                  SET first_name = $first_name, last_name = $last_name RETURN NONE;",
         first_proof!(),
         "};
-         DELETE type::record('scim_shut', [$organization, $user]) RETURN NONE;
+         DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;
          UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;",
         "IF $shuts {
-             UPSERT type::record('scim_shut', [$organization, $user]) CONTENT {
+             UPSERT type::record('scim_deactivated', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $membership.uuid,
                  level: $membership.level, joined_at: $membership.joined_at, closed: true
              } RETURN NONE;
@@ -97,7 +97,7 @@ pub struct Join<'a> {
     /// The first proof of the address, of a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Whether an identity provider deactivated the user, who is activated now.
-    pub reopens: bool,
+    pub activates_user: bool,
     /// Whether the user is added as deactivated.
     pub shuts: bool,
     /// First name of a user who exists.
@@ -135,7 +135,7 @@ pub async fn join(store: &Store, new: Join<'_>, now: Timestamp) -> Result<Outcom
         account: new.account.map(|(account, _)| account.clone()),
         email_key: new.account.map(|(_, email_key)| email_key.to_owned()),
         proof: new.proof.cloned(),
-        reopens: new.reopens,
+        activates_user: new.activates_user,
         shuts: new.shuts,
         first_name: new.first_name,
         last_name: new.last_name,
@@ -153,14 +153,14 @@ pub async fn join(store: &Store, new: Join<'_>, now: Timestamp) -> Result<Outcom
 /// the keys that reach nothing else. Writing the user's record makes this conflict with
 /// transactions that open a session. A user without another organization is closed: no
 /// session and no key is accepted, and no sign-in.
-macro_rules! shut_out {
+macro_rules! deactivate_user {
     () => {
         concat!(
             keep_an_owner!(),
             remove_membership!(),
             "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
              LET $closes = ($homes = [] AND $account.is_active = true);
-             UPSERT type::record('scim_shut', [$organization, $user]) CONTENT {
+             UPSERT type::record('scim_deactivated', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $was.uuid, level: $was.level,
                  joined_at: $was.joined_at, closed: $closes
              } RETURN NONE;
@@ -189,7 +189,7 @@ const CHANGE: Statement = Statement::write(
                  LET $level_here = (SELECT VALUE level FROM ONLY
                                     type::record('membership', [$organization, $user]))
                      ?? (SELECT VALUE level FROM ONLY
-                         type::record('scim_shut', [$organization, $user]));
+                         type::record('scim_deactivated', [$organization, $user]));
                  IF $others != [] OR $account.is_staff = true OR $level_here = $owner_level {
                      THROW 'kept'
                  };
@@ -211,17 +211,17 @@ const CHANGE: Statement = Statement::write(
          IF $switch = 'off' {
              LET $was = (SELECT * FROM ONLY type::record('membership', [$organization, $user]));
              IF $was = NONE { THROW 'stale' };",
-        shut_out!(),
+        deactivate_user!(),
         "};
          IF $switch = 'on' {
-             LET $was = (SELECT * FROM ONLY type::record('scim_shut', [$organization, $user]));
+             LET $was = (SELECT * FROM ONLY type::record('scim_deactivated', [$organization, $user]));
              IF $was = NONE { THROW 'stale' };
              IF $was.closed {
                  UPDATE type::record('user', $user)
                      SET is_active = true, scim_closed = NONE, updated_at = $now
                      RETURN NONE;
              };
-             DELETE type::record('scim_shut', [$organization, $user]) RETURN NONE;
+             DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;
              LET $membership = {
                  uuid: $was.membership, level: $level, joined_at: $was.joined_at, updated_at: $now
              };",
@@ -310,7 +310,7 @@ pub async fn change_user(store: &Store, change: UserChange<'_>, now: Timestamp) 
     outcome(activity::change(store, CHANGE, vars, change.activities).await)
 }
 
-// The user is deactivated first, and stays so: the record in `scim_shut` stays too, so that
+// The user is deactivated first, and stays so: the record in `scim_deactivated` stays too, so that
 // neither an invite nor the domain leads back, and the identity provider can add the user
 // again.
 const REMOVE: Statement = Statement::write(
@@ -320,7 +320,7 @@ const REMOVE: Statement = Statement::write(
         "LET $was = (SELECT * FROM ONLY type::record('membership', [$organization, $user]));
          LET $account = (SELECT * FROM ONLY type::record('user', $user));
          IF $was != NONE {",
-        shut_out!(),
+        deactivate_user!(),
         "};
          DELETE type::record('scim_user', [$domain, $user]) RETURN NONE;
          DELETE type::record('scim_level', [$domain, $user]) RETURN NONE;

@@ -39,7 +39,7 @@ pub struct IdentityRow {
     pub subject: String,
     /// The address that the provider named last.
     pub email: Option<String>,
-    /// Whether the provider vouched for that address.
+    /// Whether the provider confirmed that address.
     // Missing in identities that were linked before this field existed.
     #[surreal(default)]
     pub email_verified: bool,
@@ -333,7 +333,7 @@ const JOIN: Statement = Statement::write(
              IF $rules = NONE OR $rules.organization != $organization
                  OR $rules.verified_at = NONE
                  OR $rules.jit_provisioning_enabled != true { THROW 'domain' };
-             IF record::exists(type::record('scim_shut', [$organization, $user])) {
+             IF record::exists(type::record('scim_deactivated', [$organization, $user])) {
                  THROW 'domain'
              };",
         touch_organization!("$organization", "domain"),

@@ -1,7 +1,7 @@
-//! Sign-ins that wait for the answer of a provider, assertions that were used, and the
+//! Pending logins at providers, assertions that were used, and the
 //! results of tests.
 //!
-//! A waiting sign-in is found by the hash of the browser's token and by a key that the
+//! A pending login is found by the hash of the browser's token and by a key that the
 //! answer repeats, and works once. What the protocol keeps is sealed with that token,
 //! which is not stored.
 
@@ -16,7 +16,7 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Result, Store};
 
-/// A sign-in that waits for a provider.
+/// A pending login at a provider.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct PendingRow {
     /// The connection that was asked, as text. The answer is checked against it.
@@ -47,7 +47,7 @@ const PUT: Statement = Statement::sign_in(
      COMMIT;",
 );
 
-/// Stores a waiting sign-in. `browser` is the hash of the browser's token. It replaces one
+/// Stores a pending login. `browser` is the hash of the browser's token. It replaces one
 /// with the same key.
 ///
 /// # Errors
@@ -62,7 +62,7 @@ const TAKE: Statement = Statement::delete(
     "DELETE type::record('pending_login', [$browser, $key]) RETURN BEFORE;",
 );
 
-/// Removes and returns a waiting sign-in. A second call finds nothing.
+/// Removes and returns a pending login. A second call finds nothing.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -166,7 +166,7 @@ const PUT_TRIAL: Statement = Statement::write(
     "BEGIN;
      LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $domain));
      IF $present != NONE {
-         UPSERT type::record('saml_trial', $domain) CONTENT { report: $report } RETURN NONE;
+         UPSERT type::record('saml_test', $domain) CONTENT { report: $report } RETURN NONE;
      };
      COMMIT;",
 );
@@ -176,20 +176,20 @@ const PUT_TRIAL: Statement = Statement::write(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn put_trial(store: &Store, domain: DomainId, report: &str) -> Result<()> {
+pub async fn put_test(store: &Store, domain: DomainId, report: &str) -> Result<()> {
     store.db.run(PUT_TRIAL, bind! { domain: domain.0, report: report }).await.map(drop)
 }
 
 const TRIAL: Statement = Statement::read(
     "saml trials get",
-    "SELECT VALUE report FROM type::record('saml_trial', $domain);",
+    "SELECT VALUE report FROM type::record('saml_test', $domain);",
 );
 
 /// The result of the last test of a domain's connection.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn trial(store: &Store, domain: DomainId) -> Result<Option<String>> {
+pub async fn last_test(store: &Store, domain: DomainId) -> Result<Option<String>> {
     store.db.run(TRIAL, bind! { domain: domain.0 }).await?.row(0)
 }
 

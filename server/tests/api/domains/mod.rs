@@ -91,16 +91,16 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     answer.json()
 }
 
-/// Makes the settings of a domain speak for every user, as those do that the staff of the
-/// instance saves. Those of a key speak for members alone. `path`: the domain in the API.
-pub(crate) async fn vouch(app: &TestApp, path: &str) {
+/// Makes the settings of a domain count for every user, as those do that the staff of the
+/// instance saves. Those of a key count for members alone. `path`: the domain in the API.
+pub(crate) async fn trust_settings(app: &TestApp, path: &str) {
     use weir_store::domains::DomainRow;
-    let vouched = |row: &DomainRow| {
+    let trusted = |row: &DomainRow| {
         let row = DomainRow { provider_rank: Some(100), rules_rank: Some(100), ..row.clone() };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))
     };
     let id = path.trim_end_matches('/').rsplit('/').next().unwrap().parse().unwrap();
-    let updated = weir_store::update::update(app.store(), id, (), vouched).await.unwrap();
+    let updated = weir_store::update::update(app.store(), id, (), trusted).await.unwrap();
     assert!(updated.stored().is_some());
 }
 

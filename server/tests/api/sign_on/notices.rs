@@ -8,7 +8,7 @@ use weir_testkit::{DnsAnswer, MailSink, Received, TestApp};
 use super::identity_provider::{NEXT, OWN, Says};
 use super::saml::{self, ENTITY_ID};
 use super::set_cookie;
-use crate::domains::{one, verified, vouch};
+use crate::domains::{one, trust_settings, verified};
 use crate::web;
 
 async fn with_mail() -> (TestApp, MailSink) {
@@ -94,13 +94,13 @@ async fn owners_learn_of_changed_rules_and_members_of_linked_accounts() {
     let owner = app.owner().key(&["*"]).await;
     let path = one(&app, &verified(&app, "mail.example").await);
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
-    vouch(&app, &path).await;
+    trust_settings(&app, &path).await;
     // What changes nothing for members who sign in causes no mail.
     assert_eq!(owner.patch(&path, &json!({})).await.status, 200);
 
     // The first sign-in links the account.
     for _ in 0..2 {
-        let (cookie, request) = saml::leave(&app, "x@mail.example", "").await;
+        let (cookie, request) = saml::begin_login(&app, "x@mail.example", "").await;
         let says = Says::about(&request, ENTITY_ID, "ada@mail.example");
         let answer = saml::bring(&app, &cookie, &request.relay_state, &says.signed()).await;
         assert!(set_cookie(&answer, "session").is_some());
@@ -180,10 +180,10 @@ async fn the_list_of_members_shows_how_each_one_signs_in() {
     let owner = app.owner().key(&["*"]).await;
     let path = one(&app, &verified(&app, "mail.example").await);
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
-    vouch(&app, &path).await;
+    trust_settings(&app, &path).await;
     let mut session = String::new();
     for email in ["ada@mail.example", "grace@mail.example"] {
-        let (cookie, request) = saml::leave(&app, email, "").await;
+        let (cookie, request) = saml::begin_login(&app, email, "").await;
         let says = Says::about(&request, ENTITY_ID, email);
         let answer = saml::bring(&app, &cookie, &request.relay_state, &says.signed()).await;
         session = set_cookie(&answer, "session").unwrap();

@@ -85,24 +85,24 @@ impl Connected {
     }
 
     /// Leaves for the issuer: the cookie of the browser, and the parameters of the request.
-    async fn leave(&self) -> (String, Vec<(String, String)>) {
-        self.leave_as("", "").await
+    async fn begin_login(&self) -> (String, Vec<(String, String)>) {
+        self.begin_login_as("", "").await
     }
 
     /// The same with parameters, in a browser with this cookie.
-    async fn leave_as(&self, more: &str, cookie: &str) -> (String, Vec<(String, String)>) {
+    async fn begin_login_as(&self, more: &str, cookie: &str) -> (String, Vec<(String, String)>) {
         let path = format!("/login/keycloak/?{more}next=/account");
         let answer = get(&self.app, &path, cookie).await;
         let location = leads_to(&answer);
         let (to, query) = location.split_once('?').unwrap();
         assert_eq!(to, format!("{}/authorize", self.issuer.url()));
         let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        (set_cookie(&answer, "departure").unwrap(), pairs)
+        (set_cookie(&answer, "pending_login").unwrap(), pairs)
     }
 
     /// Signs in with what the issuer says about Ada.
     async fn through(&self, change: fn(&mut Token)) -> Answer {
-        let (cookie, request) = self.leave().await;
+        let (cookie, request) = self.begin_login().await;
         self.answer(&request, change);
         let callback = format!("/complete/keycloak/?code={CODE}&state={}", of(&request, "state"));
         get(&self.app, &callback, &cookie).await
@@ -216,7 +216,7 @@ async fn administrators_of_the_entered_address_learn_why_a_token_was_refused() {
     let path = "/api/organizations/@current/activity_log/?scope=OrganizationDomain";
     let log = async || owner.get(path).await.text();
     let callback = async |more: &str, change: fn(&mut Token), query: &str| {
-        let (cookie, request) = it.leave_as(more, "").await;
+        let (cookie, request) = it.begin_login_as(more, "").await;
         it.answer(&request, change);
         let path = format!("/complete/keycloak/?{query}&state={}", of(&request, "state"));
         assert_eq!(leads_to(&get(&it.app, &path, &cookie).await), FAILED);
@@ -240,11 +240,11 @@ async fn a_session_is_confirmed_by_a_new_sign_in_at_the_issuer_alone() {
     enforce(&it.app, "mail.example", keycloak()).await;
     let session = set_cookie(&it.through(|_| {}).await, "session").expect("a session");
     let confirm = async |change: fn(&mut Token)| {
-        let (departure, request) = it.leave_as("", &session).await;
+        let (pending_login, request) = it.begin_login_as("", &session).await;
         assert_eq!((of(&request, "prompt"), of(&request, "max_age")), ("login", "0"));
         it.answer(&request, change);
         let path = format!("/complete/keycloak/?code={CODE}&state={}", of(&request, "state"));
-        get(&it.app, &path, &format!("{departure}; {session}")).await
+        get(&it.app, &path, &format!("{pending_login}; {session}")).await
     };
     let answer =
         confirm(|token| token.set("auth_time", json!(provider_time().timestamp() - 900))).await;
@@ -260,16 +260,16 @@ async fn a_callback_belongs_to_one_browser_and_one_login() {
     let it = Connected::start().await;
     verified(&it.app, "mail.example").await;
     enforce(&it.app, "mail.example", keycloak()).await;
-    let (cookie, request) = it.leave().await;
-    let (other, second) = it.leave().await;
+    let (cookie, request) = it.begin_login().await;
+    let (other, second) = it.begin_login().await;
     it.answer(&request, |_| {});
     let callback =
         |state: &str, more: &str| format!("/complete/keycloak/?code={CODE}&state={state}{more}");
     let state = of(&request, "state");
-    let stray = "/login?error_code=sso_failed&next=/";
+    let unknown = "/login?error_code=sso_failed&next=/";
     for (what, cookie, path, to) in [
-        ("no cookie", "", callback(state, ""), stray),
-        ("a made-up cookie", "departure=forged", callback(state, ""), stray),
+        ("no cookie", "", callback(state, ""), unknown),
+        ("a made-up cookie", "pending_login=forged", callback(state, ""), unknown),
         ("the state of another browser", other.as_str(), callback(state, ""), FAILED),
     ] {
         let answer = get(&it.app, &path, cookie).await;
@@ -286,7 +286,7 @@ async fn a_callback_belongs_to_one_browser_and_one_login() {
     // The login is used up by its first callback, whatever comes of it.
     let answer = get(&it.app, &callback(state, "&iss=https%3A%2F%2Fevil.example"), &cookie).await;
     assert_eq!(leads_to(&answer), FAILED);
-    assert_eq!(leads_to(&get(&it.app, &callback(state, ""), &cookie).await), stray);
+    assert_eq!(leads_to(&get(&it.app, &callback(state, ""), &cookie).await), unknown);
     assert_ne!(of(&request, "state"), of(&second, "state"));
     for name in ["nonce", "code_challenge"] {
         assert_ne!(of(&request, name), of(&second, name), "{name}");

@@ -9,13 +9,13 @@ use weir_testkit::{Answer, Caller, DnsAnswer, TestApp};
 
 use super::identity_provider::{Key, NEXT, OTHER, OWN, Request, Says};
 use super::{get, leads_to, provider_time, set_cookie};
-use crate::domains::{one, outsider, verified, vouch};
+use crate::domains::{one, outsider, trust_settings, verified};
 use crate::web;
 
 pub(super) const ENTITY_ID: &str = "https://idp.example/metadata";
 const SIGN_IN_URL: &str = "https://idp.example/sso";
 const FAILED: &str = "/login?error_code=sso_failed&next=/account";
-/// Where a response leads that no sign-in waits for.
+/// Where a response without a pending login leads.
 const STRAY: &str = "/login?error_code=sso_failed&next=/";
 
 /// An instance whose owner has verified `mail.example` and entered the settings of an
@@ -36,20 +36,20 @@ impl Connected {
         let owner = app.owner().key(&["*"]).await;
         let path = one(&app, &domain);
         connect(&owner, &path, ENTITY_ID, OWN).await;
-        vouch(&app, &path).await;
+        trust_settings(&app, &path).await;
         let id = domain["id"].as_str().unwrap().to_owned();
         Self { app, owner, domain: path, id }
     }
 
     /// Leaves for the identity provider of this address: the cookie of the browser, and the
     /// request.
-    async fn leave(&self, email: &str) -> (String, Request) {
-        leave(&self.app, email, "").await
+    async fn begin_login(&self, email: &str) -> (String, Request) {
+        begin_login(&self.app, email, "").await
     }
 
     /// Signs in with what the identity provider says about a colleague.
     async fn through(&self, change: fn(&mut Says)) -> Answer {
-        let (cookie, request) = self.leave("x@mail.example").await;
+        let (cookie, request) = self.begin_login("x@mail.example").await;
         let mut says = Says::about(&request, ENTITY_ID, "grace@mail.example");
         change(&mut says);
         bring(&self.app, &cookie, &request.relay_state, &says.signed()).await
@@ -89,7 +89,7 @@ pub(super) async fn connect(caller: &Caller, domain: &str, entity_id: &str, key:
 }
 
 /// Leaves with the cookie of a browser that left before, or without one.
-pub(super) async fn leave(app: &TestApp, email: &str, cookie: &str) -> (String, Request) {
+pub(super) async fn begin_login(app: &TestApp, email: &str, cookie: &str) -> (String, Request) {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("email", email)
         .append_pair("next", "/account")
@@ -276,18 +276,18 @@ async fn a_wrong_response_is_refused_with_its_reason_for_administrators_alone() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_and_its_assertion_count_once() {
     let it = Connected::start().await;
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let says = Says::about(&request, ENTITY_ID, "grace@mail.example");
     let response = says.signed();
     let first = bring(&it.app, &cookie, &request.relay_state, &response).await;
     assert!(set_cookie(&first, "session").is_some());
     let again = bring(&it.app, &cookie, &request.relay_state, &response).await;
     assert_refused(&again, STRAY, "the same sign-in");
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let again = bring(&it.app, &cookie, &request.relay_state, &response).await;
     assert_refused(&again, FAILED, "another sign-in");
     // A second response to another request with the same assertion.
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let mut second = Says::about(&request, ENTITY_ID, "grace@mail.example");
     second.assertion = says.assertion;
     let again = bring(&it.app, &cookie, &request.relay_state, &second.signed()).await;
@@ -304,10 +304,10 @@ async fn a_response_and_its_assertion_count_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_that_this_browser_did_not_ask_for_is_refused() {
     let it = Connected::start().await;
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let response = Says::about(&request, ENTITY_ID, "grace@mail.example").signed();
     // Another browser waits for an answer of its own.
-    let (elsewhere, _) = it.leave("x@mail.example").await;
+    let (elsewhere, _) = it.begin_login("x@mail.example").await;
     for (what, cookie, relay_state, to) in [
         ("no cookie", "", request.relay_state.as_str(), STRAY),
         ("a made-up cookie", "sso=forged", &request.relay_state, STRAY),
@@ -323,7 +323,7 @@ async fn a_response_that_this_browser_did_not_ask_for_is_refused() {
     assert!(set_cookie(&answer, "session").is_some());
 
     // A response that begins at the identity provider answers no request.
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let mut unsolicited = Says::about(&request, ENTITY_ID, "grace@mail.example");
     unsolicited.forge = |document| {
         let (before, rest) = document.split_once(" InResponseTo=\"").unwrap();
@@ -339,7 +339,7 @@ async fn a_response_that_this_browser_did_not_ask_for_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_of_other_sites_are_taken_at_one_address_alone() {
     let it = Connected::start().await;
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let response = Says::about(&request, ENTITY_ID, "grace@mail.example").signed();
     let fields = form_urlencoded::Serializer::new(String::new())
         .append_pair("SAMLResponse", &response)
@@ -400,14 +400,14 @@ async fn a_provider_of_another_organization_signs_in_no_member_of_this_one() {
         says.key = key;
         says.signed()
     };
-    let (cookie, request) = it.leave("ada@mail.example").await;
+    let (cookie, request) = it.begin_login("ada@mail.example").await;
     let answer = bring(app, &cookie, &request.relay_state, &ada(&request, ENTITY_ID, OWN)).await;
     assert!(set_cookie(&answer, "session").is_some());
 
     // Their provider speaks about her, with the issuer that it has, and with that of hers.
     for entity_id in [theirs, ENTITY_ID] {
         connect(&eve, &path, entity_id, OTHER).await;
-        let (cookie, request) = leave(app, "x@evil.example", "").await;
+        let (cookie, request) = begin_login(app, "x@evil.example", "").await;
         assert_eq!(request.relay_state, evil_id);
         let response = ada(&request, entity_id, OTHER);
         let answer = bring(app, &cookie, &evil_id, &response).await;
@@ -418,21 +418,21 @@ async fn a_provider_of_another_organization_signs_in_no_member_of_this_one() {
     assert_eq!(reasons(&it.owner).await, [""; 0], "the other organization learns nothing");
 
     // Their key answers the request of her domain.
-    let (cookie, request) = it.leave("ada@mail.example").await;
+    let (cookie, request) = it.begin_login("ada@mail.example").await;
     let response = ada(&request, ENTITY_ID, OTHER);
     assert_refused(&bring(app, &cookie, &it.id, &response).await, FAILED, "their key");
     // A browser left for both providers. The answer to one comes with the relay state of
     // the other one.
-    let (cookie, ours) = it.leave("ada@mail.example").await;
-    let (cookie, request) = leave(app, "x@evil.example", &cookie).await;
+    let (cookie, ours) = it.begin_login("ada@mail.example").await;
+    let (cookie, request) = begin_login(app, "x@evil.example", &cookie).await;
     assert_ne!(ours.relay_state, request.relay_state);
     let response = ada(&request, ENTITY_ID, OTHER);
     assert_refused(&bring(app, &cookie, &it.id, &response).await, FAILED, "swapped");
     let reason = "Test the connection to read why this check failed: The signature is by a \
                   certificate of the connection.";
     assert_eq!(reasons(&it.owner).await, [reason; 2]);
-    // No sign-in waits at the domain that the response names.
-    let (cookie, request) = it.leave("ada@mail.example").await;
+    // There is no pending login at the domain that the response names.
+    let (cookie, request) = it.begin_login("ada@mail.example").await;
     let response = ada(&request, ENTITY_ID, OTHER);
     assert_refused(&bring(app, &cookie, &evil_id, &response).await, STRAY, "their domain");
     // She is a member of her organization alone.
@@ -444,7 +444,7 @@ async fn a_provider_of_another_organization_signs_in_no_member_of_this_one() {
 async fn a_certificate_is_replaced_without_a_break() {
     let it = Connected::start().await;
     let works = async |key: Key| {
-        let (cookie, request) = it.leave("x@mail.example").await;
+        let (cookie, request) = it.begin_login("x@mail.example").await;
         let mut says = Says::about(&request, ENTITY_ID, "grace@mail.example");
         says.key = key;
         let answer = bring(&it.app, &cookie, &request.relay_state, &says.signed()).await;
@@ -488,7 +488,7 @@ async fn large_responses_are_read_up_to_their_own_limit() {
     let it = Connected::start().await;
     let large = |says: &mut Says| says.attributes.push(("groups".to_owned(), "g".repeat(150_000)));
     assert!(set_cookie(&it.through(large).await, "session").is_some());
-    let (cookie, request) = it.leave("x@mail.example").await;
+    let (cookie, request) = it.begin_login("x@mail.example").await;
     let endless = "A".repeat(600_000);
     let answer = bring(&it.app, &cookie, &request.relay_state, &endless).await;
     assert_eq!(answer.status, 413);
@@ -497,11 +497,11 @@ async fn large_responses_are_read_up_to_their_own_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_confirmed_by_a_new_sign_in_at_the_provider_alone() {
     let it = Connected::start().await;
-    let (_, silent) = it.leave("x@mail.example").await;
+    let (_, silent) = it.begin_login("x@mail.example").await;
     assert!(!silent.forces, "an ordinary sign-in may be silent");
     let session = set_cookie(&it.through(|_| {}).await, "session").unwrap();
     let confirm = async |change: fn(&mut Says)| {
-        let (cookie, request) = leave(&it.app, "x@mail.example", &session).await;
+        let (cookie, request) = begin_login(&it.app, "x@mail.example", &session).await;
         assert!(request.forces);
         let mut says = Says::about(&request, ENTITY_ID, "grace@mail.example");
         change(&mut says);

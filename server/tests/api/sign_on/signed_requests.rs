@@ -12,7 +12,7 @@ use x509_cert::der::Decode as _;
 use super::identity_provider::{OWN, Request, Says};
 use super::saml::{self, ENTITY_ID};
 use super::set_cookie;
-use crate::domains::{one, verified, vouch};
+use crate::domains::{one, trust_settings, verified};
 
 /// The signing certificate in the metadata, if there is one.
 async fn certificate(app: &TestApp, query: &str) -> Option<String> {
@@ -47,9 +47,9 @@ async fn requests_are_signed_where_the_domain_wishes_with_a_key_of_its_own() {
     let domain = verified(&app, "mail.example").await;
     let (path, id) = (one(&app, &domain), domain["id"].as_str().unwrap());
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
-    vouch(&app, &path).await;
+    trust_settings(&app, &path).await;
     let of_domain = format!("?domain={id}");
-    let (_, request) = saml::leave(&app, "x@mail.example", "").await;
+    let (_, request) = saml::begin_login(&app, "x@mail.example", "").await;
     assert!(!request.query.contains("Signature"), "{}", request.query);
     assert_eq!(certificate(&app, &of_domain).await, None);
 
@@ -63,7 +63,7 @@ async fn requests_are_signed_where_the_domain_wishes_with_a_key_of_its_own() {
     for other in ["", "?domain=0199a1b2-0000-7000-8000-000000000001", "?domain=x"] {
         assert_eq!(certificate(&app, other).await, None, "{other}");
     }
-    let (cookie, request) = saml::leave(&app, "x@mail.example", "").await;
+    let (cookie, request) = saml::begin_login(&app, "x@mail.example", "").await;
     assert!(is_signed_by(&request, &own));
     let mut changed = request.clone();
     changed.query = request.query.replace("RelayState=", "RelayState=x");
@@ -78,7 +78,7 @@ async fn requests_are_signed_where_the_domain_wishes_with_a_key_of_its_own() {
     assert!(!stored.contains("PRIVATE") && !stored.contains(&own), "{stored}");
     // The certificate that the identity provider has stays valid.
     sign(false).await;
-    let (_, request) = saml::leave(&app, "x@mail.example", "").await;
+    let (_, request) = saml::begin_login(&app, "x@mail.example", "").await;
     assert!(!request.query.contains("Signature"));
     assert_eq!(certificate(&app, &of_domain).await, None);
     sign(true).await;
@@ -91,7 +91,7 @@ async fn requests_are_signed_where_the_domain_wishes_with_a_key_of_its_own() {
     let of_other = format!("?domain={}", made["id"].as_str().unwrap());
     let other = certificate(&app, &of_other).await.expect("a certificate");
     assert_ne!(other, own);
-    assert!(!is_signed_by(&saml::leave(&app, "x@mail.example", "").await.1, &other));
+    assert!(!is_signed_by(&saml::begin_login(&app, "x@mail.example", "").await.1, &other));
     // It ends with its domain.
     let other_path = format!("{domains}{}/", made["id"].as_str().unwrap());
     assert_eq!(owner.delete(&other_path).await.status, 204);

@@ -6,7 +6,7 @@ use weir_model::organizations::Level;
 use super::identity_provider::{OTHER, OWN, Says};
 use super::saml::{self, ENTITY_ID};
 use super::set_cookie;
-use crate::domains::{one, verified, vouch};
+use crate::domains::{one, trust_settings, verified};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_with_its_own_provider_signs_in_no_owner_and_no_administrator() {
@@ -16,9 +16,9 @@ async fn a_key_with_its_own_provider_signs_in_no_owner_and_no_administrator() {
     let admin = app.member("alan", Level::Administrator).await;
     app.member("grace", Level::Member).await;
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
-    vouch(&app, &path).await;
+    trust_settings(&app, &path).await;
     let enters = async |name: &str, subject: &str, key| {
-        let (cookie, request) = saml::leave(&app, "x@mail.example", "").await;
+        let (cookie, request) = saml::begin_login(&app, "x@mail.example", "").await;
         let mut says = Says::about(&request, ENTITY_ID, &format!("{name}@mail.example"));
         says.key = key;
         says.name_id = subject.to_owned();
@@ -38,6 +38,6 @@ async fn a_key_with_its_own_provider_signs_in_no_owner_and_no_administrator() {
 
     // The owner stands for the settings: the sign-ins of before count again.
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
-    vouch(&app, &path).await;
+    trust_settings(&app, &path).await;
     assert!(enters("ada", "1", OWN).await && enters("alan", "2", OWN).await);
 }

@@ -55,7 +55,7 @@ impl Identity {
             }
             return Ok(linked);
         }
-        let found = self.gather(&asked, &verified).await?;
+        let found = self.read_facts(&asked, &verified).await?;
         let decision = decide(&found.facts);
         let entered = match decision {
             Decision::Refuse(reason) => {
@@ -90,7 +90,7 @@ impl Identity {
     }
 
     /// Reads what the decision needs.
-    pub(super) async fn gather(&self, asked: &Asked<'_>, verified: &Verified) -> Result<Found> {
+    pub(super) async fn read_facts(&self, asked: &Asked<'_>, verified: &Verified) -> Result<Found> {
         let store = &self.core.store;
         // A text that is no address counts as none.
         let email = verified.email.as_deref();
@@ -110,7 +110,7 @@ impl Identity {
             Some(identity) => user_rows::get(store, identity.user).await?,
             None => None,
         };
-        let holder = match &email_key {
+        let user_of_address = match &email_key {
             Some(email_key) => user_rows::by_email(store, email_key).await?,
             None => None,
         };
@@ -122,19 +122,19 @@ impl Identity {
             rules = Some(Rules {
                 trusts: asked.is_trusted_by(domain, sso),
                 needs_other_way: sso.is_some_and(other),
-                lets_in: domain.jit_provisioning_enabled,
+                has_jit: domain.jit_provisioning_enabled,
                 has_invite: invite.is_some(),
             });
         }
         let home = asked.saml.or(domain.as_ref());
-        let vouched = email_key.as_deref().filter(|_| verified.email_verified);
+        let confirmed = email_key.as_deref().filter(|_| verified.email_verified);
         let proved = identity.as_ref().and_then(|identity| identity.proved_for.as_deref());
         let mut candidates = [None, None];
-        for (candidate, user) in candidates.iter_mut().zip([&linked, &holder]) {
+        for (candidate, user) in candidates.iter_mut().zip([&linked, &user_of_address]) {
             if let Some(user) = user {
                 let mut found = self.candidate(user, email_key.as_deref(), home, asked).await?;
                 let own_key = emails::normalise(&user.email);
-                found.is_own_account = is_own_account(&own_key, vouched, proved);
+                found.is_own_account = is_own_account(&own_key, confirmed, proved);
                 let own = identity.as_ref().filter(|identity| identity.user == user.id);
                 let linked_at = own.map(|identity| identity.linked_at);
                 found.is_above = self.is_above(user, &found, linked_at, home, asked).await?;
@@ -153,11 +153,11 @@ impl Identity {
                 has_address: email_key.is_some(),
                 is_verified: verified.email_verified,
                 linked: linked_candidate,
-                holder: holder_candidate,
+                user_of_address: holder_candidate,
                 rules,
             },
             linked,
-            holder,
+            user_of_address,
             email,
             email_key,
             domain,
@@ -192,7 +192,7 @@ impl Identity {
         })
     }
 
-    /// Whether the settings of the connection do not speak for a user (SSO-45). `linked_at`:
+    /// Whether the settings of the connection do not count for a user (SSO-45). `linked_at`:
     /// when the identity of the answer was linked to the user.
     async fn is_above(
         &self,
@@ -246,14 +246,14 @@ impl Identity {
         joins: Option<Joins>,
         from: Origin<'_>,
     ) -> Result<Option<(UserRow, Link)>> {
-        let rows = [&found.linked, &found.holder];
+        let rows = [&found.linked, &found.user_of_address];
         let row = rows.into_iter().flatten().find(|row| row.id == user).cloned();
         let Some(mut row) = row else { return Ok(None) };
         if let Some(how) = joins {
             let has_joined = self.join_by(found, &row, how, Some(&found.hash), from).await?;
             // A user who is linked signs in without joining, because the organization that
             // refuses the user says nothing about other organizations. Its SAML provider
-            // speaks for its own members alone.
+            // counts for its own members alone.
             if !has_joined && (links || found.facts.is_saml) {
                 return Ok(None);
             }
@@ -277,13 +277,17 @@ impl Identity {
         let local = email.split('@').next().unwrap_or_default().to_owned();
         let name = name.map_or(local, str::to_owned);
         let name = name.chars().take(USER_FIRST_NAME_MAX).collect();
-        let row = self.vouched_user(email, name).await?;
+        let row = self.confirmed_user(email, name).await?;
         let is_done = self.join_by(found, &row, how, None, from).await?;
         Ok(is_done.then_some((row, Link::ToNew)))
     }
 
-    /// A new user for whose address a provider vouches.
-    pub(super) async fn vouched_user(&self, email: String, first_name: String) -> Result<UserRow> {
+    /// A new user whose address a provider confirms.
+    pub(super) async fn confirmed_user(
+        &self,
+        email: String,
+        first_name: String,
+    ) -> Result<UserRow> {
         let now = self.core.clock.now();
         Ok(UserRow {
             id: UserId(ids::time_ordered(now)),
@@ -389,12 +393,12 @@ impl Identity {
         // The provider may have let the user in without a question.
         row.signed_in_at = verified.signed_in_at.map_or(now, |at| at.min(now));
         let own_key = emails::normalise(&user.email);
-        let vouched = found.email_key.as_deref().filter(|_| verified.email_verified);
-        let is_own = is_own_account(&own_key, vouched, found.proved_for.as_deref());
+        let confirmed = found.email_key.as_deref().filter(|_| verified.email_verified);
+        let is_own = is_own_account(&own_key, confirmed, found.proved_for.as_deref());
         row.proves = is_own.then(|| own_key.clone());
         let mut identity = identity_row(waiting.connection, verified, user.id, now);
         let is_trusted = found.facts.rules.is_some_and(|rules| rules.trusts);
-        let proves_address = is_trusted && vouched == Some(&*own_key);
+        let proves_address = is_trusted && confirmed == Some(&*own_key);
         identity.proved_for = proves_address.then_some(own_key);
         let proof = match &found.domain {
             Some(domain) if proves_address => {
@@ -456,7 +460,7 @@ impl Identity {
         let (Some(user), Some(session)) = (waiting.row.user, &waiting.row.session) else {
             return refused(None);
         };
-        let open = self.counting_session(session).await?;
+        let open = self.core.counting_session(session).await?;
         if open.is_none_or(|open| open.user != user) {
             return refused(None);
         }
@@ -464,8 +468,8 @@ impl Identity {
             return refused(None);
         };
         let own_key = emails::normalise(&row.email);
-        let vouched = verified.email.as_deref().filter(|_| verified.email_verified);
-        let is_own = vouched.map(emails::normalise).as_deref() == Some(&*own_key);
+        let confirmed = verified.email.as_deref().filter(|_| verified.email_verified);
+        let is_own = confirmed.map(emails::normalise).as_deref() == Some(&*own_key);
         let required = self.requires(&own_key, waiting.connection).await?;
         if required == Some(true) && !is_own {
             return refused(Some("other_address"));
@@ -527,7 +531,7 @@ impl Asked<'_> {
 pub(super) struct Found {
     pub(super) facts: Facts,
     linked: Option<UserRow>,
-    pub(super) holder: Option<UserRow>,
+    pub(super) user_of_address: Option<UserRow>,
     pub(super) email: Option<String>,
     pub(super) email_key: Option<String>,
     pub(super) domain: Option<DomainRow>,

@@ -27,7 +27,7 @@ pub(super) struct Candidate {
     pub(super) is_own_account: bool,
     /// Whether the address of the answer is the address of the user.
     pub(super) has_address: bool,
-    /// Whether the settings of the connection do not speak for this user: the caller who
+    /// Whether the settings of the connection do not count for this user: the caller who
     /// made them has a lower rank (SSO-45).
     pub(super) is_above: bool,
 }
@@ -40,7 +40,7 @@ pub(super) struct Rules {
     /// Whether the domain requires another way of signing in.
     pub(super) needs_other_way: bool,
     /// Whether users join when they sign in.
-    pub(super) lets_in: bool,
+    pub(super) has_jit: bool,
     /// Whether the address has an invite to the organization that can be accepted.
     pub(super) has_invite: bool,
 }
@@ -54,12 +54,12 @@ pub(super) struct Facts {
     pub(super) is_own_address: bool,
     /// Whether there is an address.
     pub(super) has_address: bool,
-    /// Whether the provider vouches for the address.
+    /// Whether the provider confirms the address.
     pub(super) is_verified: bool,
     /// The user of the identity.
     pub(super) linked: Option<Candidate>,
     /// The user with the address.
-    pub(super) holder: Option<Candidate>,
+    pub(super) user_of_address: Option<Candidate>,
     /// The rules of the domain of the address, if an organization has verified it.
     pub(super) rules: Option<Rules>,
 }
@@ -114,7 +114,7 @@ impl Reason {
             Self::NoAddress => "The provider sent no address.",
             Self::NotVerified => "The provider does not say that it verified the address.",
             Self::OtherDomain => {
-                "The address is not one of this domain. A SAML provider speaks for its own domain only."
+                "The address is not one of this domain. A SAML provider signs in users of its own domain only."
             }
             Self::OtherWay => "The domain of the address requires another way of signing in.",
             Self::Inactive => "The user is deactivated.",
@@ -122,7 +122,7 @@ impl Reason {
                 "The user is not a member of the organization. Invite the user, or turn on just-in-time provisioning."
             }
             Self::OtherAddress => {
-                "The address is not the one that the user has in Weir, and the SAML provider may speak for its own users only."
+                "The address is not the one that the user has in Weir, and a SAML provider signs in users of its own domain only."
             }
             Self::OtherAccount => {
                 "The domain of the user requires this provider, and the account there does not have the address of the user. An account with another address does not count."
@@ -179,7 +179,7 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
     if user.needs_this_way && !user.is_own_account {
         return Err(Reason::OtherAccount);
     }
-    // The address counts only if the provider vouches for it and it is the user's own.
+    // The address counts only if the provider confirms it and it is the user's own.
     let rules = facts.rules.filter(|_| facts.is_verified && user.has_address);
     let joins = match rules {
         Some(rules) if !user.is_member => joins(&rules).ok(),
@@ -208,7 +208,7 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
 fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     own_address(facts)?;
     let Some(rules) = facts.rules else {
-        return Err(match facts.holder {
+        return Err(match facts.user_of_address {
             Some(_) => Reason::NotLinked,
             None => Reason::NoOrganization,
         });
@@ -216,7 +216,7 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     if rules.needs_other_way {
         return Err(Reason::OtherWay);
     }
-    let Some(user) = facts.holder else {
+    let Some(user) = facts.user_of_address else {
         // Before trust: the visitor is to learn what is missing, not a secret.
         return match joins(&rules) {
             Ok(how) => Ok(Decision::Create(how)),
@@ -244,7 +244,7 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     }
 }
 
-/// Refuses an address that the connection cannot speak for.
+/// Refuses an address that the connection cannot confirm.
 fn own_address(facts: &Facts) -> Result<(), Reason> {
     if !facts.has_address {
         return Err(Reason::NoAddress);
@@ -258,9 +258,9 @@ fn own_address(facts: &Facts) -> Result<(), Reason> {
 /// How a user with the address becomes a member.
 fn joins(rules: &Rules) -> Result<Joins, Reason> {
     match rules {
-        Rules { trusts: false, .. } if rules.has_invite || rules.lets_in => Err(Reason::NotTrusted),
+        Rules { trusts: false, .. } if rules.has_invite || rules.has_jit => Err(Reason::NotTrusted),
         Rules { has_invite: true, .. } => Ok(Joins::Invite),
-        Rules { lets_in: true, .. } => Ok(Joins::Domain),
+        Rules { has_jit: true, .. } => Ok(Joins::Domain),
         _ => Err(Reason::NoJoining),
     }
 }

@@ -1,10 +1,10 @@
-//! The steps of a sign-in through a provider: leaving for it, and coming back (SSO-20,
+//! The steps of a sign-in through a provider: beginning a login there, and finishing it (SSO-20,
 //! SSO-27 to SSO-29).
 //!
 //! What belongs here: what waits in between. What does not: what follows from a verified
 //! answer (`conclude`), cookies and redirects (the server).
 //!
-//! A sign-in that waits is found by a token of the browser and by the name of the
+//! A pending login is found by a token of the browser and by the name of the
 //! connection. So an answer that another browser brings finds nothing. It works once, and
 //! for ten minutes. The answer is checked against the connection that was stored.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use weir_model::domains::SsoEnforcement;
 use weir_model::errors::FieldError;
-use weir_model::sso::{Connection, ProviderName, SamlTrial};
+use weir_model::sso::{Connection, ConnectionTest, ProviderName};
 use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::ids;
@@ -26,12 +26,14 @@ use crate::domains::{acts, has_saml};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::{Identity, NewSession, Peer, emails, flash};
 use crate::policy::{self, Action};
-use crate::sso::{Asking, Begun, Examined, Refusal, SamlPeer, SamlSite, UsedAssertions};
+use crate::sso::{
+    Asking, Begun, Examined, Refusal, SamlIdentityProvider, SamlServiceProvider, UsedAssertions,
+};
 use crate::{Result, secrets};
 
-/// Seconds for which a sign-in waits.
+/// Seconds for which a pending login is valid.
 const SECONDS: i64 = 10 * 60;
-/// Time for removing sign-ins that wait no longer, after which no further transaction
+/// Time for removing pending logins that have expired, after which no further transaction
 /// begins.
 const PRUNE_TIME: Duration = Duration::from_secs(30);
 /// Longest path to continue with, in bytes. Anyone can begin sign-ins, and each is stored.
@@ -51,7 +53,7 @@ const UNPROVED: &str = "Test the connection to read why this check failed:";
 pub struct Origin<'a> {
     /// Scheme and host of this instance, as its users know it.
     pub site: &'a str,
-    /// The token of the browser for waiting sign-ins, from its cookie.
+    /// The token of the browser for pending logins, from its cookie.
     pub browser: Option<&'a str>,
     /// The client.
     pub peer: &'a Peer,
@@ -59,8 +61,8 @@ pub struct Origin<'a> {
     pub request_id: &'a str,
 }
 
-/// A sign-in that begins: the browser leaves for the provider.
-pub struct Departure {
+/// A login that begins: the browser goes to the provider.
+pub struct LoginRequest {
     /// Where the browser goes.
     pub url: String,
     /// The token of the browser, for the cookie. It is not stored.
@@ -75,7 +77,7 @@ pub enum SignedOn {
     /// The provider was linked to the user who began this.
     Linked(String),
     /// The connection was tested, and nothing else happened.
-    Tried(String),
+    Tested(String),
     /// The provider was not linked. The code says why, where the user can do something.
     NotLinked(Option<&'static str>, String),
     /// The open session stays as it was. The code says why, where the user can do something.
@@ -91,11 +93,11 @@ pub(super) enum Purpose {
     /// To confirm the identity of a user whose session is open.
     Confirm,
     Link,
-    Trial,
+    Test,
 }
 
 impl Purpose {
-    const ALL: [Self; 4] = [Self::SignIn, Self::Confirm, Self::Link, Self::Trial];
+    const ALL: [Self; 4] = [Self::SignIn, Self::Confirm, Self::Link, Self::Test];
 
     /// A sign-in within a session confirms it.
     const fn of(ctx: Option<&Ctx>) -> Self {
@@ -105,7 +107,7 @@ impl Purpose {
     const fn asking(self) -> Asking {
         match self {
             Self::Confirm => Asking::Again,
-            Self::SignIn | Self::Link | Self::Trial => Asking::Silent,
+            Self::SignIn | Self::Link | Self::Test => Asking::Silent,
         }
     }
 
@@ -114,12 +116,12 @@ impl Purpose {
             Self::SignIn => "sign in",
             Self::Confirm => "confirm",
             Self::Link => "link",
-            Self::Trial => "trial",
+            Self::Test => "test",
         }
     }
 }
 
-/// A waiting sign-in that was taken.
+/// A pending login that was taken.
 pub(super) struct Waiting {
     pub(super) purpose: Purpose,
     pub(super) connection: Connection,
@@ -134,7 +136,7 @@ impl Waiting {
     pub(super) fn refused(&self, code: Option<&'static str>) -> SignedOn {
         let next = self.row.next.clone();
         match self.purpose {
-            Purpose::SignIn | Purpose::Trial => SignedOn::Refused(code, next),
+            Purpose::SignIn | Purpose::Test => SignedOn::Refused(code, next),
             Purpose::Confirm => SignedOn::NotConfirmed(code, next),
             Purpose::Link => SignedOn::NotLinked(code, next),
         }
@@ -146,7 +148,7 @@ impl Waiting {
     }
 }
 
-/// What the browser leaves for.
+/// What a login is for, and where.
 struct Aim {
     purpose: Purpose,
     connection: Connection,
@@ -154,21 +156,21 @@ struct Aim {
 }
 
 impl Identity {
-    /// Leaves for a provider of the instance. `email` is the address that the visitor
+    /// Begins a login at a provider of the instance. `email` is the address that the visitor
     /// entered, if there is one: administrators of a domain that requires this provider
     /// learn of a refusal.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such provider; [`Error::Throttled`];
     /// [`Error::Unavailable`] when the provider cannot be used now.
-    pub async fn leave(
+    pub async fn begin_login(
         &self,
         ctx: Option<&Ctx>,
         name: ProviderName,
         email: &str,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         self.count_precheck(from.peer).await?;
         let domain = self.acting_domain(&emails::normalise(email)).await?;
         let domain = match domain {
@@ -182,91 +184,95 @@ impl Identity {
         left.await
     }
 
-    /// Leaves for the SAML provider of the domain of an address.
+    /// Begins a login at the SAML provider of the domain of an address.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the domain has none; [`Error::Throttled`].
-    pub async fn leave_by_address(
+    pub async fn begin_saml_login(
         &self,
         ctx: Option<&Ctx>,
         email: &str,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         self.count_precheck(from.peer).await?;
         let row = self.acting_domain(&emails::normalise(email)).await?.filter(has_saml);
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
         self.to_saml(ctx, Purpose::of(ctx), &row, next, from).await
     }
 
-    /// Leaves for a provider of the instance, to link it to the caller.
+    /// Begins a login at a provider of the instance, to link it to the caller.
     ///
     /// # Errors
-    /// As [`Identity::leave`]; [`Error::Forbidden`] for keys, [`Error::SignInAgain`].
-    pub async fn leave_to_link(
+    /// As [`Identity::begin_login`]; [`Error::Forbidden`] for keys, [`Error::SignInAgain`].
+    pub async fn begin_linking(
         &self,
         ctx: &Ctx,
         name: ProviderName,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         policy::recent_person_only(ctx)?;
         self.to_provider(Some(ctx), Purpose::Link, name, None, next, from).await
     }
 
-    /// Leaves for the SAML provider of a domain, to test the connection. The domain need
+    /// Begins a login at the SAML provider of a domain, to test the connection. The domain need
     /// not be verified. A fault of the settings is the result of the test.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
     /// [`Error::NotFound`]; [`Error::Invalid`] when the settings are not complete.
-    pub async fn leave_to_test(
+    pub async fn begin_saml_test(
         &self,
         org: &OrgCtx,
         domain: DomainId,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         policy::check(org, Action::ManageDomains)?;
         let row = domain_rows::get(&self.core.store, org.organization, domain).await?;
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
         let left = if has_saml(&row) {
-            self.to_saml(Some(&org.ctx), Purpose::Trial, &row, next, from).await
+            self.to_saml(Some(&org.ctx), Purpose::Test, &row, next, from).await
         } else {
             let detail = "Enter all three SAML fields and save them first.";
             Err(FieldError::body("invalid_input", detail).into())
         };
         if let Err(Error::Invalid(fault)) = &left {
-            let trial = SamlTrial {
+            let test = ConnectionTest {
                 at: org.ctx.now,
                 checks: Vec::new(),
                 attributes: Vec::new(),
                 outcome: format!("The test could not begin. {}", fault.detail),
                 works: false,
             };
-            pending_rows::put_trial(&self.core.store, row.id, &text(&trial)?).await?;
+            pending_rows::put_test(&self.core.store, row.id, &text(&test)?).await?;
         }
         left
     }
 
-    /// What a link that leaves for a provider must contain if it changes something of the
+    /// What a link to a provider must contain if it changes something of the
     /// user who follows it: only pages of this session can have it. Otherwise another site
     /// could make a browser link an account that is not the user's.
-    pub fn departure_proof(token: &str) -> String {
-        secrets::sha256_hex(&format!("weir departure {token}"))
+    pub fn login_link_proof(token: &str) -> String {
+        secrets::sha256_hex(&format!("weir pending_login {token}"))
     }
 
     /// The result of the last test of a domain's connection.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator.
-    pub async fn last_test(&self, org: &OrgCtx, domain: DomainId) -> Result<Option<SamlTrial>> {
+    pub async fn last_test(
+        &self,
+        org: &OrgCtx,
+        domain: DomainId,
+    ) -> Result<Option<ConnectionTest>> {
         policy::check(org, Action::ManageDomains)?;
         let store = &self.core.store;
         if domain_rows::get(store, org.organization, domain).await?.is_none() {
             return Ok(None);
         }
-        let report = pending_rows::trial(store, domain).await?;
+        let report = pending_rows::last_test(store, domain).await?;
         // A report of another program version is not shown.
         Ok(report.and_then(|report| serde_json::from_str(&report).ok()))
     }
@@ -279,7 +285,7 @@ impl Identity {
         domain: Option<&DomainRow>,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         let provider = self.core.provider(name).await?.ok_or(Error::NotFound(NOT_FOUND))?;
         let (back, asking) = (callback(from.site, name), purpose.asking());
         let connection = Connection::Provider(name);
@@ -304,9 +310,9 @@ impl Identity {
         row: &DomainRow,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
-        let site = SamlSite::at(from.site);
-        let (peer, key) = (peer_of(row), self.core.signing_key(row)?);
+    ) -> Result<LoginRequest> {
+        let site = SamlServiceProvider::at(from.site);
+        let (peer, key) = (identity_provider_of(row), self.core.signing_key(row)?);
         let (relay_state, asking) = (row.id.to_string(), purpose.asking());
         let begun = self.protocols.begin_saml(&peer, &site, &relay_state, key.as_ref(), asking);
         let begun = begun.map_err(|Refusal(why)| {
@@ -325,7 +331,7 @@ impl Identity {
         begun: Begun,
         next: &str,
         from: Origin<'_>,
-    ) -> Result<Departure> {
+    ) -> Result<LoginRequest> {
         let browser = match from.browser.filter(|token| secrets::is_token(token)) {
             Some(token) => token.to_owned(),
             None => secrets::token()?.reveal(),
@@ -347,24 +353,26 @@ impl Identity {
         };
         let hash = secrets::sha256_hex(&browser);
         pending_rows::put(&self.core.store, &hash, &key, &row).await?;
-        Ok(Departure { url: begun.url, browser })
+        Ok(LoginRequest { url: begun.url, browser })
     }
 
-    /// Comes back from a provider of the instance. `query` is that of the callback.
+    /// Finishes a login at a provider of the instance. `query` is that of the callback.
     ///
     /// # Errors
     /// [`Error::Throttled`], and failures of the store. Everything that is wrong with the
     /// answer is [`SignedOn::Refused`].
-    pub async fn arrive(
+    pub async fn finish_login(
         &self,
         name: ProviderName,
         query: &str,
         from: Origin<'_>,
     ) -> Result<SignedOn> {
         let connection = Connection::Provider(name);
-        let Some(waiting) = self.take(connection, from).await? else { return Ok(stray()) };
+        let Some(waiting) = self.take(connection, from).await? else {
+            return Ok(no_pending_login());
+        };
         let counted = self.count_answer(from.peer).await?;
-        let Some(provider) = self.core.provider(name).await? else { return Ok(stray()) };
+        let Some(provider) = self.core.provider(name).await? else { return Ok(no_pending_login()) };
         let verified = match self.protocols.finish(&provider, &waiting.kept, query).await {
             Ok(verified) => verified,
             Err(Refusal(why)) => {
@@ -378,27 +386,27 @@ impl Identity {
         self.conclude(&waiting, Some(&provider), None, verified, from, counted).await
     }
 
-    /// Comes back from the SAML provider of a domain.
+    /// Finishes a login at the SAML provider of a domain.
     ///
     /// # Errors
-    /// As [`Identity::arrive`].
-    pub async fn arrive_by_saml(
+    /// As [`Identity::finish_login`].
+    pub async fn finish_saml_login(
         &self,
         relay_state: &str,
         answer: &str,
         from: Origin<'_>,
     ) -> Result<SignedOn> {
-        let Ok(domain) = relay_state.parse::<DomainId>() else { return Ok(stray()) };
+        let Ok(domain) = relay_state.parse::<DomainId>() else { return Ok(no_pending_login()) };
         let Some(waiting) = self.take(Connection::Saml(domain), from).await? else {
-            return Ok(stray());
+            return Ok(no_pending_login());
         };
         let counted = self.count_answer(from.peer).await?;
         let row = domain_rows::get_any(&self.core.store, domain).await?;
-        let Some(row) = row.filter(has_saml) else { return Ok(stray()) };
+        let Some(row) = row.filter(has_saml) else { return Ok(no_pending_login()) };
         let used = Used { identity: self, domain };
-        let (peer, site) = (peer_of(&row), SamlSite::at(from.site));
+        let (peer, site) = (identity_provider_of(&row), SamlServiceProvider::at(from.site));
         let examined = self.protocols.finish_saml(&peer, &site, &waiting.kept, answer, &used).await;
-        if waiting.purpose == Purpose::Trial {
+        if waiting.purpose == Purpose::Test {
             return self.report(&row, examined, waiting.row.next).await;
         }
         let Examined { outcome, is_signed, checks, .. } = examined;
@@ -431,7 +439,7 @@ impl Identity {
         }
     }
 
-    /// The sign-in that waits for this connection in this browser. It waits no longer.
+    /// Takes the pending login of this connection in this browser: it is valid once.
     async fn take(&self, connection: Connection, from: Origin<'_>) -> Result<Option<Waiting>> {
         let Some(browser) = from.browser.filter(|token| secrets::is_token(token)) else {
             return Ok(None);
@@ -459,32 +467,32 @@ impl Identity {
             Ok(verified) => {
                 let connection = Connection::Saml(row.id);
                 let asked = Asked { connection, provider: None, saml: Some(row) };
-                let found = self.gather(&asked, verified).await?;
+                let found = self.read_facts(&asked, verified).await?;
                 sentence(&decide(&found.facts))
             }
         };
-        let mut trial = SamlTrial {
+        let mut test = ConnectionTest {
             at: self.core.clock.now(),
             checks: examined.checks,
             attributes: examined.attributes,
             outcome,
             works,
         };
-        let mut report = text(&trial)?;
+        let mut report = text(&test)?;
         if report.len() > REPORT_MAX {
-            trial.attributes.clear();
-            report = text(&trial)?;
+            test.attributes.clear();
+            report = text(&test)?;
         }
-        pending_rows::put_trial(&self.core.store, row.id, &report).await?;
-        Ok(SignedOn::Tried(next))
+        pending_rows::put_test(&self.core.store, row.id, &report).await?;
+        Ok(SignedOn::Tested(next))
     }
 
-    /// Removes sign-ins that wait no longer, and stops after half a minute. Returns whether
+    /// Removes pending logins that have expired, and stops after half a minute. Returns whether
     /// all of them are removed.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub async fn prune_departures(&self) -> Result<bool> {
+    pub async fn prune_pending_logins(&self) -> Result<bool> {
         Ok(pending_rows::prune(&self.core.store, self.core.clock.now(), PRUNE_TIME).await?)
     }
 }
@@ -506,12 +514,12 @@ impl UsedAssertions for Used<'_> {
 }
 
 /// The report of a test, as it is stored.
-fn text(trial: &SamlTrial) -> Result<String> {
-    serde_json::to_string(trial).map_err(|error| Error::Internal(error.to_string()))
+fn text(test: &ConnectionTest) -> Result<String> {
+    serde_json::to_string(test).map_err(|error| Error::Internal(error.to_string()))
 }
 
 /// The end of a sign-in that this browser did not begin, or began too long ago.
-fn stray() -> SignedOn {
+fn no_pending_login() -> SignedOn {
     SignedOn::Refused(None, "/".to_owned())
 }
 
@@ -520,10 +528,10 @@ fn callback(site: &str, name: ProviderName) -> String {
     format!("{site}/complete/{name}/")
 }
 
-fn peer_of(row: &DomainRow) -> SamlPeer {
+fn identity_provider_of(row: &DomainRow) -> SamlIdentityProvider {
     let certificates = [&row.saml_x509_cert, &row.saml_x509_cert_next];
     let certificates = certificates.into_iter().flatten().filter(|text| !text.trim().is_empty());
-    SamlPeer {
+    SamlIdentityProvider {
         domain: row.id,
         entity_id: row.saml_entity_id.clone().unwrap_or_default().trim().to_owned(),
         sign_in_url: row.saml_acs_url.clone().unwrap_or_default().trim().to_owned(),

@@ -18,11 +18,11 @@ use crate::sso::Verified;
 
 /// The user whom an identity provider may add.
 #[derive(Debug)]
-pub(crate) enum Newcomer {
+pub(crate) enum AddedUser {
     /// A new user with this address, and the form of the address that must be unique.
     New(Box<UserRow>, String),
     /// A user who belongs to no organization, or who never proved the address. Whether
-    /// an identity provider deactivated the user, perhaps one that spoke for the domain before.
+    /// an identity provider deactivated the user, perhaps an earlier one of the domain.
     Known(Box<UserRow>, bool),
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Newcomer {
 #[derive(Debug)]
 pub(crate) enum Provisioning {
     /// It may. The invite of the address is used up, and its level counts.
-    Allowed(Newcomer, Option<Box<InviteRow>>),
+    Allowed(AddedUser, Option<Box<InviteRow>>),
     /// The user is a member already.
     Member,
     /// It may not, with the reason for administrators.
@@ -57,40 +57,42 @@ impl Identity {
             name: None,
             signed_in_at: None,
         };
-        let mut found = self.gather(&asked, &verified).await?;
-        let mut reopens = false;
-        if let (Some(holder), Some(candidate)) = (&found.holder, &mut found.facts.holder) {
+        let mut found = self.read_facts(&asked, &verified).await?;
+        let mut activates_user = false;
+        if let (Some(user), Some(candidate)) =
+            (&found.user_of_address, &mut found.facts.user_of_address)
+        {
             // A member is only reported. The staff of the instance is not added.
-            candidate.is_above = holder.is_staff && !candidate.is_member;
+            candidate.is_above = user.is_staff && !candidate.is_member;
             if !candidate.is_active {
-                reopens = scim::was_closed(&self.core.store, holder.id).await?;
-                candidate.is_active |= reopens;
+                activates_user = scim::was_deactivated(&self.core.store, user.id).await?;
+                candidate.is_active |= activates_user;
             }
         }
         let is_own = found.domain.as_ref().is_some_and(|acting| acting.id == domain.id);
         found.facts.rules = is_own.then_some(Rules {
             trusts: true,
             needs_other_way: false,
-            lets_in: true,
+            has_jit: true,
             has_invite: found.invite.is_some(),
         });
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),
             Decision::Enter { joins: None, .. } => return Ok(Provisioning::Member),
             Decision::Enter { joins: Some(_), .. } => {
-                found.holder.map(|holder| Newcomer::Known(Box::new(holder), reopens))
+                found.user_of_address.map(|user| AddedUser::Known(Box::new(user), activates_user))
             }
             Decision::Create(_) => match (found.email, found.email_key) {
                 (Some(email), Some(key)) => {
                     let local = email.split('@').next().unwrap_or_default().to_owned();
-                    let user = self.vouched_user(email, local).await?;
-                    Some(Newcomer::New(Box::new(user), key))
+                    let user = self.confirmed_user(email, local).await?;
+                    Some(AddedUser::New(Box::new(user), key))
                 }
                 _ => None,
             },
         };
         Ok(match allowed {
-            Some(newcomer) => Provisioning::Allowed(newcomer, found.invite.map(Box::new)),
+            Some(added) => Provisioning::Allowed(added, found.invite.map(Box::new)),
             None => Provisioning::Refused("The address cannot be read."),
         })
     }

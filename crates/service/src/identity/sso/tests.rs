@@ -54,7 +54,7 @@ fn candidate() -> Candidate {
 }
 
 fn rules() -> Rules {
-    Rules { trusts: true, needs_other_way: false, lets_in: false, has_invite: false }
+    Rules { trusts: true, needs_other_way: false, has_jit: false, has_invite: false }
 }
 
 /// A new user of a domain that trusts the connection.
@@ -65,7 +65,7 @@ fn facts() -> Facts {
         has_address: true,
         is_verified: true,
         linked: None,
-        holder: None,
+        user_of_address: None,
         rules: Some(rules()),
     }
 }
@@ -76,10 +76,10 @@ fn enters(links: bool, joins: Option<Joins>) -> Decision {
 
 #[test]
 fn who_is_not_linked_yet() {
-    let held = |holder: Candidate| Facts { holder: Some(holder), ..facts() };
+    let held = |user: Candidate| Facts { user_of_address: Some(user), ..facts() };
     let outsider = Candidate { is_member: false, ..candidate() };
     let elsewhere = Candidate { is_member: false, is_elsewhere: true, ..candidate() };
-    let jit = Some(Rules { lets_in: true, ..rules() });
+    let jit = Some(Rules { has_jit: true, ..rules() });
     let invited = Some(Rules { has_invite: true, ..rules() });
     let distrusted = |rules: Option<Rules>| rules.map(|rules| Rules { trusts: false, ..rules });
     let refuse = Decision::Refuse;
@@ -146,7 +146,7 @@ fn who_is_not_linked_yet() {
         ),
         (
             "a new user, let in and invited",
-            Facts { rules: invited.map(|rules| Rules { lets_in: true, ..rules }), ..facts() },
+            Facts { rules: invited.map(|rules| Rules { has_jit: true, ..rules }), ..facts() },
             Decision::Create(Joins::Invite),
         ),
         (
@@ -174,7 +174,7 @@ fn who_is_not_linked_yet() {
 fn who_is_linked() {
     let linked = |user: Candidate| Facts { linked: Some(user), ..facts() };
     let left = Candidate { is_member: false, ..candidate() };
-    let jit = Some(Rules { lets_in: true, ..rules() });
+    let jit = Some(Rules { has_jit: true, ..rules() });
     let saml = |facts: Facts| Facts { is_saml: true, ..facts };
     let refuse = Decision::Refuse;
     for (what, facts, expected) in [
@@ -261,9 +261,9 @@ fn says(subject: &str, email: &str) -> String {
 async fn through(services: &Services, name: &str, answer: &str) -> SignedOn {
     let (name, peer) = (ProviderName::parse(name).unwrap(), Peer::default());
     let identity = &services.identity;
-    let left = identity.leave(None, name, "", "/next", origin(None, &peer)).await.unwrap();
+    let left = identity.begin_login(None, name, "", "/next", origin(None, &peer)).await.unwrap();
     assert_eq!(left.url, format!("https://provider.example/?back={SITE}/complete/{name}/"));
-    identity.arrive(name, answer, origin(Some(&left.browser), &peer)).await.unwrap()
+    identity.finish_login(name, answer, origin(Some(&left.browser), &peer)).await.unwrap()
 }
 
 /// Signs in through the SAML provider of the domain of an address.
@@ -274,10 +274,10 @@ async fn through_saml(
     answer: &str,
 ) -> SignedOn {
     let (identity, peer) = (&services.identity, Peer::default());
-    let left = identity.leave_by_address(None, email, "/next", origin(None, &peer)).await.unwrap();
+    let left = identity.begin_saml_login(None, email, "/next", origin(None, &peer)).await.unwrap();
     let relay = domain.to_string();
     assert_eq!(left.url, format!("https://idp.example/sso?RelayState={relay}"));
-    identity.arrive_by_saml(&relay, answer, origin(Some(&left.browser), &peer)).await.unwrap()
+    identity.finish_saml_login(&relay, answer, origin(Some(&left.browser), &peer)).await.unwrap()
 }
 
 #[track_caller]
@@ -378,7 +378,7 @@ async fn a_new_colleague_becomes_a_member_and_stays_the_same_user() {
     let linked = services.identity.linked_accounts(&ctx).await.unwrap();
     assert_eq!(linked.len(), 2);
     assert_eq!(linked[0].name, "SAML");
-    // The password door is closed: there is none.
+    // There is no password.
     let refused = services.identity.sign_in("grace@acme.example", "x", &Peer::default()).await;
     assert!(matches!(refused, Err(Error::Invalid(_))));
 }
@@ -397,13 +397,13 @@ async fn a_provider_speaks_for_its_own_domain_only() {
         let outcome = through_saml(&services, theirs, "x@evil.example", &says("e", email)).await;
         assert_eq!(outcome, SignedOn::Refused(None, "/next".to_owned()), "{email}");
     }
-    // The relay state of another domain finds no waiting sign-in.
+    // The relay state of another domain finds no pending login.
     let (identity, peer) = (&services.identity, Peer::default());
     let left =
-        identity.leave_by_address(None, "x@evil.example", "/", origin(None, &peer)).await.unwrap();
+        identity.begin_saml_login(None, "x@evil.example", "/", origin(None, &peer)).await.unwrap();
     let answer = says("g", "grace@acme.example");
     let from = origin(Some(&left.browser), &peer);
-    let outcome = identity.arrive_by_saml(&acme.to_string(), &answer, from).await.unwrap();
+    let outcome = identity.finish_saml_login(&acme.to_string(), &answer, from).await.unwrap();
     assert!(matches!(outcome, SignedOn::Refused(..)));
     // A user with an address of Eve's domain who is a member of Acme Tea alone.
     let victim = outsider(&services, "victim").await;
@@ -481,7 +481,7 @@ async fn with_joining_google_is_trusted_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn enforcement_closes_every_other_door() {
+async fn enforcement_refuses_every_other_method() {
     let services = set_up().await;
     let (identity, peer) = (&services.identity, Peer::default());
     let org = owner(&services).await;
@@ -489,12 +489,12 @@ async fn enforcement_closes_every_other_door() {
     let ctx = session(&services, &before).await.unwrap();
     // Ada links GitHub while nothing is required.
     let left = identity
-        .leave_to_link(&ctx, ProviderName::GITHUB, "/back", origin(None, &peer))
+        .begin_linking(&ctx, ProviderName::GITHUB, "/back", origin(None, &peer))
         .await
         .unwrap();
     let from = origin(Some(&left.browser), &peer);
     let answer = says("ada at github", "ada@elsewhere.example");
-    let linked = identity.arrive(ProviderName::GITHUB, &answer, from).await.unwrap();
+    let linked = identity.finish_login(ProviderName::GITHUB, &answer, from).await.unwrap();
     assert_eq!(linked, SignedOn::Linked("/back".to_owned()));
     opened(through(&services, "github", &answer).await);
 
@@ -521,25 +521,25 @@ async fn enforcement_closes_every_other_door() {
 }
 
 #[tokio::test]
-async fn a_waiting_sign_in_belongs_to_one_browser_and_works_once() {
+async fn a_pending_login_belongs_to_one_browser_and_works_once() {
     let services = set_up().await;
     let org = owner(&services).await;
     domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
     let (identity, peer, google) = (&services.identity, Peer::default(), ProviderName::GOOGLE);
     let answer = says("x", "x@acme.example");
-    let left = identity.leave(None, google, "", "/", origin(None, &peer)).await.unwrap();
-    let other = identity.leave(None, google, "", "/", origin(None, &peer)).await.unwrap();
-    let arrive = async |browser: Option<&str>| {
-        let outcome = identity.arrive(google, &answer, origin(browser, &peer)).await.unwrap();
+    let left = identity.begin_login(None, google, "", "/", origin(None, &peer)).await.unwrap();
+    let other = identity.begin_login(None, google, "", "/", origin(None, &peer)).await.unwrap();
+    let finish = async |browser: Option<&str>| {
+        let outcome = identity.finish_login(google, &answer, origin(browser, &peer)).await.unwrap();
         matches!(outcome, SignedOn::Opened(..))
     };
-    assert!(!arrive(None).await);
-    assert!(!arrive(Some("another")).await);
-    assert!(arrive(Some(&left.browser)).await);
-    assert!(!arrive(Some(&left.browser)).await, "it works once");
+    assert!(!finish(None).await);
+    assert!(!finish(Some("another")).await);
+    assert!(finish(Some(&left.browser)).await);
+    assert!(!finish(Some(&left.browser)).await, "it works once");
     services.clock.advance(10 * 60);
-    assert!(!arrive(Some(&other.browser)).await, "it waits ten minutes");
-    assert!(identity.prune_departures().await.unwrap());
+    assert!(!finish(Some(&other.browser)).await, "it waits ten minutes");
+    assert!(identity.prune_pending_logins().await.unwrap());
 }
 
 #[tokio::test]
@@ -653,12 +653,12 @@ async fn a_test_shows_the_checks_and_signs_no_user_in() {
     let mut outcomes = Vec::new();
     for answer in [says("x", "x@acme.example"), "refused".to_owned()] {
         let left =
-            identity.leave_to_test(&org, acme, "/domain", origin(None, &peer)).await.unwrap();
+            identity.begin_saml_test(&org, acme, "/domain", origin(None, &peer)).await.unwrap();
         let from = origin(Some(&left.browser), &peer);
-        let done = identity.arrive_by_saml(&acme.to_string(), &answer, from).await.unwrap();
-        assert_eq!(done, SignedOn::Tried("/domain".to_owned()));
-        let trial = identity.last_test(&org, acme).await.unwrap().unwrap();
-        outcomes.push((trial.works, trial.outcome, trial.checks[0].passed));
+        let done = identity.finish_saml_login(&acme.to_string(), &answer, from).await.unwrap();
+        assert_eq!(done, SignedOn::Tested("/domain".to_owned()));
+        let test = identity.last_test(&org, acme).await.unwrap().unwrap();
+        outcomes.push((test.works, test.outcome, test.checks[0].passed));
     }
     assert_eq!(
         outcomes,
@@ -673,7 +673,7 @@ async fn a_test_shows_the_checks_and_signs_no_user_in() {
     join(&services, org.organization, &member, Level::Member).await;
     let id = org.organization.to_string();
     let member = services.organizations.enter(&member, &id).await.unwrap();
-    let refused = identity.leave_to_test(&member, acme, "/", origin(None, &peer)).await;
+    let refused = identity.begin_saml_test(&member, acme, "/", origin(None, &peer)).await;
     assert!(matches!(refused.map(drop), Err(Error::Forbidden(_))));
 }
 
@@ -725,6 +725,6 @@ async fn staff_manages_providers() {
     services.providers.remove(&ctx, "ours").await.unwrap();
     let peer = Peer::default();
     let name = ProviderName::parse("ours").unwrap();
-    let gone = services.identity.leave(None, name, "", "/", origin(None, &peer)).await;
+    let gone = services.identity.begin_login(None, name, "", "/", origin(None, &peer)).await;
     assert!(matches!(gone.map(drop), Err(Error::NotFound(_))));
 }

@@ -34,17 +34,17 @@ async fn a_domain_whose_record_is_gone_requires_nothing_and_lets_no_user_in() {
     let acme = domain(&services, &org, "mail.example", SsoEnforcement::Saml, true).await;
     assert!(identity.sign_in("ada.l@mail.example", PASSWORD, &peer).await.is_err());
     let left =
-        identity.leave_by_address(None, "x@mail.example", "/", origin(None, &peer)).await.unwrap();
+        identity.begin_saml_login(None, "x@mail.example", "/", origin(None, &peer)).await.unwrap();
     suspend(&services, acme).await;
 
     // A sign-in that was begun before.
     let answer = says("x", "x@mail.example");
     let from = origin(Some(&left.browser), &peer);
-    let outcome = identity.arrive_by_saml(&acme.to_string(), &answer, from).await.unwrap();
+    let outcome = identity.finish_saml_login(&acme.to_string(), &answer, from).await.unwrap();
     assert_eq!(outcome, SignedOn::Refused(None, "/".to_owned()));
     assert_eq!(reasons(&services, &org).await, ["The rules of the domain are not in force."]);
     // No further one begins.
-    let later = identity.leave_by_address(None, "x@mail.example", "/", origin(None, &peer)).await;
+    let later = identity.begin_saml_login(None, "x@mail.example", "/", origin(None, &peer)).await;
     assert!(matches!(later.map(drop), Err(Error::NotFound(_))));
     // Just-in-time provisioning lets no user in, also not through Google.
     let outcome = through(&services, "google-oauth2", &says("x", "x@mail.example")).await;
@@ -85,7 +85,7 @@ async fn what_decides_about_sign_ins_is_changed_after_a_recent_sign_in_alone() {
     refused("a provider", services.providers.save(&ctx, input).await);
     refused("a removed provider", services.providers.remove(&ctx, "ours").await);
     let from = origin(None, &peer);
-    let left = services.identity.leave_to_link(&ctx, ProviderName::GITHUB, "/", from).await;
+    let left = services.identity.begin_linking(&ctx, ProviderName::GITHUB, "/", from).await;
     refused("a linked account", left.map(drop));
     refused("an unlinked account", services.identity.unlink(&member, &linked.id).await);
     // Keys have no session, and change no provider.

@@ -51,11 +51,11 @@ async fn a_provider_confirms_a_session_only_with_a_new_sign_in() {
     let ctx = session(&services, &first).await.unwrap();
     assert!(matches!(change(&services, &ctx).await, Err(Error::SignInAgain)));
     let confirm = async |answer: &str| {
-        let left = identity.leave_by_address(Some(&ctx), ADA, "/next", origin(None, &peer)).await;
+        let left = identity.begin_saml_login(Some(&ctx), ADA, "/next", origin(None, &peer)).await;
         let left = left.unwrap();
         assert!(left.url.ends_with("&again"), "{}", left.url);
         let from = origin(Some(&left.browser), &peer);
-        short(identity.arrive_by_saml(&acme.to_string(), answer, from).await.unwrap())
+        short(identity.finish_saml_login(&acme.to_string(), answer, from).await.unwrap())
     };
     // The provider has a session of its own, and asked nothing.
     let earlier = begun.plus_seconds(-1);
@@ -98,10 +98,10 @@ async fn a_provider_that_states_no_time_confirms_only_users_without_another_way(
     let (identity, peer) = (&services.identity, Peer::default());
     let org = owner(&services).await;
     domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
-    let link = identity.leave_to_link(&org.ctx, ProviderName::GITHUB, "/", origin(None, &peer));
+    let link = identity.begin_linking(&org.ctx, ProviderName::GITHUB, "/", origin(None, &peer));
     let (answer, link) = (says("ada at github", "ada@elsewhere.example"), link.await.unwrap());
     let from = origin(Some(&link.browser), &peer);
-    identity.arrive(ProviderName::GITHUB, &answer, from).await.unwrap();
+    identity.finish_login(ProviderName::GITHUB, &answer, from).await.unwrap();
     let google = ProviderName::GOOGLE;
     let grace = says("grace", "grace@acme.example");
     for (what, name, answer, expected) in [
@@ -111,9 +111,10 @@ async fn a_provider_that_states_no_time_confirms_only_users_without_another_way(
         let first = opened(through(&services, name.text(), &answer).await);
         services.clock.advance(16 * 60);
         let ctx = session(&services, &first).await.unwrap();
-        let left = identity.leave(Some(&ctx), name, "", "/", origin(None, &peer)).await.unwrap();
+        let left =
+            identity.begin_login(Some(&ctx), name, "", "/", origin(None, &peer)).await.unwrap();
         let from = origin(Some(&left.browser), &peer);
-        let outcome = identity.arrive(name, &answer, from).await.unwrap();
+        let outcome = identity.finish_login(name, &answer, from).await.unwrap();
         assert_eq!(matches!(outcome, SignedOn::Opened(..)), expected, "{what}: {outcome:?}");
         assert_eq!(short(outcome) == NOT_RECENT, !expected, "{what}");
     }
@@ -143,9 +144,9 @@ async fn the_ways_to_confirm_are_those_that_work() {
     };
     services.providers.save(&ctx, input).await.unwrap();
     let ours = ProviderName::parse("ours").unwrap();
-    let link = identity.leave_to_link(&ctx, ours, "/", origin(None, &peer)).await.unwrap();
+    let link = identity.begin_linking(&ctx, ours, "/", origin(None, &peer)).await.unwrap();
     let from = origin(Some(&link.browser), &peer);
-    identity.arrive(ours, &says("ada", ADA), from).await.unwrap();
+    identity.finish_login(ours, &says("ada", ADA), from).await.unwrap();
     let by_ours = opened(through(&services, "ours", &says("ada", ADA)).await);
     let by_ours = session(&services, &by_ours).await.unwrap();
     let label = "Our directory".to_owned();

@@ -54,8 +54,8 @@ async fn signed_up(services: &Services, org: &OrgCtx, email: &str) -> NewSession
 async fn link(services: &Services, ctx: &Ctx, name: &str, answer: &str) -> SignedOn {
     let (identity, peer) = (&services.identity, Peer::default());
     let name = ProviderName::parse(name).unwrap();
-    let left = identity.leave_to_link(ctx, name, "/back", origin(None, &peer)).await.unwrap();
-    identity.arrive(name, answer, origin(Some(&left.browser), &peer)).await.unwrap()
+    let left = identity.begin_linking(ctx, name, "/back", origin(None, &peer)).await.unwrap();
+    identity.finish_login(name, answer, origin(Some(&left.browser), &peer)).await.unwrap()
 }
 
 fn linked() -> SignedOn {
@@ -263,7 +263,7 @@ async fn a_user_deactivated_in_one_organization_signs_in_to_another() {
     assert_eq!(again.user, first.user);
     assert_eq!(level(&services, &org, first.user).await, None);
     assert_eq!(level(&services, &evil, first.user).await, Some(Level::Member));
-    // The provider of the organization speaks for its members alone.
+    // The provider of the organization counts for its members alone.
     let by_saml = through_saml(&services, acme, "x@acme.example", &says("g", GRACE)).await;
     assert!(matches!(by_saml, SignedOn::Refused(..)));
 }

@@ -19,30 +19,31 @@ fn office() -> Peer {
 }
 
 #[tokio::test]
-async fn answers_that_no_sign_in_waits_for_count_nothing() {
+async fn answers_without_a_pending_login_count_nothing() {
     let services = set_up().await;
     let (identity, peer, google) = (&services.identity, office(), ProviderName::GOOGLE);
     let org = owner(&services).await;
     domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
     // A page of another site has many images with the address of the callback.
     for _ in 0..40 {
-        let stray = identity.arrive(google, "x", origin(None, &peer)).await.unwrap();
-        assert_eq!(stray, SignedOn::Refused(None, "/".to_owned()));
+        let unknown = identity.finish_login(google, "x", origin(None, &peer)).await.unwrap();
+        assert_eq!(unknown, SignedOn::Refused(None, "/".to_owned()));
         let from = origin(Some("another"), &peer);
-        identity.arrive_by_saml("no domain", "x", from).await.unwrap();
+        identity.finish_saml_login("no domain", "x", from).await.unwrap();
     }
-    let arrive = async |answer: &str| {
-        let left = identity.leave(None, google, "", "/next", origin(None, &peer)).await.unwrap();
-        identity.arrive(google, answer, origin(Some(&left.browser), &peer)).await
+    let finish = async |answer: &str| {
+        let left =
+            identity.begin_login(None, google, "", "/next", origin(None, &peer)).await.unwrap();
+        identity.finish_login(google, answer, origin(Some(&left.browser), &peer)).await
     };
-    opened(arrive(&says("x", "x@acme.example")).await.unwrap());
+    opened(finish(&says("x", "x@acme.example")).await.unwrap());
     // Refused answers count, and delay answers alone.
     let mut refused = 0;
-    while let Ok(SignedOn::Refused(..)) = arrive("no JSON").await {
+    while let Ok(SignedOn::Refused(..)) = finish("no JSON").await {
         refused += 1;
         assert!(refused < 30, "answers of providers are not limited");
     }
-    let late = arrive(&says("x", "x@acme.example")).await;
+    let late = finish(&says("x", "x@acme.example")).await;
     assert!(matches!(late, Err(Error::Throttled { .. })), "{late:?}");
     identity.sign_in("ada.l@mail.example", PASSWORD, &peer).await.unwrap();
 }
@@ -53,23 +54,23 @@ async fn a_visitor_writes_nothing_into_the_activity_log() {
     let (identity, peer) = (&services.identity, Peer::default());
     let org = owner(&services).await;
     let acme = domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
-    let arrive = async |answer: &str| {
-        let left = identity.leave_by_address(None, "x@acme.example", "/", origin(None, &peer));
+    let finish = async |answer: &str| {
+        let left = identity.begin_saml_login(None, "x@acme.example", "/", origin(None, &peer));
         let browser = left.await.unwrap().browser;
         let from = origin(Some(&browser), &peer);
-        let outcome = identity.arrive_by_saml(&acme.to_string(), answer, from).await.unwrap();
+        let outcome = identity.finish_saml_login(&acme.to_string(), answer, from).await.unwrap();
         assert_eq!(outcome, SignedOn::Refused(None, "/".to_owned()));
     };
     for _ in 0..30 {
-        arrive("unsigned: a text of the visitor").await;
+        finish("unsigned: a text of the visitor").await;
     }
     let check = "Test the connection to read why this check failed: Signature.";
     assert_eq!(reasons(&services, &org).await, [check; 20]);
     // What the provider signed is recorded with its reason, however many came before.
-    arrive("refused").await;
+    finish("refused").await;
     assert_eq!(reasons(&services, &org).await[0], "scripted");
     services.clock.advance(15 * 60);
-    arrive("unsigned").await;
+    finish("unsigned").await;
     assert_eq!(reasons(&services, &org).await.len(), 22);
 }
 
@@ -79,16 +80,16 @@ async fn administrators_learn_why_the_required_provider_was_refused() {
     let (identity, peer) = (&services.identity, Peer::default());
     let org = owner(&services).await;
     domain(&services, &org, "acme.example", issuer(), false).await;
-    let arrive = async |name: ProviderName, email: &str, answer: &str| {
-        let left = identity.leave(None, name, email, "/", origin(None, &peer)).await.unwrap();
+    let finish = async |name: ProviderName, email: &str, answer: &str| {
+        let left = identity.begin_login(None, name, email, "/", origin(None, &peer)).await.unwrap();
         let from = origin(Some(&left.browser), &peer);
-        identity.arrive(name, answer, from).await.unwrap();
+        identity.finish_login(name, answer, from).await.unwrap();
     };
     let required = ProviderName::parse("issuer").unwrap();
-    arrive(required, "X@Acme.example", "no JSON").await;
+    finish(required, "X@Acme.example", "no JSON").await;
     assert_eq!(reasons(&services, &org).await, ["scripted"]);
     let without = json!({"subject": "x", "verified": true}).to_string();
-    arrive(required, "x@acme.example", &without).await;
+    finish(required, "x@acme.example", &without).await;
     assert_eq!(reasons(&services, &org).await, [Reason::NoAddress.text(), "scripted"]);
     // It is not known whose these are.
     for (name, email) in [
@@ -96,7 +97,7 @@ async fn administrators_learn_why_the_required_provider_was_refused() {
         (required, "x@elsewhere.example"),
         (ProviderName::GITHUB, "x@acme.example"),
     ] {
-        arrive(name, email, "no JSON").await;
+        finish(name, email, "no JSON").await;
     }
     assert_eq!(reasons(&services, &org).await.len(), 2);
     let outcome = through(&services, "issuer", "no JSON").await;
@@ -119,9 +120,9 @@ async fn a_test_shows_faults_of_the_settings() {
     let acme = domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
     with_wrong_url(&services, acme).await;
     let (identity, peer) = (&services.identity, Peer::default());
-    let left = identity.leave_to_test(&org, acme, "/domain", origin(None, &peer)).await;
+    let left = identity.begin_saml_test(&org, acme, "/domain", origin(None, &peer)).await;
     assert!(matches!(left.map(drop), Err(Error::Invalid(_))));
-    let trial = identity.last_test(&org, acme).await.unwrap().unwrap();
-    assert_eq!(trial.outcome, "The test could not begin. Enter a complete URL.");
-    assert!(!trial.works && trial.checks.is_empty());
+    let test = identity.last_test(&org, acme).await.unwrap().unwrap();
+    assert_eq!(test.outcome, "The test could not begin. Enter a complete URL.");
+    assert!(!test.works && test.checks.is_empty());
 }

@@ -71,7 +71,7 @@ async fn the_provider_of_an_administrator_signs_in_no_owner() {
     let grace = opened(through_saml(&services, acme, "x@mail.example", &answer).await);
     assert_eq!(level(&services, &org, grace.user).await, Some(Level::Member));
 
-    // Some of the fields do not vouch for the others.
+    // Some of the fields do not confirm the others.
     assert_eq!(save(&services, &org, acme, own.clone(), None).await, "saved");
     assert!(!enters(&services, acme, "ada", "aDa.l@mail.example").await);
     let all = SamlPatch {
