@@ -52,7 +52,7 @@ pub(super) async fn begin_login(State(web): State<Web>, request: Request) -> Res
     }
     let (parts, _body) = request.into_parts();
     let response = match visit::of(&web, &parts).await {
-        Ok(visit) if is_page(&parts) => pending_login(&web, &parts, &visit, provider).await,
+        Ok(visit) if is_page(&parts) => redirect_to_provider(&web, &parts, &visit, provider).await,
         Ok(_) => not_a_page(),
         Err(error) => error.into_response(),
     };
@@ -69,7 +69,7 @@ fn not_a_page() -> Response {
     (StatusCode::FORBIDDEN, "Open this address as a page.\n").into_response()
 }
 
-async fn pending_login(
+async fn redirect_to_provider(
     web: &Web,
     parts: &Parts,
     visit: &Visit,

@@ -1,5 +1,5 @@
-//! The guided set-up of single sign-on for a domain: its steps, what to copy to the
-//! identity provider, and the guide of each provider.
+//! The guided set-up of single sign-on for a domain: its steps, and for each identity
+//! provider what to enter there and what to copy from there, in the words of the provider.
 
 use leptos::prelude::*;
 
@@ -7,59 +7,101 @@ use crate::server_fns::domains::{DomainView, SiteView};
 use crate::ui::copy::CopyValue;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
 
-/// Providers with a page of the guide: name, page, and what they call the ACS URL, the entity
-/// id and the redirect URI.
-const PROVIDERS: [(&str, &str, &str, &str, &str); 4] = [
-    (
-        "Okta",
-        "single-sign-on-okta",
-        "Single sign-on URL",
-        "Audience URI (SP Entity ID)",
-        "Sign-in redirect URIs",
-    ),
-    (
-        "Microsoft Entra",
-        "single-sign-on-entra",
-        "Reply URL (Assertion Consumer Service URL)",
-        "Identifier (Entity ID)",
-        "Redirect URI",
-    ),
-    ("Google", "single-sign-on-google", "ACS URL", "Entity ID", "Authorized redirect URIs"),
-    (
-        "Keycloak",
-        "single-sign-on-keycloak",
-        "Master SAML Processing URL",
-        "Client ID",
-        "Valid redirect URIs",
-    ),
+/// An identity provider with a page of the guide, and what it calls each value.
+struct Provider {
+    name: &'static str,
+    /// The page of the guide.
+    page: &'static str,
+    /// The names of the ACS URL, where the provider asks for it.
+    acs_url: &'static [&'static str],
+    entity_id: &'static str,
+    redirect_uri: &'static str,
+    /// The names of what goes into the fields "Entity id", "ACS URL" and "X.509
+    /// certificate" of the section "SAML provider".
+    shows: [&'static str; 3],
+    /// The names of the SCIM address and of the token; `None`: it does not provision.
+    scim: Option<[&'static str; 2]>,
+}
+
+const PROVIDERS: [Provider; 4] = [
+    Provider {
+        name: "Okta",
+        page: "single-sign-on-okta",
+        acs_url: &["Single sign-on URL"],
+        entity_id: "Audience URI (SP Entity ID)",
+        redirect_uri: "Sign-in redirect URIs",
+        shows: [
+            "Identity Provider Issuer",
+            "Identity Provider Single Sign-On URL",
+            "X.509 Certificate",
+        ],
+        scim: Some(["SCIM connector base URL", "Authorization, Bearer"]),
+    },
+    Provider {
+        name: "Microsoft Entra",
+        page: "single-sign-on-entra",
+        acs_url: &["Reply URL (Assertion Consumer Service URL)"],
+        entity_id: "Identifier (Entity ID)",
+        redirect_uri: "Redirect URI",
+        shows: ["Microsoft Entra Identifier", "Login URL", "Certificate (Base64)"],
+        scim: Some(["Tenant URL", "Secret Token"]),
+    },
+    Provider {
+        name: "Google",
+        page: "single-sign-on-google",
+        acs_url: &["ACS URL"],
+        entity_id: "Entity ID",
+        redirect_uri: "Authorized redirect URIs",
+        shows: ["Entity ID", "SSO URL", "Certificate"],
+        scim: None,
+    },
+    Provider {
+        name: "Keycloak",
+        page: "single-sign-on-keycloak",
+        acs_url: &["Master SAML Processing URL", "Valid redirect URIs"],
+        entity_id: "Client ID",
+        redirect_uri: "Valid redirect URIs",
+        shows: [
+            "the address of the realm",
+            "the address of the realm and /protocol/saml",
+            "Certificate",
+        ],
+        scim: None,
+    },
 ];
+
+/// The fields of the section "SAML provider", in the order of [`Provider::shows`].
+const FIELDS: [&str; 3] = ["Entity id", "ACS URL", "X.509 certificate"];
 
 /// The steps, for those who may take them.
 #[component]
 pub(super) fn SetUp(domain: DomainView) -> impl IntoView {
-    let DomainView { details, site, test, .. } = domain;
+    let DomainView { details, scim, site, test, .. } = domain;
     let domain = details.domain;
     let is_tested = test.is_some_and(|test| test.works);
     let is_required = !domain.sso_enforcement.text().is_empty();
     let certificate = details.saml_signing_certificate.filter(|_| domain.saml_sign_requests);
+    let providers = PROVIDERS.map(|provider| guide(&provider, &site, &scim.url)).collect_view();
     view! {
         <Section id="set-up" title="Set up single sign-on" hint="The steps, and the values for the identity provider.">
             <ol>
                 <li>"Verify the domain, above. " {state(domain.is_verified)}</li>
                 <li>
-                    "Create an application at the identity provider, with these values:"
-                    {values(site, certificate)}
-                    {guides()}
+                    "Create an application at the identity provider. Choose yours:"
+                    {providers}
+                    {other(site, certificate)}
                 </li>
                 <li>
-                    "SAML: enter what the provider shows, in " <a href="#saml">"SAML provider"</a> ". "
+                    "Enter what the provider shows, in " <a href="#saml">"SAML provider"</a> ". "
                     {state(domain.has_saml)}
-                    " OpenID Connect: staff of the instance enters it on the page "
-                    <em>"Instance"</em> "."
                 </li>
                 <li>"Test the connection, in the same section. " {state(is_tested)}</li>
+                <li>
+                    "To have the provider add and deactivate members, make a token in "
+                    <a href="#scim">"Provisioning"</a> ", and enter it at the provider. "
+                    {state(scim.token.is_some())}
+                </li>
                 <li>
                     "Require it, in " <a href="#sign-in">"Single sign-on"</a>
                     ", if members should sign in in no other way. " {state(is_required)}
@@ -78,47 +120,84 @@ fn state(is_done: bool) -> AnyView {
     }
 }
 
-/// What the identity provider must know of this instance.
-fn values(site: SiteView, certificate: Option<String>) -> AnyView {
-    let SiteView { entity_id, acs_url, metadata, redirect_uri } = site;
+/// A value with its name at the provider.
+fn value(name: impl Into<String>, text: &str, what: &'static str) -> AnyView {
+    let text = text.to_owned();
+    view! { <dt>{name.into()}</dt><dd><CopyValue text=text what=what /></dd> }.into_any()
+}
+
+/// What to enter at one provider, and what to copy from there.
+fn guide(provider: &Provider, site: &SiteView, scim_url: &str) -> AnyView {
+    let Provider { name, page, acs_url, entity_id, redirect_uri, shows, scim } = provider;
+    let acs = acs_url.iter().map(|called| value(*called, &site.acs_url, "ACS URL"));
+    let acs = acs.collect_view();
+    let shown = FIELDS.iter().zip(shows).map(|(field, called)| {
+        view! { <dt>{*field}</dt><dd>{*called}</dd> }
+    });
+    let shown = shown.collect_view();
+    let provisioning = scim.map(|[address, token]| {
+        view! {
+            <p>{format!("For provisioning, enter at {name}:")}</p>
+            <dl class="facts">
+                {value(address, scim_url, "SCIM address")}
+                <dt>{token}</dt><dd>"the token of the section Provisioning"</dd>
+            </dl>
+        }
+    });
     view! {
-        <dl class="facts">
-            <dt>"SAML: ACS URL"</dt><dd><CopyValue text=acs_url what="ACS URL" /></dd>
-            <dt>"SAML: entity id"</dt><dd><CopyValue text=entity_id what="entity id" /></dd>
-            <dt>"SAML: metadata"</dt>
-            <dd><a href=metadata.clone() rel="external">{metadata.clone()}</a></dd>
-            {certificate.map(|text| view! {
-                <dt>"SAML: certificate of requests"</dt>
-                <dd><CopyValue text=text what="certificate" /></dd>
-            })}
-            <dt>"OpenID Connect: redirect URI"</dt>
-            <dd><CopyValue text=redirect_uri what="redirect URI" /></dd>
-        </dl>
-        <p class="hint">"Replace NAME with the name of the provider on this instance, such as okta."</p>
+        <details class="help">
+            <summary>{*name}</summary>
+            <p>{format!("Enter at {name}:")}</p>
+            <dl class="facts">
+                {acs}
+                {value(*entity_id, &site.entity_id, "entity id")}
+            </dl>
+            <p>"Enter in the section SAML provider:"</p>
+            <dl class="facts">{shown}</dl>
+            {provisioning}
+            <p>{format!("With OpenID Connect instead of SAML, enter at {name}:")}</p>
+            <dl class="facts">{value(*redirect_uri, &site.redirect_uri, "redirect URI")}</dl>
+            {of_instance()}
+            <p><a href=format!("/help/{page}")>{format!("Set up {name}")}</a></p>
+        </details>
     }
     .into_any()
 }
 
-/// The names of these values at each provider, and its guide.
-fn guides() -> AnyView {
-    let columns = vec![
-        Column::text("Provider"),
-        Column::text("ACS URL is called"),
-        Column::text("Entity id is called"),
-        Column::text("Redirect URI is called"),
-        Column::text("Guide"),
-    ];
-    let rows = PROVIDERS.map(|(name, page, acs, entity, redirect)| {
-        let guide = view! { <a href=format!("/help/{page}")>{format!("Set up {name}")}</a> };
-        TableRow::new(vec![cell(name), cell(acs), cell(entity), cell(redirect), cell(guide)])
-    });
-    view! { <Table caption="Names of the values at each provider" columns=columns rows=rows.into_iter().collect() /> }
-        .into_any()
+/// The values for every other identity provider.
+fn other(site: SiteView, certificate: Option<String>) -> AnyView {
+    let SiteView { entity_id, acs_url, metadata, redirect_uri } = site;
+    view! {
+        <details class="help">
+            <summary>"Another provider"</summary>
+            <dl class="facts">
+                {value("SAML: ACS URL", &acs_url, "ACS URL")}
+                {value("SAML: entity id", &entity_id, "entity id")}
+                <dt>"SAML: metadata"</dt>
+                <dd><a href=metadata.clone() rel="external">{metadata.clone()}</a></dd>
+                {certificate.map(|text| value("SAML: certificate of requests", &text, "certificate"))}
+                {value("OpenID Connect: redirect URI", &redirect_uri, "redirect URI")}
+            </dl>
+            {of_instance()}
+        </details>
+    }
+    .into_any()
+}
+
+/// What is different with OpenID Connect.
+fn of_instance() -> AnyView {
+    view! {
+        <p class="hint">
+            "Replace NAME with the name of the provider on this instance, such as okta. Staff of the instance enters the provider on the page "
+            <em>"Instance"</em> "."
+        </p>
+    }
+    .into_any()
 }
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use super::PROVIDERS;
+    use super::{FIELDS, PROVIDERS};
     use crate::help;
 
     #[test]
@@ -127,11 +206,19 @@ mod tests {
         let listed = |page: &str| {
             index.iter().any(|section| section.pages.iter().any(|(name, _)| name == page))
         };
-        for (provider, page, acs, entity, redirect) in PROVIDERS {
+        let provisioning = help::page("provisioning").expect("a page of the guide").html;
+        for provider in PROVIDERS {
+            let page = provider.page;
             let guide = help::page(page).expect("a page of the guide");
-            assert_eq!(guide.title, format!("Set up {provider}"));
-            for name in [acs, entity, redirect] {
-                assert!(guide.html.contains(name), "{page} names {name}");
+            assert_eq!(guide.title, format!("Set up {}", provider.name));
+            let html = guide.html.replace("<code>", "").replace("</code>", "");
+            let names = [provider.entity_id, provider.redirect_uri];
+            let names = names.into_iter().chain(provider.shows).chain(FIELDS);
+            for name in names.chain(provider.acs_url.iter().copied()) {
+                assert!(html.contains(name), "{page} names {name}");
+            }
+            for name in provider.scim.into_iter().flatten() {
+                assert!(provisioning.contains(name), "the guide of provisioning names {name}");
             }
             for heading in ["SAML, for one domain", "OpenID Connect, for the instance"] {
                 assert!(guide.html.contains(heading), "{page} has {heading}");
