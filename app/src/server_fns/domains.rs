@@ -72,15 +72,11 @@ pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
     Ok(DomainsView { domains: found.results, may_change })
 }
 
-/// Seconds before its end from which a certificate ends soon: thirty days.
-#[cfg(feature = "ssr")]
-const SOON_SECONDS: i64 = 30 * 24 * 60 * 60;
-
 /// Returns one domain.
 #[server(prefix = "/_fn", endpoint = "get_domain")]
 pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
     use weir_model::domains::SsoEnforcement;
-    use weir_service::domains::Way;
+    use weir_service::domains::{CERTIFICATE_SOON_DAYS, Way};
     use weir_service::identity::Identity;
     use weir_service::policy::Action;
     use weir_service::sso::SamlServiceProvider;
@@ -94,7 +90,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     let expires_at = details.saml_certificate_expires_at;
     let next_expires_at = details.saml_next_certificate_expires_at;
     let last = expires_at.max(next_expires_at);
-    let soon = org.ctx.now.plus_seconds(SOON_SECONDS);
+    let soon = org.ctx.now.plus_seconds(CERTIFICATE_SOON_DAYS * 24 * 60 * 60);
     let ways = services.domains.ways(&org, &domain).await.map_err(ui_error)?;
     let way = |Way { sso, label, is_set_up }: Way| {
         let name = match sso {

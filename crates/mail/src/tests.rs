@@ -159,6 +159,11 @@ fn suspended(domain: String, organization: String, is_suspended: bool) -> SignIn
     SignInChange::RulesSuspended { domain, organization, is_suspended }
 }
 
+fn expiring(domain: String, organization: String) -> SignInChange {
+    let expires_at = at().plus_seconds(30 * 24 * 60 * 60);
+    SignInChange::CertificateExpires { domain, organization, expires_at }
+}
+
 fn token(domain: String, organization: String, change: TokenChange) -> SignInChange {
     SignInChange::ScimToken { domain, organization, change }
 }
@@ -252,6 +257,7 @@ fn mails_look_like_their_files() {
         ("sign_in_domain_renamed", of_acme(renamed_domain)),
         ("sign_in_rules_suspended", of_acme(|domain, home| suspended(domain, home, true))),
         ("sign_in_rules_back", of_acme(|domain, home| suspended(domain, home, false))),
+        ("sign_in_certificate_expires", of_acme(expiring)),
         ("sign_in_token_made", of_acme(|domain, home| token(domain, home, TokenChange::Made))),
         (
             "sign_in_token_replaced",

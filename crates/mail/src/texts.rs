@@ -183,15 +183,15 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
         }
         MailContent::SignInChanged { first_name, change, by, at, path } => {
             let (subject, what) = sign_in_changed(change, by.as_deref(), *at, site);
-            let parts = vec![
-                Part::Text(greeting(first_name)),
-                Part::Text(what),
-                Part::Text("If this is wrong, correct it immediately.".to_owned()),
-                Part::Link {
-                    label: "Check the settings".to_owned(),
-                    url: format!("{}{path}", site.origin),
-                },
-            ];
+            let is_announced = matches!(change, SignInChange::CertificateExpires { .. });
+            let caution = "If this is wrong, correct it immediately.".to_owned();
+            let caution = (!is_announced).then_some(Part::Text(caution));
+            let link = Part::Link {
+                label: "Check the settings".to_owned(),
+                url: format!("{}{path}", site.origin),
+            };
+            let parts = [Part::Text(greeting(first_name)), Part::Text(what)];
+            let parts = parts.into_iter().chain(caution).chain([link]).collect();
             (subject, None, parts)
         }
     };
@@ -465,6 +465,16 @@ fn sign_in_changed(
                 )
             }
         }
+        SignInChange::CertificateExpires { domain, organization, expires_at } => (
+            format!("The SAML certificate of {domain} expires soon"),
+            format!(
+                "The certificate of the SAML provider of {domain} in {} on the Weir instance at \
+                 {origin} expires on {}. From then on, people with an address of {domain} cannot \
+                 sign in through it. Enter the next certificate of the provider before.",
+                one_line(organization),
+                expires_at.minute_text()
+            ),
+        ),
         SignInChange::ScimToken { domain, organization, change } => {
             let what = match change {
                 TokenChange::Made => "made",

@@ -178,6 +178,15 @@ pub enum SignInChange {
         /// Whether they are suspended now.
         is_suspended: bool,
     },
+    /// The last certificate of the SAML provider of a domain expires soon.
+    CertificateExpires {
+        /// The domain.
+        domain: String,
+        /// Name of its organization.
+        organization: String,
+        /// When it expires.
+        expires_at: Timestamp,
+    },
     /// The token with which an identity provider changes users.
     ScimToken {
         /// The domain.

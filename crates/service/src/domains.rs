@@ -50,6 +50,8 @@ use trust::Rank;
 /// signing in are suspended.
 const GRACE_DAYS: i64 = 7;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Days before its end from which a certificate expires soon.
+pub const CERTIFICATE_SOON_DAYS: i64 = 30;
 /// Time for ending the sessions that a new rule refuses, before the caller has the answer.
 const END_SESSIONS_TIME: Duration = Duration::from_secs(5);
 /// The message for a domain that another organization has verified.
@@ -143,6 +145,7 @@ impl Domains {
             certificate_expires_at: None,
             saml_x509_cert_next: None,
             next_certificate_expires_at: None,
+            certificate_notified_at: None,
             saml_sign_requests: false,
             saml_signing_key: None,
             saml_signing_certificate: None,

@@ -130,6 +130,8 @@ pub struct DomainRow {
     pub saml_x509_cert_next: Option<String>,
     /// When the second certificate expires.
     pub next_certificate_expires_at: Option<Timestamp>,
+    /// When owners were last notified that the last certificate expires soon.
+    pub certificate_notified_at: Option<Timestamp>,
     /// Whether requests to the identity provider are signed.
     // Missing in domains that were claimed before this field existed.
     #[surreal(default)]

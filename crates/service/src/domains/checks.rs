@@ -11,11 +11,14 @@ use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as rows, DomainRow};
 use weir_store::update::lock;
 
-use super::{Changeable, DAY_SECONDS, Domains, about, is_suspended, lookup, notices};
+use super::{Changeable, DAY_SECONDS, Domains, about, has_saml, is_suspended, lookup, notices};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
+
+/// Owners are notified so many days before the last certificate expires.
+const NOTICE_DAYS: [i64; 2] = [super::CERTIFICATE_SOON_DAYS, 7];
 
 /// The maximum number of domains that one call checks. The next call checks the others.
 const ROUND: usize = 100;
@@ -88,6 +91,9 @@ impl Domains {
                 Ok(()) => None,
                 Err(_) => Some(row.failing_since.unwrap_or(now)),
             };
+            if expiring(row, now).is_some() {
+                row.certificate_notified_at = Some(now);
+            }
             Ok(())
         };
         let entries = |before: &DomainRow, after: &DomainRow| {
@@ -106,13 +112,18 @@ impl Domains {
             (!changes.is_empty()).then(|| of(changes)).into_iter().collect()
         };
         let notice = notices::to_owners(&self.core, before.organization, None).await?;
-        let mails = |before: &DomainRow, after: &DomainRow| match (
-            is_suspended(before),
-            is_suspended(after),
-        ) {
-            (false, true) => notice.of_suspension(after, true, now),
-            (true, false) => notice.of_suspension(after, false, now),
-            _ => Vec::new(),
+        let mails = |before: &DomainRow, after: &DomainRow| {
+            let mut mails = match (is_suspended(before), is_suspended(after)) {
+                (false, true) => notice.of_suspension(after, true, now),
+                (true, false) => notice.of_suspension(after, false, now),
+                _ => Vec::new(),
+            };
+            if before.certificate_notified_at != after.certificate_notified_at
+                && let Some(expires_at) = expiring(before, now)
+            {
+                mails.extend(notice.of_certificate(after, expires_at, now));
+            }
+            mails
         };
         let updated = self.update_with_mails(before.id, now, change, entries, mails).await?;
         let Some(row) = updated.stored().filter(|row| row.checked_at == Some(now)) else {
@@ -149,6 +160,17 @@ impl Domains {
         rows::delete(store, row.organization, row.id, &mails, &[audit_entry]).await?;
         Ok(Released::Yes)
     }
+}
+
+/// When the last certificate of a domain's SAML provider expires, if owners are to be
+/// notified of that now.
+fn expiring(row: &DomainRow, now: Timestamp) -> Option<Timestamp> {
+    let last = row.certificate_expires_at.max(row.next_certificate_expires_at)?;
+    let is_due = |days: i64| {
+        let from = last.plus_seconds(-days * DAY_SECONDS);
+        from <= now && row.certificate_notified_at.is_none_or(|notified| notified < from)
+    };
+    (has_saml(row) && now < last && NOTICE_DAYS.into_iter().any(is_due)).then_some(last)
 }
 
 /// The next check of a domain after this time. The id gives the time of the day, so

@@ -101,6 +101,21 @@ impl Notice {
         self.mails(&change, &page(row), now)
     }
 
+    /// The mails about the last certificate of the SAML provider, which expires soon.
+    pub(super) fn of_certificate(
+        &self,
+        row: &DomainRow,
+        expires_at: Timestamp,
+        now: Timestamp,
+    ) -> Vec<Mail> {
+        let change = SignInChange::CertificateExpires {
+            domain: row.domain.clone(),
+            organization: self.organization.clone(),
+            expires_at,
+        };
+        self.mails(&change, &page(row), now)
+    }
+
     /// The mails about the token of a domain.
     pub(crate) fn of_token(
         &self,

@@ -7,6 +7,7 @@ use weir_model::errors::ErrorKind;
 use weir_model::invites::{InviteInput, SignUpInput};
 use weir_model::organizations::Level;
 use weir_model::sso::ProviderName;
+use weir_store::mail::MailRow;
 
 use super::*;
 use crate::Services;
@@ -262,6 +263,44 @@ async fn a_record_that_goes_away_suspends_after_seven_days() {
         .map(|entry| entry.detail.changes.last().unwrap().after.as_str().unwrap())
         .collect();
     assert_eq!(states, ["found", "missing, rules suspended", "missing"]);
+}
+
+#[tokio::test]
+async fn owners_are_notified_before_the_last_certificate_expires() {
+    let services = test_support::set_up_with_mail().await;
+    let ctx = test_support::ada(&services).await;
+    let org = enter(&services, &ctx).await;
+    let now = services.clock.now();
+    let day = |days: i64| Some(now.plus_seconds(days * DAY_SECONDS));
+    let id = services.domains.create(&org, input("acme.example")).await.unwrap().id;
+    let store = services.organizations.store();
+    let stored = |row: &DomainRow| {
+        let saml = Some("https://idp.example".to_owned());
+        let row = DomainRow {
+            verified_at: Some(now),
+            due_at: Some(now),
+            saml_entity_id: saml.clone(),
+            saml_acs_url: saml.clone(),
+            saml_x509_cert: saml,
+            certificate_expires_at: day(20),
+            next_certificate_expires_at: day(40),
+            ..row.clone()
+        };
+        Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+    };
+    weir_store::update::update(store, id, (), stored).await.unwrap();
+    let mut notified = Vec::new();
+    for day in 0..45 {
+        services.domains.check_again().await.unwrap();
+        let mails = weir_store::mail::due(store, services.clock.now()).await.unwrap();
+        let about = |mail: &&MailRow| format!("{mail:?}").contains("CertificateExpires");
+        if mails.iter().filter(about).count() > notified.len() {
+            notified.push(day);
+        }
+        services.clock.advance(DAY_SECONDS);
+    }
+    // 30 and 7 days before the second one expires, on the day of the first check after.
+    assert_eq!(notified, [10, 33]);
 }
 
 #[tokio::test]
