@@ -1,6 +1,11 @@
 //! Answers of an authenticator in software, and answers that are hostile.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
+use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents as RsaPublicKeyComponents;
+use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value, json};
 use weir_testservers::SoftPasskey;
 
@@ -194,8 +199,7 @@ fn counters() {
     }
 }
 
-/// Keys of the other two algorithms, from their standards: RFC 8032, 7.1, test 2; and an RSA
-/// key without a signature.
+/// Keys of the other two algorithms: Ed25519 from RFC 8032, 7.1, test 2, and RSA.
 #[test]
 fn keys_of_other_types() {
     let read = |bytes: &[u8]| key::PublicKey::read(&mut cbor::Reader::new(bytes));
@@ -212,10 +216,20 @@ fn keys_of_other_types() {
          085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
     assert_eq!(key.verify(&[0x72], &signature), Ok(()));
     assert_eq!(key.verify(&[0x73], &signature), Err(Refusal::WrongSignature));
+    let pem = include_str!("../../saml/src/tests/keys/idp.key");
+    let pem: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+    let pair = RsaKeyPair::from_pkcs8(&STANDARD.decode(pem).unwrap()).unwrap();
+    let public = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public());
     let mut rsa = b"\xa4\x01\x03\x03\x39\x01\x00\x20\x59\x01\x00".to_vec();
-    rsa.extend([0xff; 256]);
-    rsa.extend(b"\x21\x43\x01\x00\x01");
-    assert_eq!(read(&rsa).unwrap().verify(b"", &[0; 256]), Err(Refusal::WrongSignature));
+    rsa.extend(&public.n);
+    rsa.extend(b"\x21\x43");
+    rsa.extend(&public.e);
+    let key = read(&rsa).unwrap();
+    let mut signature = vec![0; 256];
+    pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), b"signed", &mut signature).unwrap();
+    assert_eq!(key.verify(b"signed", &signature), Ok(()));
+    assert_eq!(key.verify(b"other", &signature), Err(Refusal::WrongSignature));
+    assert_eq!(key.verify(b"signed", &[0; 256]), Err(Refusal::WrongSignature));
     // Another curve, another algorithm, a member twice, and no map.
     assert_eq!(read(b"\xa3\x01\x02\x03\x26\x20\x02"), Err(Refusal::OtherKey));
     assert_eq!(read(b"\xa2\x01\x02\x03\x38\x22"), Err(Refusal::OtherKey));

@@ -466,6 +466,8 @@ async fn try_entry_points(required: Option<SignInMethod>) {
     it.require(rule.unwrap_or_default()).await;
     let precheck = it.post("/api/login/precheck/", json!({"email": "x@mail.example"})).await.json();
     assert_eq!(precheck, json!({"sso_enforcement": rule, "saml_available": true}));
+    let me = it.owner.get("/api/users/@me/").await.json();
+    assert_eq!(me["has_sso_enforcement"], rule.is_some());
     for (entry_point, method) in entry_points() {
         let expected = required.is_none() || method.is_none() || method == required;
         let is_open = it.is_entry_open(entry_point).await;
