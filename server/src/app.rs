@@ -59,7 +59,7 @@ pub struct Parts {
     pub egress: Egress,
     /// Addresses of the public services that exports write to.
     pub destination_addresses: Arc<DestinationAddresses>,
-    /// Files of the browser library.
+    /// The browser library, if the operator configures one.
     pub browser_library: BrowserLibrary,
     /// Apps that run in visited pages.
     pub site_apps: SiteApps,

@@ -86,7 +86,7 @@ settings! {
     local_exports: PathBuf = PathBuf::new(), "WEIR_LOCAL_EXPORTS";
     /// Networks of proxies whose X-Forwarded headers are trusted, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
-    /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
+    /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: the one that Weir contains]
     browser_library: PathBuf = PathBuf::new(), "WEIR_BROWSER_LIBRARY";
     /// MaxMind database file: events get the location of their address [default: none]
     geoip_database: PathBuf = PathBuf::new(), "WEIR_GEOIP_DATABASE";
