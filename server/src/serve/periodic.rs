@@ -35,6 +35,8 @@ const PRUNE: Duration = Duration::from_secs(60 * 60);
 const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two removals of sign-ins that wait for a provider no longer.
 const PRUNE_DEPARTURES: Duration = Duration::from_secs(60);
+/// Time between two checks whether the secret of visitors without cookies is of the day.
+const FORGET_COOKIELESS: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
@@ -61,6 +63,7 @@ pub(super) fn begin(
     tasks.spawn(write_notes(app.clone()));
     tasks.spawn(prune_counters(app.clone()));
     tasks.spawn(prune_departures(app.clone()));
+    tasks.spawn(forget_cookieless(app.clone()));
 }
 
 /// Starts sealing on threads of the lowest priority, at intervals. It may be interrupted: what was not
@@ -249,6 +252,14 @@ async fn prune_departures(app: App) {
                 tracing::warn!(%error, "old sign-ins at providers were not removed yet");
             }
         }
+    }
+}
+
+/// Forgets the secret of visitors without cookies after its day, also if no visitor comes.
+async fn forget_cookieless(app: App) {
+    loop {
+        tokio::time::sleep(FORGET_COOKIELESS).await;
+        app.cookieless_keys.forget(app.services.clock.now());
     }
 }
 
