@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { promisify } from "node:util";
-import { type Page } from "@playwright/test";
+import { type Browser, type Page } from "@playwright/test";
 import { alive, enter, expect, look, projectKey, send, setUp, shell, shot, terminal, test, visit } from "./helpers";
 
 const run = promisify(execFile);
@@ -122,10 +122,25 @@ for (const label of Object.keys(runners)) {
   });
 }
 
-test("the element of a web page works as printed", async ({ browser, page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await alive(page, scripts);
-  const element = await snippet(page, "Language of the snippet", "Web site");
+for (const [what, config, seen] of [
+  ["the element of a web page works as printed", "", /^\$pageview$/],
+  ["a web page that stores nothing in the browser has visitors", "cookieless_mode: 'always', ", /^cookieless_/],
+] as const) {
+  test(what, async ({ browser, page, server, scripts }) => {
+    await enter(page, server, scripts);
+    await alive(page, scripts);
+    const element = await snippet(page, "Language of the snippet", "Web site");
+    await visitSite(browser, element.replace("api_host", `${config}api_host`), async () => {
+      await expect(async () => {
+        await look(page, scripts);
+        await expect(page.locator(".arrival").getByText(seen).first()).toBeVisible({ timeout: 1_000 });
+      }).toPass();
+    });
+  });
+}
+
+/** Opens a page with this element in its head until `seen` is done. */
+async function visitSite(browser: Browser, element: string, seen: () => Promise<void>): Promise<void> {
   const site = createServer((_request, response) => {
     response.setHeader("Content-Type", "text/html");
     response.end(`<!doctype html><html lang="en"><head><title>Shop</title>${element}</head><body>Tea</body></html>`);
@@ -141,15 +156,12 @@ test("the element of a web page works as printed", async ({ browser, page, serve
     });
     const visited = await context.newPage();
     await visited.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
-    await expect(async () => {
-      await look(page, scripts);
-      await expect(page.getByRole("link", { name: "$pageview" }).first()).toBeVisible({ timeout: 1_000 });
-    }).toPass();
+    await seen();
   } finally {
     await context.close();
     site.close();
   }
-});
+}
 
 test("the link works once", async ({ page, server, scripts }) => {
   await visit(page, server, scripts);
