@@ -1,8 +1,10 @@
 // The first five minutes: from the printed link to the first event on screen.
 
 import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import { promisify } from "node:util";
-import { type Page } from "@playwright/test";
+import { type Browser, type Page } from "@playwright/test";
 import { alive, enter, expect, look, projectKey, send, setUp, shell, shot, terminal, test, visit } from "./helpers";
 
 const run = promisify(execFile);
@@ -21,6 +23,7 @@ const beginnings: Record<string, string> = {
   HTTPie: "http POST ",
   Python: "import json",
   JavaScript: "const answer = await fetch(",
+  "Web site": "<script async ",
 };
 
 async function snippet(page: Page, legend: string, label: string): Promise<string> {
@@ -117,6 +120,47 @@ for (const label of Object.keys(runners)) {
       expect(now.stored + now.dropped).toBeGreaterThanOrEqual(Math.min(before.stored + before.dropped + 2, 8));
     }).toPass({ timeout: 10_000 });
   });
+}
+
+for (const [what, config, seen] of [
+  ["the element of a web page works as printed", "", /^\$pageview$/],
+  ["a web page that stores nothing in the browser has visitors", "cookieless_mode: 'always', ", /^cookieless_/],
+] as const) {
+  test(what, async ({ browser, page, server, scripts }) => {
+    await enter(page, server, scripts);
+    await alive(page, scripts);
+    const element = await snippet(page, "Language of the snippet", "Web site");
+    await visitSite(browser, element.replace("api_host", `${config}api_host`), async () => {
+      await expect(async () => {
+        await look(page, scripts);
+        await expect(page.locator(".arrival").getByText(seen).first()).toBeVisible({ timeout: 1_000 });
+      }).toPass();
+    });
+  });
+}
+
+/** Opens a page with this element in its head until `seen` is done. */
+async function visitSite(browser: Browser, element: string, seen: () => Promise<void>): Promise<void> {
+  const site = createServer((_request, response) => {
+    response.setHeader("Content-Type", "text/html");
+    response.end(`<!doctype html><html lang="en"><head><title>Shop</title>${element}</head><body>Tea</body></html>`);
+  });
+  await new Promise<void>((listening) => site.listen(0, "127.0.0.1", listening));
+  const context = await browser.newContext({ javaScriptEnabled: true });
+  try {
+    // The library drops events of automated browsers.
+    await context.addInitScript(() => {
+      for (const [name, value] of Object.entries({ userAgent: "Mozilla/5.0 Chrome/140.0", userAgentData: undefined, webdriver: false })) {
+        Object.defineProperty(navigator, name, { get: () => value });
+      }
+    });
+    const visited = await context.newPage();
+    await visited.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+    await seen();
+  } finally {
+    await context.close();
+    site.close();
+  }
 }
 
 test("the link works once", async ({ page, server, scripts }) => {

@@ -14,7 +14,7 @@ use weir_store::Store;
 use weir_store::disk::DiskState;
 use weir_store::traffic::TrafficCounters;
 
-use crate::capture::BrowserLibrary;
+use crate::capture::{BrowserLibrary, CookielessKeys};
 use crate::config::Config;
 use crate::limits::{Limits, Permits};
 use crate::listener::Terms;
@@ -59,8 +59,10 @@ pub struct Parts {
     pub egress: Egress,
     /// Addresses of the public services that exports write to.
     pub destination_addresses: Arc<DestinationAddresses>,
-    /// Files of the browser library.
+    /// The browser library, if the operator configures one.
     pub browser_library: BrowserLibrary,
+    /// Keys of visitors without cookies.
+    pub cookieless_keys: Arc<CookielessKeys>,
     /// Apps that run in visited pages.
     pub site_apps: SiteApps,
     /// Whether the service is stopping.
@@ -119,6 +121,7 @@ impl AppBuilder {
             egress,
             destination_addresses: Arc::new(destination_addresses),
             browser_library: BrowserLibrary::at(&config.browser_library),
+            cookieless_keys: Arc::default(),
             stopping,
             started: Instant::now(),
             config,

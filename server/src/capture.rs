@@ -11,6 +11,7 @@
 
 mod absent;
 mod browser_library;
+mod cookieless;
 mod events;
 mod history;
 mod intake;
@@ -31,6 +32,7 @@ use crate::http::error::{ApiError, ApiResult, ErrorForm};
 
 pub use absent::Absent;
 pub use browser_library::BrowserLibrary;
+pub use cookieless::CookielessKeys;
 
 /// The purpose of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

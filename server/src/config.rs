@@ -5,6 +5,8 @@
 //! is listed only if it has an effect. An unknown key in the file is an error, so that a
 //! misspelt setting is not overlooked.
 
+mod capture_prefix;
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ use weir_service::sso::Provider;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
 use weir_store::{Access, Place, Secret, SegmentBucket};
+
+pub use capture_prefix::CapturePrefix;
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -86,8 +90,10 @@ settings! {
     local_exports: PathBuf = PathBuf::new(), "WEIR_LOCAL_EXPORTS";
     /// Networks of proxies whose X-Forwarded headers are trusted, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
-    /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
+    /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: the one that Weir contains]
     browser_library: PathBuf = PathBuf::new(), "WEIR_BROWSER_LIBRARY";
+    /// Path below which Weir answers client libraries too, such as /ingest, because blockers know the usual paths [default: none]
+    capture_prefix: CapturePrefix = CapturePrefix::default(), "WEIR_CAPTURE_PREFIX";
     /// MaxMind database file: events get the location of their address [default: none]
     geoip_database: PathBuf = PathBuf::new(), "WEIR_GEOIP_DATABASE";
     /// Free disk space below which the service reports itself not ready [default: 1GiB]
@@ -254,6 +260,7 @@ macro_rules! written_as_text {
 }
 
 written_as_text!(
+    CapturePrefix,
     PublicUrl,
     StoreKind,
     LogFormat,

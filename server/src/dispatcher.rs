@@ -24,6 +24,7 @@ use weir_model::panics;
 
 use crate::app::App;
 use crate::capture::{self, Endpoint};
+use crate::config::CapturePrefix;
 use crate::http::body;
 use crate::http::compress;
 use crate::http::error::{ApiError, ErrorForm, Failure};
@@ -143,6 +144,9 @@ impl Dispatcher {
         let began = Instant::now();
         let request_id = RequestId::at(self.app.services.clock.now());
         let mut request = request.map(Body::new);
+        if let Some(uri) = without_prefix(request.uri(), &self.app.config.capture_prefix) {
+            *request.uri_mut() = uri;
+        }
         let target = Target::of(request.uri().path());
         let surface = target.surface();
         let error_form = target.error_form();
@@ -291,18 +295,27 @@ impl Dispatcher {
 
 /// Removes the optional slash at the end of a path. No other code does.
 fn without_slash(mut request: Request) -> Request {
-    let uri = request.uri();
-    let Some(path) = uri.path().strip_suffix('/').filter(|path| !path.is_empty()) else {
-        return request;
-    };
-    let shorter = match uri.query() {
+    let path = request.uri().path().strip_suffix('/').filter(|path| !path.is_empty());
+    if let Some(uri) = path.and_then(|path| with_path(request.uri(), path)) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+/// The address of a capture endpoint that was requested below the prefix. Nothing else is
+/// below it.
+fn without_prefix(uri: &Uri, prefix: &CapturePrefix) -> Option<Uri> {
+    let path = prefix.rest(uri.path())?;
+    Endpoint::at(path.strip_suffix('/').unwrap_or(path))?;
+    with_path(uri, path)
+}
+
+fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
+    let text = match uri.query() {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),
     };
     let mut parts = uri.clone().into_parts();
-    parts.path_and_query = PathAndQuery::try_from(shorter).ok();
-    if let Ok(uri) = Uri::from_parts(parts) {
-        *request.uri_mut() = uri;
-    }
-    request
+    parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
+    Uri::from_parts(parts).ok()
 }

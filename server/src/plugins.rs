@@ -94,6 +94,7 @@ impl PluginServices for AppPluginServices {
             client_address: None,
             engage: false,
             person_processing_opt_out: project.person_processing_opt_out,
+            cookieless_key: None,
         };
         let text = json!({
             "event": event.event,

@@ -5,7 +5,7 @@
 //! function is reached. What does not: pages (`weir-app`) and rules (`weir-service`).
 
 pub(crate) mod admission;
-mod assets;
+pub(crate) mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
 mod csv;

@@ -36,6 +36,9 @@ pub(crate) struct Layout {
     pub(crate) target: PathBuf,
     /// The built site, which the server embeds or reads.
     pub(crate) site: PathBuf,
+    /// The scripts of the browser library, where `scripts/setup` puts them. `None` without
+    /// `scripts/env`.
+    pub(crate) browser_library: Option<PathBuf>,
     pub(crate) conventions: Conventions,
 }
 
@@ -57,8 +60,10 @@ impl Layout {
             Some(path) => std::path::absolute(path)?,
             None => target.join("site"),
         };
+        let tools = from_env("WEIR_TOOLS").map(PathBuf::from);
+        let browser_library = tools.map(|tools| tools.join("posthog-js/dist"));
         let conventions = Conventions::read(&root)?;
-        Ok(Layout { root, target, site, conventions })
+        Ok(Layout { root, target, site, browser_library, conventions })
     }
 
     pub(crate) fn style_sheet(&self) -> Result<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::assets::{HASHED, Site, files_below, name_below};
 use crate::layout::{Layout, Mode};
@@ -12,6 +12,20 @@ use crate::{cargo, css, sha, wasm};
 /// The file that development pages poll for a new build.
 const BUILD_MARK: &str = "pkg/build.txt";
 
+/// The scripts of the browser library that the site contains: the library, and the parts that
+/// it loads for features that Weir stores events of. Parts for recordings, surveys and the
+/// like have no endpoint here.
+const BROWSER_LIBRARY: [&str; 8] = [
+    "array.js",
+    "dead-clicks-autocapture.js",
+    "exception-autocapture.js",
+    "tracing-headers.js",
+    "web-vitals.js",
+    "web-vitals-soft-navs.js",
+    "web-vitals-with-attribution.js",
+    "web-vitals-with-attribution-soft-navs.js",
+];
+
 pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
     let input = cargo::build_frontend(layout, mode)?;
     let browser = wasm::bind(layout, mode, &input)?;
@@ -20,6 +34,7 @@ pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
     add_code(&mut site, browser, mode)?;
     site.add_hashed("weir", "css", css::bundle(&layout.style_sheet()?)?.as_bytes())?;
     add_public(layout, &mut site)?;
+    add_browser_library(layout, &mut site)?;
     if mode == Mode::Dev {
         let last = fs::read(layout.site.join(BUILD_MARK)).unwrap_or_default();
         site.add("build.txt", BUILD_MARK, &last)?;
@@ -92,6 +107,22 @@ fn add_public(layout: &Layout, site: &mut Site) -> Result<()> {
     for file in files_below(&folder)? {
         let name = name_below(&folder, &file)?;
         site.add(&name, &name, &fs::read(&file)?)?;
+    }
+    Ok(())
+}
+
+/// Adds the scripts of the browser library. They keep their names, because pages of other
+/// sites load them. A site without them works: the server says that it has no library.
+fn add_browser_library(layout: &Layout, site: &mut Site) -> Result<()> {
+    let Some(folder) = layout.browser_library.as_ref().filter(|folder| folder.is_dir()) else {
+        eprintln!("xtask: the site has no browser library; `scripts/setup build` downloads it");
+        return Ok(());
+    };
+    for name in BROWSER_LIBRARY {
+        let script = fs::read(folder.join(name))
+            .with_context(|| format!("failed to read {name} of the browser library"))?;
+        let path = format!("static/{name}");
+        site.add(&path, &path, &script)?;
     }
     Ok(())
 }

@@ -76,7 +76,8 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
     let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
-    let first_snippets = snippets::of(&host, &key, true);
+    let mut first_snippets = snippets::of(&host, &key, true);
+    first_snippets.push(snippets::of_web_site(&host, &key));
     let dropped_snippets = snippets::of(&host, &key, false);
     view! {
         <ol class="steps">
@@ -87,7 +88,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
                 </div>
             </Step>
             <Step name="send" title="Send an event" done=stored>
-                <p>"Paste this into a terminal, or run it where your code runs."</p>
+                <p>"Paste this into a terminal, run it where your code runs, or put it into your web pages."</p>
                 <CodeTabs name="first" legend="Language of the snippet" tabs=first_snippets />
                 <TestEvent project=id />
             </Step>

@@ -16,6 +16,7 @@ use weir_json::{self as json, Cursor, Fault, Limits};
 use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 
+use super::cookieless;
 use super::elements;
 use super::identity::{self, Content};
 use super::properties;
@@ -64,6 +65,9 @@ pub struct Context {
     /// Whether the project processes no persons: its events are treated as if they
     /// disabled it themselves (ING-42).
     pub person_processing_opt_out: bool,
+    /// The secret key of the visitor that sent the request, the same for a day (ING-65).
+    /// `None` if no visitor sent it. Events of visitors without cookies are dropped then.
+    pub cookieless_key: Option<Uuid>,
 }
 
 /// The decision on an event.
@@ -201,6 +205,14 @@ fn accept(
         return Err(DropReason::NotAnEvent);
     }
     let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
+    let is_sentinel = distinct_id == cookieless::SENTINEL;
+    let is_cookieless = facts.is_cookieless || is_sentinel;
+    let visitor = context.cookieless_key.filter(|_| is_cookieless);
+    let visitor = visitor.map(|key| cookieless::distinct_id(key, &host(event, facts)));
+    let distinct_id = match is_sentinel {
+        true => visitor.clone().ok_or(DropReason::MissingDistinctId)?,
+        false => distinct_id,
+    };
     let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
     refuse_for_persons(&name, facts, context.person_processing_opt_out)?;
     let sent_uuid = identity::sent(event)?;
@@ -252,8 +264,14 @@ fn accept(
         true => without_person(properties, facts),
         false => properties,
     };
+    let properties = match is_cookieless {
+        true => Cow::Owned(
+            cookieless::without_traces(&properties, visitor.as_deref()).map_err(refusal)?,
+        ),
+        false => properties,
+    };
     let properties = match &context.client_address {
-        Some(address) if !facts.has_ip => {
+        Some(address) if !facts.has_ip && !is_cookieless => {
             json::with_member(&properties, "$ip", &json::quoted(address))
         }
         _ => properties.into_owned(),
@@ -277,6 +295,10 @@ struct Facts {
     distinct_id: Option<Range<usize>>,
     ignore_sent_at: bool,
     odd_cookieless_mode: bool,
+    /// The mode is on, or the event merges the id of all visitors without cookies.
+    is_cookieless: bool,
+    /// The range of `$host` in the text.
+    host: Option<Range<usize>>,
     /// `$process_person_profile`.
     profile: Switch,
     /// `$group_set` is neither an object nor absent.
@@ -331,7 +353,12 @@ impl Facts {
                 "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
                 "$cookieless_mode" => {
                     self.odd_cookieless_mode = !matches!(value(), "true" | "false");
+                    self.is_cookieless |= value() == "true";
                 }
+                "$anon_distinct_id" | "alias" => {
+                    self.is_cookieless |= cookieless::is_sentinel(value());
+                }
+                "$host" => self.host = Some(range),
                 _ => {}
             }
             Ok(())
@@ -440,6 +467,12 @@ fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
         None => json::canonical(value, Limits::EVENT).ok()?,
     };
     if text.trim().is_empty() { None } else { Some(text) }
+}
+
+/// The host of the page; empty if the event names none.
+fn host<'a>(event: &RawEvent<'a>, facts: &Facts) -> Cow<'a, str> {
+    let value = facts.host.clone().and_then(|range| event.raw.get(range));
+    value.and_then(json::string_lossy).unwrap_or_default()
 }
 
 /// Truncates a text to 200 characters.

@@ -12,6 +12,7 @@
 //! Errors ([`CaptureError`]) refuse a whole request. A fault of one event never does: it
 //! results in a [`Decision::Drop`] or in a warning on an accepted event (ING-9).
 
+mod cookieless;
 mod decide;
 mod decode;
 mod decompress;

@@ -118,6 +118,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
         client_address: address,
         engage: call.path.is_engage(),
         person_processing_opt_out: false,
+        cookieless_key: None,
     };
     let mut outcome = Outcome { historical: batch.historical_migration, ..Outcome::default() };
     for event in &batch.events {
@@ -439,6 +440,7 @@ proptest! {
                 client_address: None,
                 engage: false,
                 person_processing_opt_out: false,
+                cookieless_key: None,
             };
             for event in &batch.events {
                 let _ = decide(&event, &context);

@@ -148,6 +148,7 @@ impl Changed {
             client_address: None,
             engage: false,
             person_processing_opt_out: is_without_person(&original.properties),
+            cookieless_key: None,
         };
         let mut event = match decide(&raw, &context) {
             Decision::Accept(event) => event,

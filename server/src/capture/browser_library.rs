@@ -1,9 +1,9 @@
 //! The browser library as static files: `/static/array.js` and the files that it loads
 //! (ING-16).
 //!
-//! What belongs here: finding a file of the folder that the operator configures, and no
-//! file outside it. Weir does not contain a copy of the library. What does not: the
-//! scripts of the web app (`web`).
+//! What belongs here: the choice between the library in the site and the folder that the
+//! operator configures, and finding a file of that folder and no file outside it. What does
+//! not: the files of the site (`web::assets`), and which scripts it contains (`xtask`).
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -26,6 +26,7 @@ use super::intake;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::headers::accepts_encoding;
+use crate::web::assets;
 
 /// The file that a page asks for first. If the setting names a single file, it is served
 /// under this name.
@@ -34,10 +35,10 @@ const ENTRY: &str = "array.js";
 const LARGEST: u64 = 8 << 20;
 /// Most files that are kept in memory. The library has fewer.
 const KEPT: usize = 128;
-/// Long enough for a visit, short enough after an update of the folder.
+/// Long enough for a visit, short enough after an update of the folder or of Weir.
 const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-/// The files of the browser library. Cheap to clone.
+/// The folder of the browser library, if the operator configures one. Cheap to clone.
 #[derive(Clone)]
 pub struct BrowserLibrary(Arc<Inner>);
 
@@ -76,7 +77,7 @@ impl Version {
 }
 
 impl BrowserLibrary {
-    /// The library at `place`. An empty path means that there is none.
+    /// The library at `place`. An empty path means the one in the site.
     pub fn at(place: &Path) -> Self {
         if !place.as_os_str().is_empty()
             && let Err(error) = place.metadata()
@@ -139,13 +140,13 @@ impl Script {
 pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
     let (parts, _body) = request.into_parts();
     let library = app.browser_library.clone();
-    if !library.is_set() {
-        return Err(ApiError::NoBrowserLibrary);
-    }
     let name = file_name(parts.uri.path()).ok_or(ApiError::UnknownPath)?.to_owned();
     let _permit = intake::permit(app).map_err(|_| {
         ApiError::Service(ServiceError::Unavailable("too many capture requests at a time"))
     })?;
+    if !library.is_set() {
+        return of_site(&name, &parts.headers);
+    }
     let found = tokio::task::spawn_blocking(move || library.find(&name))
         .await
         .map_err(|error| ApiError::Panicked(error.to_string()))?;
@@ -160,6 +161,18 @@ pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
     }
 }
 
+/// Sends a script of the site.
+fn of_site(name: &str, request: &HeaderMap) -> ApiResult<Response> {
+    match assets::response(&format!("static/{name}"), request) {
+        Some(mut response) => {
+            describe(response.headers_mut());
+            Ok(response)
+        }
+        None if name == ENTRY => Err(ApiError::NoBrowserLibrary),
+        None => Err(ApiError::UnknownPath),
+    }
+}
+
 fn send(script: &Script, request: &HeaderMap) -> Response {
     let compressed = accepts_encoding(request, "gzip");
     let mut response = if request.get(header::IF_NONE_MATCH) == Some(&script.tag) {
@@ -169,10 +182,8 @@ fn send(script: &Script, request: &HeaderMap) -> Response {
             .into_response()
     };
     let headers = response.headers_mut();
-    let javascript = HeaderValue::from_static("application/javascript");
-    headers.insert(header::CONTENT_TYPE, javascript);
+    describe(headers);
     headers.insert(header::ETAG, script.tag.clone());
-    headers.insert(header::CACHE_CONTROL, CACHING);
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     if compressed {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -180,8 +191,15 @@ fn send(script: &Script, request: &HeaderMap) -> Response {
     response
 }
 
+/// Sets the media type and the caching, which are the same for every script.
+fn describe(headers: &mut HeaderMap) {
+    let javascript = HeaderValue::from_static("application/javascript");
+    headers.insert(header::CONTENT_TYPE, javascript);
+    headers.insert(header::CACHE_CONTROL, CACHING);
+}
+
 /// `part.js` in `/static/part.js` and `/static/version/part.js`. The version in the path
-/// is ignored: the folder has one version.
+/// is ignored: there is one version.
 fn file_name(path: &str) -> Option<&str> {
     let mut segments = path.strip_prefix("/static/")?.trim_end_matches('/').rsplit('/');
     let name = segments.next()?;

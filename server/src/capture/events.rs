@@ -51,6 +51,7 @@ async fn decide(path: CapturePath, mut received: Received) -> ApiResult<(Events,
         client_address: address.filter(|_| !payload.hides_address()),
         engage: path.is_engage(),
         person_processing_opt_out: rules.person_processing_opt_out,
+        cookieless_key: received.cookieless_key(rules.id),
     };
     let nothing = received.batch(batch.historical_migration);
     let mut gathering = Gathering::begin(&mut received.room, rules.id, &batch.token, nothing);

@@ -16,10 +16,11 @@ use std::time::Instant;
 use axum::extract::Request;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
+use uuid::Uuid;
 use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Decision, Payload};
 use weir_ingest::batch::{self, Batch, EncodedBatch, size_of_accepted};
 use weir_ingest::log::AppendError;
@@ -30,7 +31,7 @@ use weir_model::{ProjectId, Timestamp};
 use weir_service::projects::ProjectRules;
 use weir_store::traffic::TrafficCounters;
 
-use super::history;
+use super::{CookielessKeys, history};
 
 use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
@@ -70,6 +71,7 @@ pub(super) struct Received {
     pub(super) room: Room,
     tokens: TokenCache,
     traffic: Arc<TrafficCounters>,
+    cookieless_keys: Arc<CookielessKeys>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -193,6 +195,15 @@ impl Received {
     pub(super) fn client_address(&self, rules: &ProjectRules) -> Option<String> {
         self.sender().filter(|_| !rules.anonymize_ips).map(|address| address.to_string())
     }
+
+    /// The key of the sender as a visitor without cookies.
+    pub(super) fn cookieless_key(&self, project: ProjectId) -> Option<Uuid> {
+        let user_agent = self.parts.headers.get(header::USER_AGENT);
+        let user_agent = user_agent.map_or(&[][..], HeaderValue::as_bytes);
+        let key =
+            |address| self.cookieless_keys.key(project, address, user_agent, self.received_at);
+        self.sender().map(key)
+    }
 }
 
 /// The events of a request after the decisions, encoded for the log.
@@ -295,6 +306,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
     let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
     let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
     let (tokens, traffic) = (app.tokens.clone(), Arc::clone(&app.traffic));
+    let cookieless_keys = Arc::clone(&app.cookieless_keys);
     Ok(Received {
         parts,
         body: bytes,
@@ -303,6 +315,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
         room,
         tokens,
         traffic,
+        cookieless_keys,
         _permit: permit,
     })
 }

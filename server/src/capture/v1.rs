@@ -53,6 +53,7 @@ async fn decide(mut received: Received) -> ApiResult<(Results, Events, Received)
         client_address: received.client_address(&rules),
         engage: false,
         person_processing_opt_out: rules.person_processing_opt_out,
+        cookieless_key: received.cookieless_key(rules.id),
     };
     let nothing = received.batch(batch.historical_migration);
     let mut gathering = Gathering::begin(&mut received.room, rules.id, &headers.token, nothing);

@@ -56,7 +56,7 @@ pub enum ApiError {
     /// `capture::not_kept` answers 200, so this is never a response.
     #[error("not kept")]
     NotKept,
-    /// A file of the browser library, but no library is configured.
+    /// The browser library, but neither the site has one nor the settings.
     #[error("no browser library")]
     NoBrowserLibrary,
     /// No such path.
@@ -149,8 +149,9 @@ impl ApiError {
                 status: StatusCode::NOT_FOUND,
                 ..ErrorParts::new(
                     "not_found",
-                    "No browser library is set. Set `browser_library` to the `dist` folder of \
-                     the npm package posthog-js, or to a file that is its array.js.",
+                    "This build of Weir has no browser library. Set `browser_library` to the \
+                     `dist` folder of the npm package posthog-js, or to a file that is its \
+                     array.js.",
                 )
             },
             Self::UnknownPath => ErrorParts {

@@ -94,7 +94,7 @@ fn is_plain(name: &str, ending: &str) -> bool {
 }
 
 /// The response for an asset, if one has this name.
-pub(super) fn response(name: &str, request: &HeaderMap) -> Option<Response> {
+pub(crate) fn response(name: &str, request: &HeaderMap) -> Option<Response> {
     // The compressed forms are not addressable.
     if name.is_empty() || COMPRESSED.iter().any(|(_, ending)| name.ends_with(ending)) {
         return None;

@@ -1,7 +1,7 @@
 //! The browser library as a static file (ING-16).
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use http::Method;
@@ -121,14 +121,43 @@ async fn a_single_file_is_the_library() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_setting_the_answer_says_what_to_set() {
+async fn without_the_setting_the_library_of_the_site_is_served() {
     let app = TestApp::empty().await;
     let answer = get(&app, "/static/array.js", &[("origin", "https://shop.example")]).await;
-    let (status, kind, code, detail, _) = answer.error();
-    assert_eq!((status, kind.as_str(), code.as_str()), (404, "invalid_request", "not_found"));
-    assert!(detail.contains("`browser_library`"), "{detail}");
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+    if let Some(library) = library_of_the_site() {
+        assert_eq!((answer.status, answer.body.as_ref()), (200, library.as_slice()));
+        assert_eq!(answer.header("content-type"), Some("application/javascript"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=300"));
+        let tag = answer.header("etag").unwrap();
+        let again = get(&app, "/static/array.js", &[("if-none-match", tag)]).await;
+        assert_eq!((again.status, again.body.len()), (304, 0));
+        for path in ["/static/1.0.0/web-vitals.js", "/static/tracing-headers.js?v=1"] {
+            assert_eq!(get(&app, path, &[]).await.status, 200, "{path}");
+        }
+    } else {
+        let (status, kind, code, detail, _) = answer.error();
+        assert_eq!((status, kind.as_str(), code.as_str()), (404, "invalid_request", "not_found"));
+        assert!(detail.contains("`browser_library`"), "{detail}");
+    }
+    // Of the site only its scripts for pages are in this folder.
+    for path in ["/static/boot.js", "/static/none.js", "/static/array.js.gz", "/static/weir.css"] {
+        assert_eq!(get(&app, path, &[]).await.status, 404, "{path}");
+    }
+}
 
+/// The library in the site that a debug build of the server reads. The site is built only for
+/// the browser tests.
+fn library_of_the_site() -> Option<Vec<u8>> {
+    let site = std::env::var_os("WEIR_SITE").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/site"),
+        PathBuf::from,
+    );
+    std::fs::read(site.join("static/array.js")).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_names_nothing_serves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none");
     let app = TestApp::start(|config| config.browser_library = missing, |_| {}).await;

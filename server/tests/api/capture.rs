@@ -7,7 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::Method;
 use serde_json::{Value, json};
+use weir_model::Timestamp;
 use weir_server::limits::{ByteLimits, Limits};
+use weir_service::Clock;
 use weir_testkit::{Answer, TestApp, until};
 
 const PATHS: [&str; 7] =
@@ -344,6 +346,42 @@ async fn the_path_does_not_matter_to_cookies_or_bearer_keys() {
     // A personal API key in the header does not authorize capture.
     let answer = caller.post("/capture/", &json!({"event": "a", "distinct_id": "b"})).await;
     assert_refused(&answer, 401, "authentication_error", "missing_api_key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_without_cookies_have_an_id_for_a_day() {
+    let clock = Clock::fixed(Timestamp::parse("2026-06-01T12:00:00Z").unwrap());
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let owner = app.owner().key(&["*"]).await;
+    let send = async |name: &str, user_agent: &str| {
+        let event = json!({"token": app.project_key(), "event": name, "properties": {
+            "distinct_id": "$posthog_cookieless", "$cookieless_mode": true,
+            "$host": "shop.example", "$raw_user_agent": user_agent,
+        }});
+        let call = app.anonymous().call(Method::POST, "/e/?ip=1");
+        let answer = call.header("user-agent", user_agent).json(&event).send().await;
+        assert_eq!((answer.status, answer.json()), (200, json!({"status": 1})), "{name}");
+    };
+    send("first", "Firefox").await;
+    send("again", "Firefox").await;
+    send("other", "Chrome").await;
+    clock.advance(24 * 60 * 60);
+    send("tomorrow", "Firefox").await;
+    app.app().ingest.applied().await;
+    let id = async |name: &str| {
+        let path = format!("/api/projects/{}/events/?event={name}", app.project());
+        let list = owner.get(&path).await.json();
+        let event = &list["results"][0];
+        for property in ["$ip", "$raw_user_agent"] {
+            assert_eq!(event["properties"][property], Value::Null, "{name}");
+        }
+        event["distinct_id"].as_str().unwrap().to_owned()
+    };
+    let first = id("first").await;
+    assert!(first.starts_with("cookieless_"), "{first}");
+    assert_eq!(id("again").await, first);
+    assert_ne!(id("other").await, first);
+    assert_ne!(id("tomorrow").await, first);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ mod activity_log;
 mod browser_library;
 mod bulk;
 mod capture;
+mod capture_prefix;
 mod capture_v1;
 mod concurrent_creates;
 mod cors;

@@ -57,21 +57,34 @@ console.log(answer.status);"#,
     },
 ];
 
+/// The element of a web page that loads the browser library, which sends events on its own.
+const WEB_SITE: &str = r#"<script async src="HOST/static/array.js"
+  onload="posthog.init('KEY', { api_host: 'HOST' })"></script>"#;
+
+/// Label and text of the snippet for a web site.
+pub(super) fn of_web_site(host: &str, key: &str) -> (&'static str, String) {
+    ("Web site", filled(WEB_SITE, host, key))
+}
+
+/// The key comes last, because it may contain any letters.
+fn filled(text: &str, host: &str, key: &str) -> String {
+    text.replace("HOST", host).replace("KEY", key)
+}
+
 /// Label and text of each snippet. If `whole` is false, the distinct id is missing.
 pub(super) fn of(host: &str, key: &str, whole: bool) -> Vec<(&'static str, String)> {
     let event = if whole { "first event" } else { "broken event" };
-    let filled = |snippet: &Snippet| {
+    let written = |snippet: &Snippet| {
         let whom = if whole { snippet.whom } else { "" };
-        // The key comes last, because it may contain any letters.
         let text = snippet.text.replace("EVENT", event).replace("WHOM", whom);
-        (snippet.label, text.replace("HOST", host).replace("KEY", key))
+        (snippet.label, filled(&text, host, key))
     };
-    SNIPPETS.iter().map(filled).collect()
+    SNIPPETS.iter().map(written).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{of, of_web_site};
 
     #[test]
     fn only_broken_snippets_lack_the_distinct_id() {
@@ -83,5 +96,15 @@ mod tests {
         for (label, text) in of("http://h:1", "phc_k", false) {
             assert!(!text.contains("distinct_id"), "{label}");
         }
+    }
+
+    #[test]
+    fn the_element_of_a_web_page_has_host_and_key() {
+        let (_, text) = of_web_site("http://h:1", "phc_HOST");
+        assert_eq!(
+            text,
+            "<script async src=\"http://h:1/static/array.js\"\n  \
+             onload=\"posthog.init('phc_HOST', { api_host: 'http://h:1' })\"></script>"
+        );
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn context() -> Context {
         client_address: None,
         engage: false,
         person_processing_opt_out: false,
+        cookieless_key: None,
     }
 }
 

@@ -114,6 +114,7 @@ fn context(sent_at: Option<DateTime<Utc>>, engage: bool) -> Context {
         client_address: Some("192.0.2.7".to_owned()),
         engage,
         person_processing_opt_out: false,
+        cookieless_key: None,
     }
 }
 
