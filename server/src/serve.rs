@@ -166,10 +166,12 @@ impl Server {
         let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let config = Arc::new(config);
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let metrics = Metrics::new();
+        metrics.process_start_seconds.set(options.clock.now().micros() as f64 / 1e6);
         let terms = Terms {
             limits: limits.connections,
             config: Arc::clone(&config),
-            metrics: Metrics::new(),
+            metrics,
             stopping: Stopping::default(),
         };
         let starting = Starting::new(limits.api_time, config.public_url.is_https());
