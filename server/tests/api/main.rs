@@ -33,6 +33,7 @@ mod log_output;
 mod long_lists;
 mod members;
 mod memory;
+mod monitoring;
 mod openapi;
 mod organization_pages;
 mod organizations;
