@@ -105,7 +105,7 @@ pub(super) fn selector(text: &str) -> Result<(Selector, &str), String> {
 /// The name at the start of a text, which may be empty, and the text after it.
 fn word(text: &str) -> (&str, &str) {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split_at(text.find(|c| !is_of_name(c)).unwrap_or(text.len()))
+    text.split_at(text.find(|c: char| !is_of_name(c)).unwrap_or(text.len()))
 }
 
 /// The text between two marks at the start of a text, and the text after them.
