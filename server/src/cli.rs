@@ -148,10 +148,12 @@ impl Cli {
     /// # Errors
     /// [`CommandError`] with the reason.
     pub async fn run(self) -> Result<(), CommandError> {
-        let config = Config::load(self.settings, self.config.as_deref())?;
+        let Self { config: file, settings: given, command } = self;
+        let settings = move || Config::load(given.clone(), file.as_deref());
+        let config = settings()?;
         logs::start(&config)?;
-        match self.command {
-            Command::Serve => serve::run(config).await?,
+        match command {
+            Command::Serve => serve::run(config, settings).await?,
             Command::Import(arguments) => {
                 weir_import::run(&arguments, Clock::default().now()).await?;
             }

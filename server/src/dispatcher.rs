@@ -50,6 +50,9 @@ pub enum Surface {
 }
 
 impl Surface {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Capture, Self::Api, Self::Probe, Self::Web];
+
     /// The name in metrics and logs.
     pub const fn text(self) -> &'static str {
         match self {

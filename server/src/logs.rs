@@ -1,4 +1,5 @@
-//! Log lines on standard error: as text or as JSON, filtered by a setting.
+//! Log lines on standard error: as text or as JSON, filtered by a setting. The filter can
+//! change while the process runs.
 //!
 //! Standard error may be a file on a full disk, a closed pipe, or a full pipe whose
 //! reader does not read. So lines wait in memory for a thread that writes them. A line
@@ -9,13 +10,16 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::config::{Config, LogFormat};
 
@@ -30,6 +34,8 @@ const END: Duration = Duration::from_secs(1);
 
 /// Lines that wait for standard error.
 static LINES: Lines = Lines::new();
+/// The filter of the process, once logging has started.
+static FILTER: OnceLock<Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// The filter cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -40,29 +46,53 @@ pub struct BadFilter {
     source: ParseError,
 }
 
+/// Why the filter was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// The new one cannot be read.
+    #[error(transparent)]
+    Bad(#[from] BadFilter),
+    /// The present one cannot be replaced.
+    #[error("the log filter cannot be replaced")]
+    Fixed(#[from] reload::Error),
+}
+
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// [`BadFilter`] if the filter is not valid.
 pub fn start(config: &Config) -> Result<(), BadFilter> {
-    let filter =
-        filter(&config.log).map_err(|source| BadFilter { filter: config.log.clone(), source })?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let (filter, handle) = reload::Layer::new(filter(&config.log)?);
+    let filtered = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(lines)
         // Otherwise the subscriber writes its own faults to standard error, which may
         // block forever.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
-    // Fails only when logging was started before, as in tests. Then the first one stays.
-    let _ = match config.log_format {
-        LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    let started = match config.log_format {
+        LogFormat::Text => filtered.with(lines).try_init(),
+        LogFormat::Json => filtered.with(lines.json().flatten_event(true)).try_init(),
     };
+    // Fails only when logging was started before, as in tests. Then the first one stays.
+    if started.is_ok() {
+        let _ = FILTER.set(handle);
+    }
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(place, "{panic}");
     }));
+    Ok(())
+}
+
+/// Replaces the filter until it is replaced again or the process ends.
+///
+/// # Errors
+/// [`FilterError`] with the reason. The present filter stays then.
+pub fn change_filter(setting: &str) -> Result<(), FilterError> {
+    let filter = filter(setting)?;
+    // Without a handle the process has no log.
+    FILTER.get().map_or(Ok(()), |handle| handle.reload(filter))?;
     Ok(())
 }
 
@@ -177,12 +207,15 @@ fn write_line(out: &mut impl Write, line: &Line, lost: &mut u64) {
     *lost = if written.is_ok() { 0 } else { *lost + 1 };
 }
 
-fn filter(setting: &str) -> Result<EnvFilter, ParseError> {
-    let mut filter = EnvFilter::builder().parse(setting)?;
-    for always in ALWAYS {
-        filter = filter.add_directive(always.parse()?);
-    }
-    Ok(filter)
+fn filter(setting: &str) -> Result<EnvFilter, BadFilter> {
+    let parsed = || -> Result<EnvFilter, ParseError> {
+        let mut filter = EnvFilter::builder().parse(setting)?;
+        for always in ALWAYS {
+            filter = filter.add_directive(always.parse()?);
+        }
+        Ok(filter)
+    };
+    parsed().map_err(|source| BadFilter { filter: setting.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -242,5 +275,11 @@ mod tests {
             assert!(!text.contains("tokio_postgres=trace"), "{text}");
             assert!(!text.contains("simple_query=debug"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_changes_nothing() {
+        let refused = change_filter("weir=loud").unwrap_err();
+        assert_eq!(refused.to_string(), "the log filter `weir=loud` is not usable");
     }
 }

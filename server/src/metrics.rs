@@ -3,6 +3,8 @@
 //! What belongs here: names, labels and the page. Labels come from closed lists, never
 //! from input, so that a sender cannot fill the memory with them.
 
+pub(crate) mod memory;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -66,6 +68,16 @@ pub struct Metrics {
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
     pub disk_free_bytes: Gauge<f64, AtomicU64>,
+    /// Free bytes below which the service reports itself not ready.
+    pub disk_high_bytes: Gauge<f64, AtomicU64>,
+    /// Free bytes below which nothing is written.
+    pub disk_low_bytes: Gauge<f64, AtomicU64>,
+    /// Attempts to sign in that were refused.
+    pub sign_ins_refused: Counter,
+    /// When this process started, in seconds since 1970.
+    pub process_start_seconds: Gauge<f64, AtomicU64>,
+    /// Resident memory of this process.
+    pub process_resident_bytes: Gauge<i64>,
     /// Open connections.
     pub connections: Gauge<i64>,
     /// Connections closed immediately because there were too many.
@@ -210,6 +222,11 @@ impl Metrics {
         let segment_bucket_failures = Counter::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
+        let disk_high_bytes = Gauge::default();
+        let disk_low_bytes = Gauge::default();
+        let sign_ins_refused = Counter::default();
+        let process_start_seconds = Gauge::default();
+        let process_resident_bytes = Gauge::default();
         let connections = Gauge::default();
         let connections_refused = Counter::default();
         let export_runs = Family::default();
@@ -221,7 +238,19 @@ impl Metrics {
         let plugin_children = Gauge::default();
         let plugin_children_replaced = Counter::default();
 
-        let mut registry = Registry::with_prefix("weir");
+        let mut root = Registry::default();
+        // Names that Prometheus uses for every process. They have no prefix.
+        root.register(
+            "process_start_time_seconds",
+            "When the process started, in seconds since 1970",
+            process_start_seconds.clone(),
+        );
+        root.register(
+            "process_resident_memory_bytes",
+            "Resident memory of the process, without the processes of plugins",
+            process_resident_bytes.clone(),
+        );
+        let registry = root.sub_registry_with_prefix("weir");
         registry.register(
             "http_requests",
             "Requests by surface and status",
@@ -294,6 +323,21 @@ impl Metrics {
             store_errors.clone(),
         );
         registry.register("disk_free_bytes", "Free disk space", disk_free_bytes.clone());
+        registry.register(
+            "disk_high_bytes",
+            "Free disk space below which the service is not ready",
+            disk_high_bytes.clone(),
+        );
+        registry.register(
+            "disk_low_bytes",
+            "Free disk space below which nothing is written",
+            disk_low_bytes.clone(),
+        );
+        registry.register(
+            "sign_ins_refused",
+            "Attempts to sign in that were refused",
+            sign_ins_refused.clone(),
+        );
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register(
             "http_connections_refused",
@@ -332,7 +376,7 @@ impl Metrics {
             "Processes for scripts that took the place of one that was killed or had ended",
             plugin_children_replaced.clone(),
         );
-        Self {
+        let metrics = Self {
             requests,
             request_seconds,
             events_accepted,
@@ -349,6 +393,11 @@ impl Metrics {
             segment_bucket_failures,
             store_errors,
             disk_free_bytes,
+            disk_high_bytes,
+            disk_low_bytes,
+            sign_ins_refused,
+            process_start_seconds,
+            process_resident_bytes,
             connections,
             connections_refused,
             export_runs,
@@ -359,7 +408,27 @@ impl Metrics {
             plugin_calls,
             plugin_children,
             plugin_children_replaced,
-            registry: Arc::new(registry),
+            registry: Arc::new(root),
+        };
+        metrics.begin_at_zero();
+        metrics
+    }
+
+    /// Adds the series of all known labels. Without that, a series appears with its first
+    /// event, and Prometheus does not see that increase.
+    fn begin_at_zero(&self) {
+        for surface in Surface::ALL {
+            drop(self.request_seconds.get_or_create(&SurfaceLabel { surface }));
+        }
+        for reason in DropReason::ALL {
+            self.count_drops(*reason, 0);
+        }
+        self.count_outcomes(Warning::ALL.iter().map(|warning| (Outcome::Altered(*warning), 0)));
+        let ended = Status::ALL.into_iter().filter(|status| !status.is_active());
+        let ended = ended.map(|status| (status, 0)).collect();
+        self.count_exports(Taken { ended, ..Taken::default() });
+        for effect in Effect::ALL {
+            self.count_plugins(Ending::ALL.map(|ending| ((effect, ending), 0)));
         }
     }
 
@@ -488,5 +557,22 @@ mod tests {
         ] {
             assert!(page.contains(line), "{page}");
         }
+    }
+
+    #[test]
+    fn every_known_label_has_a_series_from_the_start() {
+        let page = Metrics::new().page().unwrap();
+        for line in [
+            "process_start_time_seconds 0.0",
+            "weir_http_request_seconds_count{surface=\"web\"} 0",
+            "weir_capture_events_dropped_total{reason=\"not_processed\"} 0",
+            "weir_ingest_events_altered_total{warning=\"event_name_cut\"} 0",
+            "weir_export_runs_total{status=\"FailedRetryable\"} 0",
+            "weir_plugin_calls_total{effect=\"ran\",outcome=\"failed\"} 0",
+            "weir_sign_ins_refused_total 0",
+        ] {
+            assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
+        }
+        assert!(!page.contains("status=\"Running\""), "{page}");
     }
 }

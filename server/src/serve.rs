@@ -3,8 +3,10 @@
 //! What belongs here: the order of the steps. The address is bound first, so that a wrong
 //! one is noticed before anything is opened, and connections are accepted from then on
 //! (`starting`). The store is closed last. What does not: answers to requests (`dispatcher`),
-//! work at intervals (`periodic`), and the removal of old events (`retention`).
+//! work at intervals (`periodic`), the removal of old events (`retention`), and changes of
+//! the log filter (`log_filter`).
 
+mod log_filter;
 mod periodic;
 mod retention;
 
@@ -36,7 +38,7 @@ use weir_store::{Location, Settings as StoreSettings, Store};
 
 use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
-use crate::config::{Config, StoreKind};
+use crate::config::{Config, ConfigError, StoreKind};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{AppExportServices, EgressHostPolicy};
 use crate::limits::Limits;
@@ -166,10 +168,12 @@ impl Server {
         let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let config = Arc::new(config);
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let metrics = Metrics::new();
+        metrics.process_start_seconds.set(options.clock.now().micros() as f64 / 1e6);
         let terms = Terms {
             limits: limits.connections,
             config: Arc::clone(&config),
-            metrics: Metrics::new(),
+            metrics,
             stopping: Stopping::default(),
         };
         let starting = Starting::new(limits.api_time, config.public_url.is_https());
@@ -374,12 +378,21 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
     Ok(Some(locations))
 }
 
-/// Runs the service until a stop signal arrives or storage fails.
+/// Runs the service until a stop signal arrives or storage fails. `settings` reads the
+/// settings again.
 ///
 /// # Errors
 /// [`ServeError`] with the reason.
-pub async fn run(config: Config) -> Result<(), ServeError> {
+pub async fn run<F>(config: Config, settings: F) -> Result<(), ServeError>
+where
+    F: Fn() -> Result<Config, ConfigError> + Clone + Send + Sync + 'static,
+{
     let mut signals = StopSignals::new()?;
+    // The task ends when this set is dropped.
+    let mut following = JoinSet::new();
+    if let Some(hangups) = log_filter::hangups()? {
+        following.spawn(log_filter::follow(hangups, settings));
+    }
     let server = tokio::select! {
         started = Server::start(config, Options::default()) => started?,
         () = signals.stop() => return Ok(()),

@@ -19,6 +19,9 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Transformed, Self::Delivered, Self::Ran];
+
     /// The value of the metric label.
     pub const fn text(self) -> &'static str {
         match self {
@@ -41,6 +44,9 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Succeeded, Self::Failed, Self::Dropped];
+
     /// The value of the metric label.
     pub const fn text(self) -> &'static str {
         match self {

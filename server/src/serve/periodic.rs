@@ -18,6 +18,7 @@ use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
 use super::retention::Retention;
 use crate::app::App;
+use crate::metrics::memory;
 
 /// Time between two checks of states that send no notification.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -143,7 +144,7 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
-    let (mut damage, mut failures) = (0, 0);
+    let (mut damage, mut failures, mut refused) = (0, 0, 0);
     loop {
         tick.tick().await;
         store.check_disk();
@@ -160,6 +161,15 @@ async fn watch(app: App, store: Store) {
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
+        let marks = app.config.disk_marks();
+        app.metrics.disk_high_bytes.set(marks.high as f64);
+        app.metrics.disk_low_bytes.set(marks.low as f64);
+        let found = app.services.identity.refusals();
+        app.metrics.sign_ins_refused.inc_by(found.saturating_sub(refused));
+        refused = found;
+        if let Some(resident) = memory::resident_bytes() {
+            app.metrics.process_resident_bytes.set(resident);
+        }
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
         let Damage { copies, bytes, missing } = app.ingest.damage();

@@ -1,4 +1,5 @@
-//! Standard error and standard output that cannot be written.
+//! Log lines: standard error and standard output that cannot be written, and a filter that
+//! changes while the program runs.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use weir_server::config::Settings;
 use weir_server::logs;
 use weir_testkit::{Caller, until};
 
-use crate::process::weir_through;
+use crate::process::{Serving, weir_through};
 
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
@@ -99,4 +100,41 @@ async fn a_pipe_that_is_not_read_holds_nothing_up() {
     assert_eq!(caller.get("/_readyz").await.status, 200);
     stops_in_order(child).await;
     drop(reader);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_applies_the_log_setting_and_keeps_the_filter_if_it_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lines");
+    let write = |settings: &str| std::fs::write(folder.path().join("weir.toml"), settings).unwrap();
+    write("log = 'warn'\n");
+    let mut command = weir_through(&[], folder.path());
+    command.arg("serve").stderr(File::create(&file).unwrap());
+    let serving = Serving::launch(command).await;
+    assert_eq!(serving.caller.get("/_preflight").await.status, 200);
+    // Asks for a path until the lines have a text.
+    let shows = async |path: &str, text: &str| {
+        until(async || {
+            assert_eq!(serving.caller.get(path).await.status, 200);
+            let lines = std::fs::read_to_string(&file).unwrap();
+            if lines.contains(text) { Ok(()) } else { Err(lines) }
+        })
+        .await;
+    };
+    write("log = 'warn,weir=info'\n");
+    serving.signal(Signal::HUP);
+    shows("/_livez", "route=\"/_livez\"").await;
+
+    write("log = 'weir=loud'\n");
+    serving.signal(Signal::HUP);
+    shows("/_livez", "the log filter `weir=loud` is not usable").await;
+    write("logs = 'warn'\n");
+    serving.signal(Signal::HUP);
+    shows("/_livez", "unknown field `logs`").await;
+    shows("/_readyz", "route=\"/_readyz\"").await;
+
+    let lines = std::fs::read_to_string(&file).unwrap();
+    assert!(!lines.contains("/_preflight"), "{lines}");
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
 }

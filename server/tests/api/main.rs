@@ -34,6 +34,7 @@ mod log_output;
 mod long_lists;
 mod members;
 mod memory;
+mod monitoring;
 mod openapi;
 mod organization_pages;
 mod organizations;

@@ -28,6 +28,7 @@ mod tests;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_model::users::User;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
@@ -52,6 +53,7 @@ pub struct Identity {
     core: Arc<Core>,
     hasher: passwords::Hasher,
     protocols: Arc<dyn Protocols>,
+    refusals: Arc<AtomicU64>,
 }
 
 impl Identity {
@@ -60,7 +62,23 @@ impl Identity {
         parameters: HashParameters,
         protocols: Arc<dyn Protocols>,
     ) -> Self {
-        Self { core, hasher: passwords::Hasher::new(parameters), protocols }
+        Self {
+            core,
+            hasher: passwords::Hasher::new(parameters),
+            protocols,
+            refusals: Arc::default(),
+        }
+    }
+
+    /// How many attempts to sign in were refused since the start: wrong passwords, codes
+    /// and passkeys, answers of providers that open no session, and passwords that came too
+    /// early.
+    pub fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::Relaxed)
+    }
+
+    fn count_refusal(&self) {
+        self.refusals.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -128,6 +128,7 @@ impl Identity {
         let Some(proof) = self.proof(user.id, found.factor, code).await? else {
             rows::failed(store, user.id, &found.hash).await?;
             tracing::info!(user.id = %user.id, "a second factor was refused");
+            self.count_refusal();
             return Err(wrong_code());
         };
         let (row, session) = self.new_session(user.id, peer)?;

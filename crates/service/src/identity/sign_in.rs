@@ -131,11 +131,16 @@ impl Identity {
             None => self.trusted_browser(user.as_ref().map(|user| user.id), peer).await?,
         };
         let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Known);
-        let counted = self.count_password(email_key, peer, caller).await?;
+        let counted = self.count_password(email_key, peer, caller).await.inspect_err(|error| {
+            if matches!(error, Error::Throttled { .. }) {
+                self.count_refusal();
+            }
+        })?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
         let (verdict, typed) = ticket.verify(Password::typed(password), stored.clone()).await?;
         let (Some(mut user), Verdict::Right { outdated }) = (user, verdict) else {
             tracing::info!(account = account_label(email_key), "sign-in refused");
+            self.count_refusal();
             return Err(wrong());
         };
         self.attempt_succeeded(counted).await?;

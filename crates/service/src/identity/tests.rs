@@ -264,6 +264,7 @@ async fn failures_slow_down_a_user_and_never_lock_one_out() {
     for number in 0..6 {
         assert_eq!(code(&guess(number).await).1, "invalid_credentials", "{number}");
     }
+    assert_eq!(identity.refusals(), 6);
     let mut waits = Vec::new();
     for number in 6..18 {
         let Error::Throttled { wait_seconds } = guess(number).await else { panic!("{number}") };
@@ -272,6 +273,7 @@ async fn failures_slow_down_a_user_and_never_lock_one_out() {
         assert_eq!(code(&guess(number).await).1, "invalid_credentials");
     }
     assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
+    assert_eq!(identity.refusals(), 6 + 12 * 2);
 
     // The right password has to wait there too, but only for a limited time.
     let here = peer("198.51.100.251");

@@ -193,8 +193,8 @@ impl Identity {
     ) -> Result<(UserRow, PasskeyUse)> {
         let store = &self.core.store;
         let party = party(from.site)?;
-        let answer = Assertion::read(answer).map_err(|refusal| logged(&refusal))?;
-        let unknown = || logged(&"it is not known");
+        let answer = Assertion::read(answer).map_err(|refusal| self.logged(&refusal))?;
+        let unknown = || self.logged(&"it is not known");
         let row = rows::get(store, &hash(answer.credential_id())).await?.ok_or_else(unknown)?;
         let is_of_owner = owner.is_none_or(|owner| row.user == owner);
         let names_owner = match answer.handle() {
@@ -203,7 +203,7 @@ impl Identity {
             None => owner.is_some(),
         };
         if !is_of_owner || !names_owner || row.rp_id != party.id() {
-            return Err(logged(&"it belongs to another user or site"));
+            return Err(self.logged(&"it belongs to another user or site"));
         }
         let user = user_rows::get(store, row.user).await?.filter(|user| user.is_active);
         let user = user.ok_or_else(unknown)?;
@@ -213,7 +213,7 @@ impl Identity {
                 if refusal == Refusal::CounterWentBack {
                     self.record_copy(&user, &row).await?;
                 }
-                return Err(logged(&refusal));
+                return Err(self.logged(&refusal));
             }
         };
         // After the check: a visitor without the passkey learns nothing about its user.
@@ -249,10 +249,11 @@ impl Identity {
         tracing::warn!(user.id = %user.id, "the counter of a passkey went back");
         Ok(rows::refuse(store, &row.hash, now, &entries).await?)
     }
-}
 
-/// The refusal, after its reason is in the log.
-fn logged(why: &dyn std::fmt::Display) -> Error {
-    tracing::info!(%why, "a passkey was refused");
-    refused()
+    /// The refusal, after its reason is in the log and counted.
+    fn logged(&self, why: &dyn std::fmt::Display) -> Error {
+        tracing::info!(%why, "a passkey was refused");
+        self.count_refusal();
+        refused()
+    }
 }

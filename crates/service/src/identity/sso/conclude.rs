@@ -62,6 +62,7 @@ impl Identity {
                 // A SAML provider is a matter of its own domain, whatever address it names.
                 let domain = saml.or(found.domain.as_ref());
                 tracing::info!(connection = %waiting.connection, ?reason, "a sign-in was refused");
+                self.count_refusal();
                 let (connection, why) = (waiting.connection, reason.text());
                 match (domain, &waiting.domain) {
                     (Some(domain), _) => {

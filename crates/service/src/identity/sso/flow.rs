@@ -377,6 +377,7 @@ impl Identity {
             Ok(verified) => verified,
             Err(Refusal(why)) => {
                 tracing::info!(provider = name.text(), why, "a sign-in was refused");
+                self.count_refusal();
                 if let Some(domain) = &waiting.domain {
                     self.record_unproved(domain, connection, &why).await?;
                 }
@@ -422,6 +423,7 @@ impl Identity {
             }
             Err(Refusal(why)) => {
                 tracing::info!(domain = row.domain, why, "a sign-in by SAML was refused");
+                self.count_refusal();
                 match failed {
                     _ if is_signed => {
                         self.record_refusal(&row, waiting.connection, None, &why).await?;
