@@ -40,8 +40,6 @@ const PRUNE_PENDING_LOGINS: Duration = Duration::from_secs(60);
 const END_SESSIONS: Duration = Duration::from_secs(60 * 60);
 /// Time for one search, which continues after [`PRUNE_SOON`].
 const END_SESSIONS_TIME: Duration = Duration::from_secs(10);
-/// Time between two removals of sign-ins that wait for a provider no longer.
-const PRUNE_DEPARTURES: Duration = Duration::from_secs(60);
 /// Time between two checks whether the secret of visitors without cookies is of the day.
 const FORGET_COOKIELESS: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
@@ -71,7 +69,6 @@ pub(super) fn begin(
     tasks.spawn(prune_counters(app.clone()));
     tasks.spawn(prune_pending_logins(app.clone()));
     tasks.spawn(end_refused_sessions(app.clone()));
-    tasks.spawn(prune_departures(app.clone()));
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
@@ -292,6 +289,9 @@ async fn end_refused_sessions(app: App) {
             }
         };
         tokio::time::sleep(wait).await;
+    }
+}
+
 /// Forgets the secret of visitors without cookies after its day, also if no visitor comes.
 async fn forget_cookieless(app: App) {
     loop {
