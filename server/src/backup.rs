@@ -1,7 +1,7 @@
 //! `weir backup`, `weir restore` and `weir check`.
 //!
 //! A backup is made by the command and needs no connection to the server, which may run.
-//! The order makes it consistent (`docs/adr/0023-backup.md`): the segments of the ingest log
+//! The order makes it consistent (DUR-16, `docs/adr/0023-backup.md`): the segments of the ingest log
 //! are linked, then the store, then newer segments of the log. So the log has every event
 //! that the store does not have yet, and the positions in the store say which these are.
 //!

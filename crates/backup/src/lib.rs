@@ -7,7 +7,8 @@
 //!
 //! A file is stored once, by its SHA-256. So a backup adds what earlier ones do not have,
 //! and every backup is complete: none depends on another. A manifest is written last, so a
-//! backup that was interrupted has none, and the next one removes what only it stored.
+//! backup that was interrupted has none, and the next one removes what only it stored
+//! (DUR-17).
 //!
 //! What belongs here: files of backups. What does not: making a consistent snapshot of a
 //! data directory (`weir-store`, `weir-ingest`), what its files mean, and the commands

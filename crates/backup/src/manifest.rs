@@ -1,7 +1,7 @@
 //! The manifest of a backup: every file with its length and checksum.
 //!
 //! A manifest is input: its size, the number of its files and their paths have bounds, and
-//! no path leads out of the directory that is restored.
+//! no path leads out of the directory that is restored (DUR-19).
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
 //! A checkpoint: the files of the store of a data directory, at one moment, while a service
-//! may use it. This needs no connection to that service.
+//! may use it (DUR-16). This needs no connection to that service.
 //!
 //! RocksDB can make a checkpoint, but the query engine gives no access to it. So the files
 //! are taken by what RocksDB itself relies on after a crash (`docs/adr/0023-backup.md`):

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use weir_backup::{Damage, Repository, Staging};
-use weir_ingest::log::{self, Broken, LogError};
+use weir_ingest::log::{self, Broken};
 use weir_store::events::{self, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
 
@@ -33,9 +33,6 @@ pub enum CheckError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log cannot be read.
-    #[error(transparent)]
-    Log(#[from] LogError),
     /// There are faults. They were printed.
     #[error("faults found: {0}")]
     Faulty(usize),
