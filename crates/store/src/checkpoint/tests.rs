@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use weir_testservers::until;
+
 use super::*;
 use crate::bind::bind;
 use crate::db::Statement;
@@ -45,9 +47,7 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
     };
     for round in 0..ROUNDS {
         let begin = committed.load(Ordering::Acquire);
-        while committed.load(Ordering::Acquire) < begin + 20 {
-            tokio::task::yield_now().await;
-        }
+        until(async || committed.load(Ordering::Acquire) >= begin + 20).await;
         let before = committed.load(Ordering::Acquire);
         let target = directory.path().join(format!("copy-{round}"));
         checkpoint(&data, &target).await.unwrap();
