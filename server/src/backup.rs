@@ -1,9 +1,10 @@
 //! `weir backup`, `weir restore` and `weir check`.
 //!
 //! A backup is made by the command and needs no connection to the server, which may run.
-//! The order makes it consistent (DUR-16, `docs/adr/0023-backup.md`): the segments of the ingest log
-//! are linked, then the store, then newer segments of the log. So the log has every event
-//! that the store does not have yet, and the positions in the store say which these are.
+//! The order makes it consistent (DUR-16, `docs/adr/0023-backup.md`): the segments of the
+//! ingest log are linked, then the store, then newer segments of the log. So the log has
+//! every event that the store does not have yet, and the positions in the store say which
+//! these are.
 //!
 //! What belongs here: the commands, their order and their outcome. What does not: the files
 //! of the store (`weir_store::checkpoint`) and of the log (`weir_ingest::log`), storing and
@@ -43,6 +44,9 @@ pub enum BackupError {
     /// The files of events are in a bucket.
     #[error("the files of events are in a bucket, which backups do not contain yet")]
     InBucket,
+    /// The target is no directory of this machine.
+    #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
+    Remote(PathBuf),
     /// The backup was made by a newer program.
     #[error(
         "the backup has schema version {found}, this program knows versions up to {known}; \
@@ -83,7 +87,7 @@ pub async fn back_up(
     directory: PathBuf,
     now: Timestamp,
 ) -> Result<String, BackupError> {
-    refuse(config)?;
+    refuse(config, Some(&directory))?;
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
@@ -149,7 +153,7 @@ pub async fn restore(
     directory: PathBuf,
     name: Option<String>,
 ) -> Result<String, BackupError> {
-    refuse(config)?;
+    refuse(config, Some(&directory))?;
     let key = master_key::source(config)?.location();
     let target = config.data.clone();
     let restored = blocking(move || {
@@ -171,13 +175,17 @@ pub async fn restore(
     ))
 }
 
-/// Refuses settings with which no backup is complete.
-fn refuse(config: &Config) -> Result<(), BackupError> {
+/// Refuses settings with which no backup is complete, and the address of a storage, which
+/// would become the name of a directory.
+fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> {
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
     }
-    match config.segment_bucket() {
-        Some(_) => Err(BackupError::InBucket),
+    if config.segment_bucket().is_some() {
+        return Err(BackupError::InBucket);
+    }
+    match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
+        Some(address) => Err(BackupError::Remote(address.to_owned())),
         None => Ok(()),
     }
 }

@@ -114,7 +114,7 @@ pub async fn run(
     directory: Option<PathBuf>,
     name: Option<String>,
 ) -> Result<Vec<Fault>, CheckError> {
-    refuse(config)?;
+    refuse(config, directory.as_deref())?;
     let Some(directory) = directory else {
         if !has_store(config) {
             return Err(BackupError::NoStore(config.data.clone()).into());
@@ -178,12 +178,13 @@ async fn examine(config: &Config) -> Result<Vec<Fault>, CheckError> {
         }
         Err(error) => return Ok(vec![Fault::Unopened { detail: error.to_string() }]),
     };
-    let found = compare(&store, &config.data.join(LOG)).await;
+    let found = compare(&store, config.data.join(LOG)).await;
     store.close_at_end().await?;
     found
 }
 
-async fn compare(store: &Store, log: &Path) -> Result<Vec<Fault>, CheckError> {
+/// Compares files, counts, and the positions with the log at this path.
+async fn compare(store: &Store, at: PathBuf) -> Result<Vec<Fault>, CheckError> {
     let mut faults = Vec::new();
     let times = store.segment_damage();
     faults.extend((times > 0).then_some(Fault::AtOpening { times }));
@@ -191,8 +192,7 @@ async fn compare(store: &Store, log: &Path) -> Result<Vec<Fault>, CheckError> {
     faults.extend(events::check_counts(store).await?.into_iter().map(Fault::Count));
     let positions = events::positions(store).await?;
     let applied = log::Applied::of(&positions);
-    let of = log.to_owned();
-    let inspected = blocking(move || Ok(log::inspect(&of, &positions, |_| {})?)).await?;
+    let inspected = blocking(move || Ok(log::inspect(&at, &positions, |_| {})?)).await?;
     let end = inspected.bounds().map_or(0, |(_, end)| end.0);
     let highest = applied.highest.0;
     faults.extend((end < highest).then_some(Fault::LogEnds { end, applied: highest }));

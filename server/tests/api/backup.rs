@@ -296,6 +296,10 @@ async fn without_files_there_is_no_backup() {
     let refused = command(folder.path(), &["backup", "backups"]).await;
     assert!(!refused.ok && refused.err.contains("no store"), "{}", refused.err);
     assert!(!folder.path().join("backups").exists() && !folder.path().join("data").exists());
+    let made = set_up(folder.path(), "plum-otter-violin-93").await;
+    assert!(made.ok, "{}", made.err);
+    let refused = command(folder.path(), &["backup", "s3://bucket/weir"]).await;
+    assert!(!refused.ok && refused.err.contains("is no directory"), "{}", refused.err);
     for arguments in [&["backup", "backups"][..], &["restore", "backups"], &["check"]] {
         let mut command = weir(folder.path());
         command.args(["--store", "mem://"]).args(arguments);
