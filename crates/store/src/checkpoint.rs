@@ -80,6 +80,7 @@ pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
     let (of, segments) = (data.to_owned(), target.join(SEGMENTS));
     let lock = blocking(move || {
         let lock = lock_segments(&of).map_err(failed("lock", &of))?;
+        remove(&segments)?;
         link_below(&of.join(SEGMENTS), &segments)?;
         Ok(lock)
     });
@@ -142,13 +143,8 @@ impl Needed {
 
 /// Makes one attempt. Returns whether the files are of one moment.
 fn link_engine(store: &Path, target: &Path) -> Result<bool> {
-    // What the last attempt has linked may be removed already.
-    match fs::remove_dir_all(target) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(failed("remove", target)(error));
-        }
-        _ => create_private(target).map_err(failed("create", target))?,
-    }
+    remove(target)?;
+    create_private(target).map_err(failed("create", target))?;
     let Some(needed) = Needed::read(store)? else { return Ok(false) };
     for name in names(store)? {
         let (from, to) = (store.join(&name), target.join(&name));
@@ -168,6 +164,14 @@ fn link_engine(store: &Path, target: &Path) -> Result<bool> {
     let current = target.join(CURRENT);
     fs::write(&current, &needed.current).map_err(failed("write", &current))?;
     Ok(Needed::read(store)?.as_ref() == Some(&needed))
+}
+
+/// Removes what an earlier attempt has linked: it may be of another moment.
+fn remove(target: &Path) -> Result<()> {
+    match fs::remove_dir_all(target) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("remove", target)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Links all complete files below a directory, which need not exist.
