@@ -8,6 +8,8 @@ use weir_import::ImportError;
 use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
+use crate::backup::check::{self, CheckError};
+use crate::backup::{self, BackupError};
 use crate::config::{Config, ConfigError, Settings};
 use crate::domains::{self, DomainCommand, DomainError};
 use crate::log_tools::{self, LogCommand, LogToolError};
@@ -56,6 +58,12 @@ enum Command {
     Log(LogCommand),
     /// Move all stored events into files that other programs can read, while no server runs
     Seal(SealArguments),
+    /// Store a backup in a directory; a server may run
+    Backup(BackupArguments),
+    /// Restore a backup to the data directory, which must not exist or be empty
+    Restore(RestoreArguments),
+    /// Check the data directory, or the backups in a directory, while no server runs; exits with 1 if there are faults
+    Check(CheckArguments),
     /// Seal the stored secrets with a new master key, while no server runs
     RotateKey(RotateKeyArguments),
     /// Print the effective settings, secrets hidden
@@ -67,6 +75,30 @@ struct SealArguments {
     /// Also write a snapshot of the persons of every project
     #[arg(long)]
     persons: bool,
+}
+
+#[derive(Debug, Args)]
+struct BackupArguments {
+    /// Directory of backups, created if it is missing
+    directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArguments {
+    /// Directory of backups
+    directory: PathBuf,
+    /// Name of the backup [default: the newest]
+    #[arg(long, value_name = "NAME")]
+    backup: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CheckArguments {
+    /// Directory of backups [default: the data directory is checked]
+    directory: Option<PathBuf>,
+    /// Name of the backup that is opened [default: the newest]
+    #[arg(long, value_name = "NAME", requires = "directory")]
+    backup: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +151,12 @@ pub enum CommandError {
     /// `seal` failed.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// `backup` or `restore` failed.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// `check` failed, or found faults.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// `import` failed.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -165,6 +203,21 @@ impl Cli {
                 print(&master_key::rotate(&config, arguments.new_key_file).await?)?;
             }
             Command::Seal(arguments) => print(&seal::run(&config, arguments.persons).await?)?,
+            Command::Backup(BackupArguments { directory }) => {
+                let now = Clock::default().now();
+                print(&backup::back_up(&config, directory, now).await?)?;
+            }
+            Command::Restore(RestoreArguments { directory, backup }) => {
+                print(&backup::restore(&config, directory, backup).await?)?;
+            }
+            Command::Check(CheckArguments { directory, backup }) => {
+                let faults = check::run(&config, directory, backup).await?;
+                faults.iter().try_for_each(|fault| print(&fault.to_string()))?;
+                if !faults.is_empty() {
+                    return Err(CheckError::Faulty(faults.len()).into());
+                }
+                print("No faults found")?;
+            }
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,
             Command::Setup(arguments) => {

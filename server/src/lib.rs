@@ -9,6 +9,7 @@
 pub mod api;
 pub mod app;
 pub mod background;
+pub mod backup;
 pub mod capture;
 pub mod cli;
 pub mod config;

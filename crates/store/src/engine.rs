@@ -44,6 +44,8 @@ const ARRIVAL_READS: usize = 2;
 /// steps.
 pub(crate) const KEPT_BLOCKS: usize = 32 << 20;
 
+/// The directory of the engine in the data directory.
+pub(crate) const STORE: &str = "store";
 /// Names of the namespace and the database that hold all tables.
 pub(crate) const NAMESPACE: &str = "weir";
 pub(crate) const DATABASE: &str = "weir";
@@ -132,7 +134,7 @@ impl Store {
             Location::Memory => ("memory".to_owned(), None),
             Location::Directory(directory) => {
                 let lock = lock_directory(directory)?;
-                let engine = directory.join("store");
+                let engine = directory.join(STORE);
                 (format!("rocksdb://{}?sync=every", engine.display()), Some(lock))
             }
         };

@@ -15,6 +15,7 @@
 #![recursion_limit = "256"]
 
 mod bind;
+mod checkpoint;
 mod db;
 mod engine;
 mod error;
@@ -65,10 +66,12 @@ pub mod user_links;
 pub mod users;
 pub mod warnings;
 
+pub use checkpoint::{CheckpointError, checkpoint};
 pub use engine::{Location, SegmentBucket, Settings, Store};
 pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
+pub use migrations::schema_version;
 pub use weir_objects::{Access, Place, Secret};
 
 /// The result of a store operation.

@@ -174,6 +174,15 @@ pub(crate) async fn run(db: &Db) -> Result<(), Error> {
     run_all(db, ALL).await
 }
 
+/// The newest schema that this program knows.
+pub fn schema_version() -> i64 {
+    newest(ALL)
+}
+
+fn newest(all: &[Migration]) -> i64 {
+    all.last().map_or(0, |migration| migration.version)
+}
+
 async fn run_all(db: &Db, all: &[Migration]) -> Result<(), Error> {
     let applied: Vec<Applied> = match db.run(APPLIED, Variables::new()).await {
         Ok(mut answer) => answer.rows(0)?,
@@ -181,7 +190,7 @@ async fn run_all(db: &Db, all: &[Migration]) -> Result<(), Error> {
         Err(Error::Shape { .. }) => Vec::new(),
         Err(error) => return Err(error),
     };
-    let known = all.last().map_or(0, |m| m.version);
+    let known = newest(all);
     if let Some(newer) = applied.iter().find(|a| a.version > known) {
         return Err(Error::NewerSchema { found: newer.version, known });
     }

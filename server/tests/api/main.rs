@@ -4,6 +4,7 @@
 
 mod accounts;
 mod activity_log;
+mod backup;
 mod browser_library;
 mod bulk;
 mod capture;

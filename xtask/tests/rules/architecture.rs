@@ -30,6 +30,11 @@ const LAYERS: &[Layer] = &[
         why: "the vocabulary stands below everything and also runs in the browser",
     },
     Layer {
+        of: "weir-backup",
+        uses: &[],
+        why: "a backup has files and their checksums, whatever they mean",
+    },
+    Layer {
         of: "weir-segments",
         uses: &[],
         why: "files of events follow from the events alone, and say nothing about the database",
@@ -183,6 +188,7 @@ const LAYERS: &[Layer] = &[
         of: "weir-server",
         uses: &[
             "weir-app",
+            "weir-backup",
             "weir-capture",
             "weir-dns",
             "weir-egress",

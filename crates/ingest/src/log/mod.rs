@@ -10,6 +10,7 @@
 mod cache;
 mod frame;
 mod inspect;
+mod links;
 mod local;
 mod quarantine;
 mod recovery;
@@ -32,6 +33,7 @@ use crate::logged::LoggedBatch;
 pub use inspect::{
     Broken, Content, Fault, Inspection, Quarantined, RecordSeen, SegmentSeen, Waiting, inspect,
 };
+pub use links::{last_segment, link};
 pub use local::{Applied, Damage, LocalLog, LogSettings};
 pub(crate) use quarantine::{Intact, list as list_quarantine};
 pub use recovery::Recovery;

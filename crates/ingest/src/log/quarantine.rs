@@ -49,7 +49,7 @@ pub(crate) struct Intact {
 /// partition reads the same record, and so does every start. A longer copy is of a damaged
 /// range that begins with the record.
 pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
-    let directory = log.join(DIRECTORY);
+    let directory = directory(log);
     let path = directory.join(format!("{offset:020}.{EXTENSION}"));
     let present = std::fs::metadata(&path).map(|meta| meta.len()).ok();
     if present.is_some_and(|present| present >= bytes.len() as u64) {
@@ -62,9 +62,14 @@ pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError
     sync_directory(&directory)
 }
 
+/// The directory of these files.
+pub(super) fn directory(log: &Path) -> PathBuf {
+    log.join(DIRECTORY)
+}
+
 /// The files, in order of their names. A missing directory is an empty list.
 pub(crate) fn list(log: &Path) -> Result<Vec<QuarantinedRecord>, LogError> {
-    let directory = log.join(DIRECTORY);
+    let directory = directory(log);
     let failed = |source| LogError::Io { action: "list", path: directory.clone(), source };
     let entries = match std::fs::read_dir(&directory) {
         Ok(entries) => entries,

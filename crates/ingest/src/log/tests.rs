@@ -10,13 +10,13 @@ use weir_store::disk::{DiskMarks, DiskState};
 use super::*;
 use crate::batch::tests::batch;
 
-const PROJECT: ProjectId = ProjectId(3);
+pub(super) const PROJECT: ProjectId = ProjectId(3);
 
 fn settings() -> LogSettings {
     LogSettings { segment_size: 64 << 10, newest_cache: 1 << 10, ..LogSettings::default() }
 }
 
-fn open(directory: &Path) -> LocalLog {
+pub(super) fn open(directory: &Path) -> LocalLog {
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     LocalLog::open(directory, settings(), HashMap::new(), Applied::default(), disk).unwrap()
 }
@@ -43,7 +43,7 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-async fn fill(directory: &Path, records: u32) {
+pub(super) async fn fill(directory: &Path, records: u32) {
     let log = open(directory);
     for n in 0..records {
         log.append(PROJECT, batch(&format!("user-{n}"), 2).into_encoded()).await.unwrap();

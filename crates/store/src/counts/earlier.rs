@@ -79,7 +79,7 @@ impl Counting {
     /// The first failure, when all other projects are counted. The next call begins with
     /// the first project.
     pub async fn step(&mut self, store: &Store) -> Result<Progress> {
-        let _changing = store.segments.changing().await;
+        let _changing = store.segments.changing().await?;
         let Some(cursor) = first_cursor(store, self.from).await? else {
             self.from = 0;
             return self.failure.take().map_or(Ok(Progress::Done), Err);

@@ -51,15 +51,17 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Compacted, Dropped, Old, PersonSnapshots, SealBounds, SealReport, compact,
-    drop_older, removed, seal_all, write_persons,
+    BucketState, Compacted, Dropped, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
+    Unsound, check_counts, check_files, compact, drop_older, removed, seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;
 pub(crate) use self::read::{firsts_between as blocks_between, range, read_block};
-pub(crate) use self::segments::{Segments, start as start_segments};
+pub(crate) use self::segments::{
+    DIRECTORY as SEGMENTS, Segments, lock_changes as lock_segments, start as start_segments,
+};
 pub(crate) use self::shared::SharedBlocks;
 
 use weir_model::ProjectId;

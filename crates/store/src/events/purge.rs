@@ -70,7 +70,7 @@ async fn purge_events(
     heads: &BTreeMap<u16, Head>,
 ) -> Result<()> {
     // A block that is sealed now would come back.
-    let _changing = store.segments.changing().await;
+    let _changing = store.segments.changing().await?;
     segments::purge(store, project).await?;
     for (partition, head) in heads {
         let end = u64::try_from(head.last).unwrap_or(0) + 1;

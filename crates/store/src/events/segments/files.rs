@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_segments::Error as FileError;
@@ -25,7 +26,9 @@ use weir_segments::Error as FileError;
 use crate::engine::create_private;
 
 /// The directory in the data directory.
-const DIRECTORY: &str = "segments";
+pub(crate) const DIRECTORY: &str = "segments";
+/// The file in the data directory whose lock is held by the process that changes files.
+const CHANGES: &str = "segments.lock";
 /// The directory of runs in that directory.
 const RUNS: &str = "uuids";
 /// The directory of the table of persons in that of a project.
@@ -50,6 +53,11 @@ impl Files {
     /// The files of a data directory.
     pub(super) fn of(data: &Path) -> Self {
         Self { data: data.to_owned(), root: data.join(DIRECTORY) }
+    }
+
+    /// Waits until no backup links files, and keeps others from it. Blocks the thread.
+    pub(super) fn lock_changes(&self) -> Result<File, FileError> {
+        lock_changes(&self.data).map_err(|source| unusable(&self.data.join(CHANGES), source))
     }
 
     /// The path of a file.
@@ -202,6 +210,17 @@ impl Drop for Unlisted {
             self.files.remove(std::slice::from_ref(&self.name));
         }
     }
+}
+
+/// Takes the lock of the files of a data directory: no process changes files, or rows that
+/// name them, while another one has it. It ends with the value. Blocks the thread, for as
+/// long as a merge takes.
+pub(crate) fn lock_changes(data: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    let file = options.open(data.join(CHANGES))?;
+    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+    Ok(file)
 }
 
 /// The error for a directory that cannot be used.

@@ -25,8 +25,10 @@
 //! | `persons` | snapshots of persons for other engines |
 //! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks |
+//! | `check` | comparing everything with the catalog, for `weir check` |
 
 mod catalog;
+mod check;
 mod compact;
 mod files;
 mod objects;
@@ -40,6 +42,7 @@ mod start;
 mod table;
 
 use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,9 +54,11 @@ use tokio::sync::OwnedMutexGuard;
 use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Segment};
 
+pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
+pub(crate) use self::files::{DIRECTORY, lock_changes};
 pub use self::objects::BucketState;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
@@ -88,6 +93,14 @@ impl Weighter<String, Segment> for SegmentWeight {
     fn weight(&self, _file: &String, segment: &Segment) -> u64 {
         LEAST_WEIGHT.max(segment.memory() as u64)
     }
+}
+
+/// Held by the only task that changes files, or rows of the catalog.
+#[derive(Debug)]
+pub(crate) struct Changing {
+    _turn: OwnedMutexGuard<()>,
+    /// `None`: the store is in memory.
+    _lock: Option<File>,
 }
 
 /// The files of sealed events, as far as they are open.
@@ -163,9 +176,21 @@ impl Segments {
         self.objects.as_ref().map(Objects::state)
     }
 
-    /// Waits until no other task changes files, and keeps others from it.
-    pub(crate) async fn changing(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.changing).lock_owned().await
+    /// Waits until no other task changes files, and keeps others from it, and backups,
+    /// which other processes make (`crate::checkpoint`).
+    ///
+    /// # Errors
+    /// [`Error::File`] when the lock of the files cannot be taken.
+    pub(crate) async fn changing(&self) -> Result<Changing> {
+        let turn = Arc::clone(&self.changing).lock_owned().await;
+        let lock = match self.files.clone() {
+            Some(files) => {
+                let locked = self.blocking(files.path(""), move || files.lock_changes()).await?;
+                Some(locked.map_err(|error| self.error(error))?)
+            }
+            None => None,
+        };
+        Ok(Changing { _turn: turn, _lock: lock })
     }
 
     fn runs(&self) -> Arc<Vec<HeldRun>> {
@@ -280,7 +305,7 @@ async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'stati
     store: &Store,
     work: impl FnOnce(Store) -> F,
 ) -> Result<T> {
-    let changing = store.segments.changing().await;
+    let changing = store.segments.changing().await?;
     let work = work(store.clone());
     let task = tokio::spawn(async move {
         let done = work.await;
@@ -319,5 +344,20 @@ mod tests {
         assert!(detail.contains("a defect"), "{detail}");
         // The next change need not wait for it.
         assert_eq!(change(&store, |_| async { Ok(7) }).await.unwrap(), 7);
+    }
+
+    /// A backup in another process has the lock of the files.
+    #[tokio::test]
+    async fn a_change_waits_for_a_backup() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
+        let lock = lock_changes(directory.path()).unwrap();
+        let changing = store.clone();
+        let changed = tokio::spawn(async move { change(&changing, |_| async { Ok(7) }).await });
+        tokio::task::yield_now().await;
+        assert!(!changed.is_finished());
+        drop(lock);
+        assert_eq!(changed.await.unwrap().unwrap(), 7);
     }
 }

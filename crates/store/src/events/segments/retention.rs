@@ -80,7 +80,7 @@ pub async fn drop_older(
     if store.segments.files.is_none() {
         return Ok(dropped);
     }
-    let _changing = store.segments.changing().await;
+    let _changing = store.segments.changing().await?;
     let Some(Old { before, unread }) = old.await? else { return Ok(dropped) };
     // A place of the index must not lead to a removed event.
     runs::clear_pending(store).await?;

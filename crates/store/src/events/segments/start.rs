@@ -27,6 +27,8 @@ use crate::{Error, Result, Store};
 pub(crate) async fn start(store: &Store) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(()) };
+    // A repair replaces runs, and no backup must come in between.
+    let _changing = segments.changing().await?;
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut all = Segments::all(store).await?;
     while let Some(some) = all.next(store).await? {

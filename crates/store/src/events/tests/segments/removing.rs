@@ -118,7 +118,7 @@ async fn what_is_old_is_asked_when_no_other_task_changes_files() {
         add_at(&opened, 0, number * 10 + 1, day * DAY).await;
     }
     seal(&opened.store, 10).await;
-    let changing = opened.store.segments.changing().await;
+    let changing = opened.store.segments.changing().await.unwrap();
     let asked = Cell::new(false);
     let old = async {
         asked.set(true);

@@ -1,0 +1,74 @@
+//! Copying bytes with their checksum, and making files and directories durable.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result, failed};
+
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Copies everything from `source` to `target`. Returns the number of bytes and their
+/// SHA-256.
+pub(crate) fn copy(source: &mut impl Read, target: &mut impl Write) -> io::Result<(u64, String)> {
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    loop {
+        let read = match source.read(&mut chunk) {
+            Ok(0) => return Ok((bytes, hex(&hash.finalize()))),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let part = chunk.get(..read).unwrap_or_default();
+        hash.update(part);
+        target.write_all(part)?;
+        bytes += read as u64;
+    }
+}
+
+/// The SHA-256 of bytes, in hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Creates a directory that only its owner can read, with those above it.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    created.map_err(failed("create", path))
+}
+
+/// Takes the lock of a directory, which ends with the value.
+pub(crate) fn lock(directory: &Path) -> Result<File> {
+    let file = File::open(directory).map_err(failed("open", directory))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| Error::InUse { path: directory.to_owned() })?;
+    Ok(file)
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> Result<()> {
+    let synced = File::open(path).and_then(|directory| directory.sync_all());
+    synced.map_err(failed("sync", path))
+}
+
+/// The names in a directory, sorted. A name that is not Unicode is none of ours.
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed("list", directory))? {
+        let entry = entry.map_err(failed("list", directory))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
+}

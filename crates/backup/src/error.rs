@@ -1,0 +1,123 @@
+//! What can go wrong with a backup.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a backup could not be stored, read or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An operation of the file system failed.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// The operation.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// Another command uses the directory.
+    #[error("the directory `{}` is in use by another command", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has files, and they are not backups.
+    #[error("the directory `{}` has other files than backups; choose another one", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has no backups.
+    #[error("the directory `{}` has no backups", path.display())]
+    Empty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no backup with this name.
+    #[error("there is no backup `{name}`; there are: {}", names.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names of the backups that there are.
+        names: Vec<String>,
+    },
+    /// The manifest of a backup is damaged, or no manifest that this program can read.
+    #[error("the manifest of the backup `{name}` cannot be used: {reason}")]
+    Manifest {
+        /// The name of the backup.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file of the backup is not as it was stored.
+    #[error("`{path}` of the backup is damaged: {fault}")]
+    Damaged {
+        /// The path of the file in the data directory.
+        path: String,
+        /// What is wrong with it.
+        fault: FileFault,
+    },
+    /// The file became shorter while it was copied.
+    #[error("`{}` changed while it was copied", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The target of a restore has files.
+    #[error("`{}` is not an empty directory; nothing was restored", path.display())]
+    NotEmpty {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The target of a restore is the root of a file system, or has no name.
+    #[error("`{}` cannot be the data directory: name a directory in another one", path.display())]
+    NoName {
+        /// The target.
+        path: PathBuf,
+    },
+}
+
+/// What is wrong with a stored file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileFault {
+    /// The repository does not have its content.
+    Missing,
+    /// Its content has another length.
+    Length {
+        /// The length that was stored, bytes.
+        expected: u64,
+        /// The length that it has, bytes.
+        found: u64,
+    },
+    /// Its content differs from its checksum.
+    Bytes,
+    /// The system cannot read its content, and says why.
+    Unreadable(String),
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("its content is missing"),
+            Self::Length { expected, found } => {
+                write!(f, "it has {found} bytes, and was stored with {expected}")
+            }
+            Self::Bytes => f.write_str("its bytes differ from their checksum"),
+            Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
+        }
+    }
+}
+
+/// The error of an operation on a path.
+pub(crate) fn failed<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> Error + 'a {
+    move |source| Error::Io { action, path: path.to_owned(), source }
+}

@@ -1,0 +1,32 @@
+//! Backups in a directory: storing a snapshot of files, verifying it, and restoring it.
+//!
+//! | path in the repository | content |
+//! |---|---|
+//! | `backups/<time>-<hash>.json` | the manifest of a backup; the hash in its name is its own |
+//! | `files/<2 digits>/<SHA-256>` | the content of files, which backups share |
+//!
+//! A file is stored once, by its SHA-256. So a backup adds what earlier ones do not have,
+//! and every backup is complete: none depends on another. A manifest is written last, so a
+//! backup that was interrupted has none, and the next one removes what only it stored
+//! (DUR-17).
+//!
+//! What belongs here: files of backups. What does not: making a consistent snapshot of a
+//! data directory (`weir-store`, `weir-ingest`), what its files mean, and the commands
+//! (`weir-server`).
+//!
+//! All functions block the thread: they read and write files.
+
+mod copy;
+mod error;
+mod manifest;
+mod repository;
+mod restore;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, FileFault, Result};
+pub use manifest::{Entry, Manifest};
+pub use repository::{About, Partial, Repository, Stored};
+pub use restore::{Damage, Restored, link, restore, verify};
+pub use staging::Staging;

@@ -1,0 +1,335 @@
+//! The directory of backups: storing a snapshot, finding backups, removing what none has.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+
+use crate::copy::{copy, create_directory, lock, names, sha256, sync_directory};
+use crate::error::{Error, Result, failed};
+use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
+
+/// The directory of manifests.
+const BACKUPS: &str = "backups";
+/// The directory of the content of files.
+const FILES: &str = "files";
+/// The extension of a manifest.
+const EXTENSION: &str = ".json";
+/// The name of a file that is not complete.
+const UNFINISHED: &str = "unfinished";
+/// A new file system has this directory.
+const LOST_AND_FOUND: &str = "lost+found";
+/// Digits of the SHA-256 of a manifest that its name has.
+const DIGITS: usize = 16;
+/// The time in the name of a backup. Names sort by it.
+const TIME: &str = "%Y%m%dT%H%M%S%.3fZ";
+/// Longest name of a backup.
+const LONGEST_NAME: usize = 64;
+
+/// A directory of backups that one command uses at a time.
+#[derive(Debug)]
+pub struct Repository {
+    root: PathBuf,
+    _lock: File,
+}
+
+/// What a manifest says of its backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// The newest schema of the store that this program knows.
+    pub schema: i64,
+    /// The version of this program.
+    pub program: String,
+    /// When the backup began, microseconds since 1970.
+    pub created_at: i64,
+}
+
+/// A file of a snapshot that is still being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partial {
+    /// Its path in the snapshot.
+    pub path: String,
+    /// Its bytes that belong to the backup. Zeros take the place of the others.
+    pub bytes: u64,
+}
+
+/// What a backup stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stored {
+    /// The name of the backup.
+    pub name: String,
+    /// The number of its files.
+    pub files: usize,
+    /// The bytes of their content.
+    pub bytes: u64,
+    /// The number of files whose content no earlier backup had.
+    pub new_files: usize,
+    /// The bytes of that content.
+    pub new_bytes: u64,
+}
+
+impl Repository {
+    /// Opens a directory of backups, and creates it if there is none.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another command uses it, [`Error::Foreign`] when it has other
+    /// files, and errors of the file system.
+    pub fn create(root: &Path) -> Result<Self> {
+        create_directory(root)?;
+        let repository = Self { root: root.to_owned(), _lock: lock(root)? };
+        let backups = root.join(BACKUPS);
+        if !backups.is_dir() {
+            if names(root)?.iter().any(|name| name != LOST_AND_FOUND) {
+                return Err(Error::Foreign { path: root.to_owned() });
+            }
+            create_directory(&backups)?;
+        }
+        create_directory(&root.join(FILES))?;
+        sync_directory(root)?;
+        Ok(repository)
+    }
+
+    /// Opens a directory that has backups.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another command uses it, [`Error::Empty`] when it has no
+    /// backups, and errors of the file system.
+    pub fn open(root: &Path) -> Result<Self> {
+        if !root.join(BACKUPS).is_dir() {
+            return Err(Error::Empty { path: root.to_owned() });
+        }
+        Ok(Self { root: root.to_owned(), _lock: lock(root)? })
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The names of the backups, the oldest first.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let files = names(&self.root.join(BACKUPS))?.into_iter();
+        let name = |file: String| file.strip_suffix(EXTENSION).map(str::to_owned);
+        Ok(files.filter_map(name).filter(|name| is_name(name)).collect())
+    }
+
+    /// The name of a backup; `None`: that of the newest.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] and [`Error::Empty`].
+    pub fn find(&self, name: Option<&str>) -> Result<String> {
+        let mut names = self.names()?;
+        match name {
+            Some(name) if names.iter().any(|known| known == name) => Ok(name.to_owned()),
+            Some(name) if !names.is_empty() => Err(Error::Unknown { name: name.to_owned(), names }),
+            _ => names.pop().ok_or_else(|| Error::Empty { path: self.root.clone() }),
+        }
+    }
+
+    /// Reads the manifest of a backup.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] when it is damaged or unknown, and errors of the file system.
+    pub fn manifest(&self, name: &str) -> Result<Manifest> {
+        let wrong = |reason: String| Error::Manifest { name: name.to_owned(), reason };
+        let path = self.manifest_path(name);
+        let file = File::open(&path).map_err(failed("open", &path))?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed("read", &path))?;
+        let hash = name.rsplit_once('-').map(|(_, hash)| hash);
+        if hash != sha256(&bytes).get(..DIGITS) {
+            return Err(wrong("its bytes differ from the checksum in its name".to_owned()));
+        }
+        Manifest::parse(&bytes).map_err(wrong)
+    }
+
+    /// Stores the files of a snapshot as a backup. What an interrupted backup has stored is
+    /// used if this one needs it, and removed otherwise.
+    ///
+    /// # Errors
+    /// Errors of the file system. Earlier backups stay as they are.
+    pub fn store(
+        &self,
+        snapshot: &Path,
+        partial: Option<&Partial>,
+        about: About,
+    ) -> Result<Stored> {
+        let known = self.known()?;
+        let mut paths = Vec::new();
+        files_below(snapshot, "", &mut paths)?;
+        let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
+        let mut changed: BTreeSet<PathBuf> = BTreeSet::new();
+        for path in paths {
+            let source = snapshot.join(&path);
+            let partial = partial.filter(|partial| partial.path == path);
+            let before = known.get(&path);
+            let (entry, is_new) = self.add(path, &source, partial, before)?;
+            stored.files += 1;
+            stored.bytes += entry.bytes;
+            if is_new {
+                stored.new_files += 1;
+                stored.new_bytes += entry.bytes;
+                let content = self.content(&entry.sha256);
+                changed.extend(content.parent().map(Path::to_owned));
+            }
+            entries.push(entry);
+        }
+        let files = self.root.join(FILES);
+        changed.insert(files);
+        changed.iter().try_for_each(|directory| sync_directory(directory))?;
+        let About { schema, program, created_at } = about;
+        stored.name = self.write(&Manifest::new(schema, program, created_at, entries))?;
+        self.remove_unused()?;
+        Ok(stored)
+    }
+
+    /// The path of the content with this checksum.
+    pub(crate) fn content(&self, sha256: &str) -> PathBuf {
+        let directory = sha256.get(..2).unwrap_or_default();
+        self.root.join(FILES).join(directory).join(sha256)
+    }
+
+    fn manifest_path(&self, name: &str) -> PathBuf {
+        self.root.join(BACKUPS).join(format!("{name}{EXTENSION}"))
+    }
+
+    /// The files of the newest backup, by their paths. A damaged manifest only means that
+    /// every file is read again.
+    fn known(&self) -> Result<HashMap<String, Entry>> {
+        let newest = self.names()?.pop().and_then(|name| self.manifest(&name).ok());
+        let files = newest.map(|manifest| manifest.files).unwrap_or_default().into_iter();
+        Ok(files.map(|entry| (entry.path.clone(), entry)).collect())
+    }
+
+    /// Stores one file, unless its content is stored. Returns whether it is new.
+    fn add(
+        &self,
+        path: String,
+        source: &Path,
+        partial: Option<&Partial>,
+        before: Option<&Entry>,
+    ) -> Result<(Entry, bool)> {
+        let file = File::open(source).map_err(failed("open", source))?;
+        let meta = file.metadata().map_err(failed("read", source))?;
+        let length = partial.map_or(meta.len(), |partial| partial.bytes.min(meta.len()));
+        let zeros = meta.len() - length;
+        // A file that is being written may change without another time.
+        let modified = partial.map_or_else(|| modified(&meta), |_| 0);
+        if let Some(before) = before
+            && modified != 0
+            && (before.modified, before.bytes, before.zeros) == (modified, length, zeros)
+            && self.has(before)
+        {
+            return Ok((before.clone(), false));
+        }
+        let unfinished = self.root.join(FILES).join(UNFINISHED);
+        let mut target = File::create(&unfinished).map_err(failed("create", &unfinished))?;
+        let (bytes, sha256) =
+            copy(&mut file.take(length), &mut target).map_err(failed("copy", source))?;
+        if bytes != length {
+            return Err(Error::Changed { path: source.to_owned() });
+        }
+        let entry = Entry { path, bytes, sha256, zeros, modified };
+        if self.has(&entry) {
+            fs::remove_file(&unfinished).map_err(failed("remove", &unfinished))?;
+            return Ok((entry, false));
+        }
+        target.sync_all().map_err(failed("sync", &unfinished))?;
+        let content = self.content(&entry.sha256);
+        if let Some(directory) = content.parent() {
+            create_directory(directory)?;
+        }
+        fs::rename(&unfinished, &content).map_err(failed("rename", &unfinished))?;
+        Ok((entry, true))
+    }
+
+    /// Whether the content of a file is stored, by its name and its length.
+    fn has(&self, entry: &Entry) -> bool {
+        let meta = fs::metadata(self.content(&entry.sha256));
+        meta.is_ok_and(|meta| meta.is_file() && meta.len() == entry.bytes)
+    }
+
+    /// Writes a manifest durably, and returns the name of the backup.
+    fn write(&self, manifest: &Manifest) -> Result<String> {
+        let (backups, unfinished) =
+            (self.root.join(BACKUPS), self.root.join(FILES).join(UNFINISHED));
+        let bytes = serde_json::to_vec(manifest)
+            .map_err(|error| failed("write", &unfinished)(error.into()))?;
+        let time = DateTime::from_timestamp_micros(manifest.created_at).unwrap_or_default();
+        let hash = sha256(&bytes);
+        let name = format!("{}-{}", time.format(TIME), hash.get(..DIGITS).unwrap_or_default());
+        // One that could not be read again would be no backup.
+        Manifest::parse(&bytes).map_err(|reason| Error::Manifest { name: name.clone(), reason })?;
+        let mut file = File::create(&unfinished).map_err(failed("create", &unfinished))?;
+        let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+        written.map_err(failed("write", &unfinished))?;
+        let path = self.manifest_path(&name);
+        fs::rename(&unfinished, &path).map_err(failed("create", &path))?;
+        sync_directory(&backups)?;
+        Ok(name)
+    }
+
+    /// Removes content that no backup has. While a manifest cannot be read, everything
+    /// stays, because it is not known what that backup has.
+    fn remove_unused(&self) -> Result<()> {
+        let mut used: HashSet<String> = HashSet::new();
+        for name in self.names()? {
+            let Ok(manifest) = self.manifest(&name) else { return Ok(()) };
+            used.extend(manifest.files.into_iter().map(|entry| entry.sha256));
+        }
+        let files = self.root.join(FILES);
+        for directory in names(&files)? {
+            let directory = files.join(directory);
+            if !directory.is_dir() {
+                continue;
+            }
+            for name in names(&directory)? {
+                let path = directory.join(&name);
+                if is_sha256(&name) && !used.contains(&name) {
+                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text can be the name of a backup. It leads to no other directory.
+fn is_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(is_allowed)
+}
+
+/// When a file was changed last, nanoseconds since 1970.
+fn modified(meta: &fs::Metadata) -> i64 {
+    meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec())
+}
+
+/// The paths of all files below a directory, sorted within each directory.
+fn files_below(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
+    let directory = root.join(below);
+    for name in names(&directory)? {
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        let at = root.join(&path);
+        let meta = match fs::symlink_metadata(&at) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed("read", &at)(error)),
+        };
+        if meta.is_dir() {
+            files_below(root, &path, paths)?;
+        } else if meta.is_file() {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A snapshot, a repository and a place for restored data.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { directory: tempfile::tempdir().unwrap() };
+        for part in ["store", "segments/7/0", "log"] {
+            fs::create_dir_all(place.snapshot().join(part)).unwrap();
+        }
+        place.write("store/000012.sst", "table");
+        place.write("store/CURRENT", "MANIFEST-000005\n");
+        place.write("segments/7/0/1-2-a.parquet", "events");
+        place.write("log/00000000000000000000.log", "records\0\0\0");
+        place
+    }
+
+    fn snapshot(&self) -> PathBuf {
+        self.directory.path().join("snapshot")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.path().join("backups")
+    }
+
+    fn target(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        fs::write(self.snapshot().join(path), content).unwrap();
+    }
+
+    fn repository(&self) -> Repository {
+        Repository::create(&self.root()).unwrap()
+    }
+
+    fn store(&self, created_at: i64) -> Stored {
+        let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
+        let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
+        self.repository().store(&self.snapshot(), Some(&partial), about).unwrap()
+    }
+
+    fn restore(&self, name: &str) -> Result<Restored> {
+        let repository = Repository::open(&self.root())?;
+        let manifest = repository.manifest(name)?;
+        restore(&repository, &manifest, &self.target())
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.target().join(path)).unwrap()
+    }
+}
+
+/// All files below a directory.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Writes a manifest whose name has the right checksum, as an attacker would.
+fn forge(root: &Path, text: &str) -> String {
+    let hash = crate::copy::sha256(text.as_bytes());
+    let name = format!("20990101T000000.000Z-{}", &hash[..16]);
+    fs::write(root.join("backups").join(format!("{name}.json")), text).unwrap();
+    name
+}
+
+#[test]
+fn a_backup_is_restored_as_it_was() {
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    assert!(stored.name.starts_with("19700101T000001.000Z-"), "{}", stored.name);
+    assert_eq!((stored.files, stored.new_files), (4, 4));
+    let restored = place.restore(&stored.name).unwrap();
+    assert_eq!(restored.files, 4);
+    assert_eq!(place.read("store/CURRENT"), "MANIFEST-000005\n");
+    assert_eq!(place.read("segments/7/0/1-2-a.parquet"), "events");
+    // What comes after the bytes of a partial file is zero, and its length stays.
+    assert_eq!(place.read("log/00000000000000000000.log"), "records\0\0\0");
+    let again = place.restore(&stored.name).unwrap_err();
+    assert!(matches!(again, Error::NotEmpty { .. }), "{again}");
+    assert_eq!(
+        below(place.directory.path()).iter().filter(|it| it.ends_with("CURRENT")).count(),
+        2
+    );
+}
+
+#[test]
+fn a_second_backup_stores_what_is_new_and_the_first_stays() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    place.write("store/000013.sst", "another table");
+    place.write("store/CURRENT", "MANIFEST-000007\n");
+    let second = place.store(2_000_000);
+    assert_eq!((second.files, second.new_files), (5, 2));
+    let repository = place.repository();
+    assert_eq!(repository.names().unwrap(), [first.name.clone(), second.name.clone()]);
+    assert_eq!(repository.find(None).unwrap(), second.name);
+    drop(repository);
+    place.restore(&first.name).unwrap();
+    assert_eq!(place.read("store/CURRENT"), "MANIFEST-000005\n");
+    assert!(!place.target().join("store/000013.sst").exists());
+    fs::remove_dir_all(place.target()).unwrap();
+    place.restore(&second.name).unwrap();
+    assert_eq!(place.read("store/000013.sst"), "another table");
+}
+
+/// A file with another content and the same length and time would not be noticed, so a file
+/// that is being written has no time.
+#[test]
+fn a_file_that_is_being_written_is_read_again() {
+    let place = Place::new();
+    place.store(1_000_000);
+    let log = place.snapshot().join("log/00000000000000000000.log");
+    let time = fs::metadata(&log).unwrap().modified().unwrap();
+    fs::write(&log, "RECORDS\0\0\0").unwrap();
+    fs::File::options().write(true).open(&log).unwrap().set_modified(time).unwrap();
+    let second = place.store(2_000_000);
+    place.restore(&second.name).unwrap();
+    assert_eq!(place.read("log/00000000000000000000.log"), "RECORDS\0\0\0");
+}
+
+#[test]
+fn the_rest_of_an_interrupted_backup_is_removed_by_the_next_one() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let kept = below(&place.root()).len();
+    // What a killed command leaves: content without a manifest, and a file that is not whole.
+    let content = place.root().join("files/00").join("0".repeat(64));
+    fs::create_dir_all(content.parent().unwrap()).unwrap();
+    fs::write(&content, "orphan").unwrap();
+    fs::write(place.root().join("files/unfinished"), "half").unwrap();
+    place.restore(&first.name).unwrap();
+    let second = place.store(2_000_000);
+    assert_eq!(second.new_files, 0);
+    assert!(!content.exists());
+    assert_eq!(below(&place.root()).len(), kept + 1, "one more manifest and nothing else");
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_not_restored() {
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    for path in below(&place.root()) {
+        let sound = fs::read(&path).unwrap();
+        let mut bytes = sound.clone();
+        bytes[0] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let refused = place.restore(&stored.name).unwrap_err();
+        match path.extension() {
+            Some(_) => assert!(matches!(refused, Error::Manifest { .. }), "{refused}"),
+            None => {
+                assert!(matches!(refused, Error::Damaged { fault: FileFault::Bytes, .. }));
+                let repository = Repository::open(&place.root()).unwrap();
+                let manifest = repository.manifest(&stored.name).unwrap();
+                let damage = verify(&repository, &manifest, &mut HashSet::new()).unwrap();
+                assert_eq!(damage.len(), 1, "{damage:?}");
+            }
+        }
+        assert!(!place.target().exists());
+        fs::write(&path, &sound).unwrap();
+    }
+    let content = below(&place.root().join("files")).pop().unwrap();
+    fs::remove_file(content).unwrap();
+    let refused = place.restore(&stored.name).unwrap_err();
+    assert!(matches!(refused, Error::Damaged { fault: FileFault::Missing, .. }), "{refused}");
+}
+
+/// While it is not known what a backup has, nothing of it may be removed.
+#[test]
+fn a_damaged_manifest_keeps_all_content() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let manifest = place.root().join("backups").join(format!("{}.json", first.name));
+    let sound = fs::read(&manifest).unwrap();
+    fs::write(&manifest, "{}").unwrap();
+    place.write("store/CURRENT", "MANIFEST-000007\n");
+    place.store(2_000_000);
+    fs::write(&manifest, sound).unwrap();
+    place.restore(&first.name).unwrap();
+}
+
+#[test]
+fn a_manifest_cannot_lead_to_other_directories() {
+    let place = Place::new();
+    place.store(1_000_000);
+    let entry = |path: &str| {
+        let hash = "0".repeat(64);
+        format!(r#"{{"path":{path:?},"bytes":1,"sha256":"{hash}"}}"#)
+    };
+    let manifest = |version: u32, files: &str| {
+        format!(
+            r#"{{"version":{version},"schema":1,"program":"x","created_at":1,"files":[{files}]}}"#
+        )
+    };
+    let deep = format!("store/{}", "a/".repeat(20));
+    let long = format!("store/{}", "a".repeat(600));
+    for path in [
+        "../escaped",
+        "store/../../escaped",
+        "/etc/passwd",
+        "store",
+        "store/",
+        "store//a",
+        "store/./a",
+        "other/a",
+        "",
+        "store/a\0b",
+        deep.as_str(),
+        long.as_str(),
+    ] {
+        let name = forge(&place.root(), &manifest(1, &entry(path)));
+        let refused = place.restore(&name).unwrap_err();
+        assert!(matches!(refused, Error::Manifest { .. }), "{path}: {refused}");
+    }
+    let twice = format!("{},{}", entry("store/a"), entry("store/a"));
+    let zeros = entry("store/a").replace("\"bytes\"", "\"zeros\":18446744073709551615,\"bytes\"");
+    let traversal = entry("store/a").replace(&"0".repeat(64), "../../../etc/passwd");
+    for text in [
+        manifest(1, &twice),
+        manifest(1, &zeros),
+        manifest(1, &traversal),
+        manifest(2, ""),
+        "[".repeat(100_000),
+        String::new(),
+    ] {
+        let name = forge(&place.root(), &text);
+        let refused = place.restore(&name).unwrap_err();
+        assert!(matches!(refused, Error::Manifest { .. }), "{refused}");
+    }
+    assert!(!place.target().exists());
+    let refused = place.repository().find(Some("../backups/x")).unwrap_err();
+    assert!(matches!(refused, Error::Unknown { .. }), "{refused}");
+}
+
+#[test]
+fn a_directory_with_other_files_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("letter"), "").unwrap();
+    let refused = Repository::create(directory.path()).unwrap_err();
+    assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
+    let refused = Repository::open(directory.path()).unwrap_err();
+    assert!(matches!(refused, Error::Empty { .. }), "{refused}");
+}
+
+#[test]
+fn one_command_at_a_time_uses_a_repository() {
+    let place = Place::new();
+    let first = place.repository();
+    let refused = Repository::create(&place.root()).unwrap_err();
+    assert!(matches!(refused, Error::InUse { .. }), "{refused}");
+    drop(first);
+    place.repository();
+}
+
+#[test]
+fn files_that_never_change_are_linked_for_reading() {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    let repository = place.repository();
+    let manifest = repository.manifest(&stored.name).unwrap();
+    let staging = Staging::create(&repository.root().join("check")).unwrap();
+    link(&repository, &manifest, staging.path()).unwrap();
+    let links = |path: &str| fs::metadata(staging.path().join(path)).unwrap().nlink();
+    assert_eq!((links("store/000012.sst"), links("segments/7/0/1-2-a.parquet")), (2, 2));
+    // What the engine appends to is a copy.
+    assert_eq!((links("store/CURRENT"), links("log/00000000000000000000.log")), (1, 1));
+    staging.remove().unwrap();
+    assert!(!repository.root().join("check").exists());
+}

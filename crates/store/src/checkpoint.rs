@@ -1,0 +1,249 @@
+//! A checkpoint: the files of the store of a data directory, at one moment, while a service
+//! may use it (DUR-16). This needs no connection to that service.
+//!
+//! RocksDB can make a checkpoint, but the query engine gives no access to it. So the files
+//! are taken by what RocksDB itself relies on after a crash (`docs/adr/0023-backup.md`):
+//!
+//! - A table (`.sst`) is never written again. It is removed only after an entry of the
+//!   manifest says so. So if the manifest has not grown while all tables were linked, then
+//!   all tables that it names are linked.
+//! - The write-ahead logs are only appended to. All but the newest are complete, and of that
+//!   one a beginning is copied, which is what a crash leaves. A commit is acknowledged after
+//!   it is in the log, so the copy has all commits from before.
+//! - If the manifest, the name of it in `CURRENT` or the list of logs has changed, the
+//!   attempt is repeated.
+//!
+//! The files of sealed events are linked before, under the lock that a change of the catalog
+//! needs (`events::segments`). So the catalog in the checkpoint names files that are there.
+//!
+//! What belongs here: which files make a checkpoint. What does not: the ingest log
+//! (`weir-ingest`), and where the files are stored (`weir-backup`).
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::engine::{STORE, create_private};
+use crate::events::{SEGMENTS, lock_segments};
+
+/// Attempts to link all files between two changes of the manifest.
+const ATTEMPTS: u32 = 200;
+/// The pause between two attempts. RocksDB changes its manifest some times a second at most.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The file that names the manifest.
+const CURRENT: &str = "CURRENT";
+/// Longest content of that file, bytes.
+const LONGEST_NAME: u64 = 256;
+const MANIFEST: &str = "MANIFEST-";
+/// Files that RocksDB copies into a checkpoint too, if they exist.
+const IDENTITY: &str = "IDENTITY";
+const OPTIONS: &str = "OPTIONS-";
+/// The ending of a file that is not complete.
+const UNFINISHED: &str = ".tmp";
+
+/// Why there is no checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// An operation of the file system failed.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// The operation.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// The database changed its files in every attempt.
+    #[error("the database changed its files in each of {attempts} attempts; try again later")]
+    Unsettled {
+        /// The number of attempts.
+        attempts: u32,
+    },
+    /// The process is ending.
+    #[error("the process is ending")]
+    Interrupted,
+}
+
+type Result<T, E = CheckpointError> = std::result::Result<T, E>;
+
+/// Writes a checkpoint of the store in `data` to the directory `target` on the same file
+/// system: its files are links where that is possible.
+///
+/// Everything that was committed before this function was called is in it.
+///
+/// # Errors
+/// [`CheckpointError`] with the reason. What `target` has then is no checkpoint.
+pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
+    let (of, segments) = (data.to_owned(), target.join(SEGMENTS));
+    let lock = blocking(move || {
+        let lock = lock_segments(&of).map_err(failed("lock", &of))?;
+        remove(&segments)?;
+        link_below(&of.join(SEGMENTS), &segments)?;
+        Ok(lock)
+    });
+    let lock = lock.await?;
+    for attempt in 1..=ATTEMPTS {
+        let (from, to) = (data.join(STORE), target.join(STORE));
+        if blocking(move || link_engine(&from, &to)).await? {
+            drop(lock);
+            return Ok(());
+        }
+        tracing::debug!(attempt, "the database changed its files during a checkpoint");
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(CheckpointError::Unsettled { attempts: ATTEMPTS })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| CheckpointError::Interrupted)?
+}
+
+/// What says which files the database needs.
+#[derive(Debug, PartialEq, Eq)]
+struct Needed {
+    /// The content of `CURRENT`.
+    current: Vec<u8>,
+    /// The name of the manifest.
+    manifest: String,
+    /// The length of the manifest, which only grows.
+    length: u64,
+    /// The write-ahead logs, the oldest first.
+    logs: Vec<String>,
+}
+
+impl Needed {
+    /// `None`: the manifest is being replaced.
+    fn read(store: &Path) -> Result<Option<Self>> {
+        let path = store.join(CURRENT);
+        let mut current = Vec::new();
+        let file = File::open(&path).map_err(failed("open", &path))?;
+        file.take(LONGEST_NAME).read_to_end(&mut current).map_err(failed("read", &path))?;
+        let name = std::str::from_utf8(&current).ok().and_then(|text| text.strip_suffix('\n'));
+        let Some(manifest) = name.filter(|name| is_manifest(name)).map(str::to_owned) else {
+            return Ok(None);
+        };
+        let path = store.join(&manifest);
+        let length = match fs::metadata(&path) {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("read", &path)(error)),
+        };
+        let mut logs = names(store)?;
+        logs.retain(|name| is_numbered(name, ".log"));
+        // By their numbers: from a million on, a number has more digits.
+        logs.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+        Ok(Some(Self { current, manifest, length, logs }))
+    }
+}
+
+/// Makes one attempt. Returns whether the files are of one moment.
+fn link_engine(store: &Path, target: &Path) -> Result<bool> {
+    remove(target)?;
+    create_private(target).map_err(failed("create", target))?;
+    let Some(needed) = Needed::read(store)? else { return Ok(false) };
+    for name in names(store)? {
+        let (from, to) = (store.join(&name), target.join(&name));
+        if is_numbered(&name, ".sst") || is_numbered(&name, ".blob") {
+            // One that is not there any more is not needed, or the attempt is repeated.
+            link(&from, &to)?;
+        } else if name == IDENTITY || name.starts_with(OPTIONS) {
+            copy(&from, &to, u64::MAX)?;
+        }
+    }
+    // The newest first: until it has entries, the one before may still grow.
+    if let Some((newest, older)) = needed.logs.split_last() {
+        copy(&store.join(newest), &target.join(newest), u64::MAX)?;
+        older.iter().try_for_each(|name| link(&store.join(name), &target.join(name)))?;
+    }
+    copy(&store.join(&needed.manifest), &target.join(&needed.manifest), needed.length)?;
+    let current = target.join(CURRENT);
+    fs::write(&current, &needed.current).map_err(failed("write", &current))?;
+    Ok(Needed::read(store)?.as_ref() == Some(&needed))
+}
+
+/// Removes what an earlier attempt has linked: it may be of another moment.
+fn remove(target: &Path) -> Result<()> {
+    match fs::remove_dir_all(target) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("remove", target)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Links all complete files below a directory, which need not exist.
+fn link_below(from: &Path, to: &Path) -> Result<()> {
+    create_private(to).map_err(failed("create", to))?;
+    if !from.exists() {
+        return Ok(());
+    }
+    for name in names(from)? {
+        let (from, to) = (from.join(&name), to.join(&name));
+        match fs::symlink_metadata(&from) {
+            Ok(meta) if meta.is_dir() => link_below(&from, &to)?,
+            Ok(meta) if meta.is_file() && !name.ends_with(UNFINISHED) => link(&from, &to)?,
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("read", &from)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Links a file, unless it was removed.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("link", from)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Copies the beginning of a file, unless it was removed. Of a file that grows, what it has
+/// now.
+fn copy(from: &Path, to: &Path, at_most: u64) -> Result<()> {
+    let file = match File::open(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(failed("open", from))?,
+    };
+    let length = file.metadata().map_err(failed("read", from))?.len().min(at_most);
+    let mut target = File::create(to).map_err(failed("create", to))?;
+    io::copy(&mut file.take(length), &mut target).map_err(failed("copy", from))?;
+    Ok(())
+}
+
+/// The names in a directory. One that is not Unicode is none of ours.
+fn names(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed("list", directory))? {
+        let entry = entry.map_err(failed("list", directory))?;
+        names.extend(entry.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Whether a name is a number with this ending.
+fn is_numbered(name: &str, ending: &str) -> bool {
+    name.strip_suffix(ending).is_some_and(is_number)
+}
+
+fn is_manifest(name: &str) -> bool {
+    name.strip_prefix(MANIFEST).is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The error of an operation on a path.
+fn failed<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> CheckpointError + 'a {
+    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests;

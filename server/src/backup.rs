@@ -1,0 +1,207 @@
+//! `weir backup`, `weir restore` and `weir check`.
+//!
+//! A backup is made by the command and needs no connection to the server, which may run.
+//! The order makes it consistent (DUR-16, `docs/adr/0023-backup.md`): the segments of the
+//! ingest log are linked, then the store, then newer segments of the log. So the log has
+//! every event that the store does not have yet, and the positions in the store say which
+//! these are.
+//!
+//! What belongs here: the commands, their order and their outcome. What does not: the files
+//! of the store (`weir_store::checkpoint`) and of the log (`weir_ingest::log`), storing and
+//! restoring them (`weir_backup`).
+
+pub mod check;
+
+use std::path::{Path, PathBuf};
+
+use weir_backup::{About, Partial, Repository, Restored, Staging, Stored};
+use weir_ingest::log::{self, LogError};
+use weir_model::Timestamp;
+use weir_service::sealing::KeyError;
+use weir_store::{CheckpointError, checkpoint, schema_version};
+
+use crate::config::{Config, StoreKind};
+use crate::log_tools::has_store;
+use crate::master_key;
+
+/// The directory in the data directory for the links of a backup while it is stored.
+const STAGING: &str = "backup";
+/// The ingest log, in the data directory and in a backup.
+const LOG: &str = "log";
+/// Attempts, if the log removes segments in the moment between linking them. It does so
+/// only while the disk is low.
+const ATTEMPTS: u32 = 10;
+
+/// Why a command on backups failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// A store in memory has no files.
+    #[error("a store in memory has no files")]
+    InMemory,
+    /// The data directory has no store.
+    #[error("there is no store in the data directory `{0}`")]
+    NoStore(PathBuf),
+    /// The files of events are in a bucket.
+    #[error("the files of events are in a bucket, which backups do not contain yet")]
+    InBucket,
+    /// The target is no directory of this machine.
+    #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
+    Remote(PathBuf),
+    /// The backup was made by a newer program.
+    #[error(
+        "the backup has schema version {found}, this program knows versions up to {known}; \
+         restore it with the newer program"
+    )]
+    NewerSchema {
+        /// Schema version of the program that made the backup.
+        found: i64,
+        /// Newest schema version that this program knows.
+        known: i64,
+    },
+    /// The log removed segments during every attempt.
+    #[error("the ingest log removes segments faster than they are linked; free disk space first")]
+    LogMoves,
+    /// The master key cannot be found.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The files of the store cannot be linked.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The log cannot be read or linked.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The backup cannot be stored, read or restored.
+    #[error(transparent)]
+    Backup(#[from] weir_backup::Error),
+    /// The process is ending.
+    #[error("the process is ending")]
+    Interrupted,
+}
+
+/// Stores a backup in a directory, and returns the lines to print.
+///
+/// # Errors
+/// [`BackupError`] with the reason. Earlier backups stay as they are.
+pub async fn back_up(
+    config: &Config,
+    directory: PathBuf,
+    now: Timestamp,
+) -> Result<String, BackupError> {
+    refuse(config, Some(&directory))?;
+    if !has_store(config) {
+        return Err(BackupError::NoStore(config.data.clone()));
+    }
+    let key = master_key::source(config)?.location();
+    // Before anything is linked, so that a wrong directory is noticed first.
+    let repository = blocking(move || Ok(Repository::create(&directory)?)).await?;
+    let at = config.data.join(STAGING);
+    let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
+    let taken = take(&config.data, staging.path()).await;
+    let about = About {
+        schema: schema_version(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at: now.micros(),
+    };
+    let stored = blocking(move || {
+        let stored = taken.and_then(|()| {
+            let partial = last_segment(staging.path())?;
+            Ok(repository.store(staging.path(), partial.as_ref(), about)?)
+        });
+        // A link keeps a file on the disk that the service has removed.
+        let cleared = staging.clear();
+        let stored = stored?;
+        cleared?;
+        Ok(stored)
+    });
+    Ok(outcome(&stored.await?, &key))
+}
+
+/// Links everything that a backup needs.
+async fn take(data: &Path, staging: &Path) -> Result<(), BackupError> {
+    for _ in 0..ATTEMPTS {
+        let newest = link_log(data, staging).await?;
+        checkpoint(data, staging).await?;
+        link_log(data, staging).await?;
+        // The log removes its oldest segments first. So if this one is there, none was
+        // removed that was written in between.
+        if newest.is_none_or(|newest| newest.exists()) {
+            return Ok(());
+        }
+    }
+    Err(BackupError::LogMoves)
+}
+
+async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, BackupError> {
+    let (from, to) = (data.join(LOG), staging.join(LOG));
+    blocking(move || Ok(log::link(&from, &to)?)).await
+}
+
+/// How much of the last segment of the log is in the backup.
+fn last_segment(staging: &Path) -> Result<Option<Partial>, BackupError> {
+    let Some((path, bytes)) = log::last_segment(&staging.join(LOG))? else { return Ok(None) };
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(name.map(|name| Partial { path: format!("{LOG}/{name}"), bytes }))
+}
+
+/// Restores a backup to the data directory, which must not exist or be empty, and returns
+/// the lines to print. `name`: the backup; `None`: the newest.
+///
+/// # Errors
+/// [`BackupError`] with the reason. There is no data directory then.
+pub async fn restore(
+    config: &Config,
+    directory: PathBuf,
+    name: Option<String>,
+) -> Result<String, BackupError> {
+    refuse(config, Some(&directory))?;
+    let key = master_key::source(config)?.location();
+    let target = config.data.clone();
+    let restored = blocking(move || {
+        let repository = Repository::open(&directory)?;
+        let name = repository.find(name.as_deref())?;
+        let manifest = repository.manifest(&name)?;
+        let known = schema_version();
+        if manifest.schema > known {
+            return Err(BackupError::NewerSchema { found: manifest.schema, known });
+        }
+        let restored = weir_backup::restore(&repository, &manifest, &target)?;
+        Ok((name, restored))
+    });
+    let (name, Restored { files, bytes }) = restored.await?;
+    Ok(format!(
+        "Restored the backup {name} to {}: {files} files, {bytes} bytes\n\
+         The master key is not in the backup: it must be in {key} before Weir starts",
+        config.data.display()
+    ))
+}
+
+/// Refuses settings with which no backup is complete, and the address of a storage, which
+/// would become the name of a directory.
+fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> {
+    if config.store == StoreKind::Memory {
+        return Err(BackupError::InMemory);
+    }
+    if config.segment_bucket().is_some() {
+        return Err(BackupError::InBucket);
+    }
+    match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
+        Some(address) => Err(BackupError::Remote(address.to_owned())),
+        None => Ok(()),
+    }
+}
+
+fn outcome(stored: &Stored, key: &str) -> String {
+    let Stored { name, files, bytes, new_files, new_bytes } = stored;
+    format!(
+        "Stored the backup {name}: {files} files, {bytes} bytes; \
+         new: {new_files} files, {new_bytes} bytes\n\
+         The master key is not in the backup: keep a copy of {key}, apart from backups; \
+         without it the stored secrets are lost"
+    )
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
+) -> Result<T, BackupError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| BackupError::Interrupted)?
+}

@@ -1,0 +1,314 @@
+//! `weir backup`, `weir restore` and `weir check`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use uuid::Uuid;
+use weir_testkit::{Caller, until};
+
+use crate::process::{Output, Serving, run, set_up, weir};
+
+/// Events that are sealed before the first backup.
+const SEALED: u64 = 100;
+/// Most events of a test, which one page of the list holds.
+const MOST: u64 = 1_000;
+/// Backups of a server that is under load.
+const BACKUPS: u64 = 3;
+
+async fn command(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = weir(folder);
+    command.args(arguments);
+    run(command, "").await
+}
+
+/// An instance, and a directory for its backups.
+struct Instance {
+    folder: tempfile::TempDir,
+    made: Value,
+}
+
+impl Instance {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = set_up(folder.path(), "plum-otter-violin-93").await;
+        assert!(made.ok, "{}", made.err);
+        let made = serde_json::from_str(&made.out).unwrap();
+        Self { folder, made }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.folder.path().join("backups")
+    }
+
+    async fn serve(&self) -> Serving {
+        Serving::start(self.folder.path()).await
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Output {
+        command(self.folder.path(), arguments).await
+    }
+
+    /// Sends the events with these numbers, each in a request.
+    async fn send(&self, caller: &Caller, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            let event = json!({
+                "api_key": self.made["project_api_key"], "event": "sent",
+                "distinct_id": format!("user-{}", number % 9), "uuid": uuid(number),
+            });
+            assert_eq!(caller.post("/capture/", &event).await.status, 200);
+        }
+    }
+
+    /// Stores a backup and returns its name.
+    async fn back_up(&self) -> String {
+        let stored = self.run(&["backup", "backups"]).await;
+        assert!(stored.ok, "{}", stored.err);
+        assert!(stored.out.contains("The master key is not in the backup"), "{}", stored.out);
+        let name = stored.out.strip_prefix("Stored the backup ").unwrap();
+        name.split_once(':').unwrap().0.to_owned()
+    }
+
+    /// Restores a backup to a new directory.
+    async fn restore(&self, name: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let backups = self.backups();
+        let arguments = ["restore", backups.to_str().unwrap(), "--backup", name];
+        let restored = command(folder.path(), &arguments).await;
+        assert!(restored.ok, "{}", restored.err);
+        folder
+    }
+
+    /// The numbers of all events, once at least those up to `least` can be read.
+    async fn numbers(&self, caller: &Caller, least: u64) -> BTreeSet<u64> {
+        let caller = caller.with_key(self.made["personal_api_key"].as_str().unwrap());
+        let path = format!("/api/projects/{}/events/?limit={MOST}", self.made["project_id"]);
+        until(async || {
+            let list = caller.get(&path).await.json();
+            let list = list["results"].as_array().unwrap();
+            let found: BTreeSet<u64> = list.iter().map(number).collect();
+            assert_eq!(found.len(), list.len(), "no event is there twice");
+            if (0..least).all(|number| found.contains(&number)) { Ok(found) } else { Err(found) }
+        })
+        .await
+    }
+}
+
+fn uuid(number: u64) -> Uuid {
+    Uuid::from_u128(1 << 100 | u128::from(number))
+}
+
+fn number(event: &Value) -> u64 {
+    let uuid: Uuid = event["uuid"].as_str().unwrap().parse().unwrap();
+    u64::try_from(uuid.as_u128() & u128::from(u64::MAX)).unwrap()
+}
+
+async fn stop(serving: Serving) {
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
+/// Files below a directory whose names end so.
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.to_str().unwrap().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Changes a bit in the middle of a file. A second call changes it back.
+fn flip(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backups_under_load_have_every_event_acknowledged_before() {
+    let instance = Instance::new().await;
+    let serving = instance.serve().await;
+    instance.send(&serving.caller, 0..SEALED).await;
+    instance.numbers(&serving.caller, SEALED).await;
+    stop(serving).await;
+    let sealed = instance.run(&["seal"]).await;
+    assert!(sealed.ok, "{}", sealed.err);
+
+    let serving = instance.serve().await;
+    let (acknowledged, is_over) = (AtomicU64::new(SEALED), AtomicBool::new(false));
+    let sending = async {
+        for number in SEALED..MOST {
+            instance.send(&serving.caller, number..number + 1).await;
+            acknowledged.store(number + 1, Ordering::Release);
+            if is_over.load(Ordering::Acquire) {
+                return;
+            }
+        }
+    };
+    let backing_up = async {
+        let mut taken = Vec::new();
+        for round in 1..=BACKUPS {
+            let least = SEALED + round * 20;
+            until(async || acknowledged.load(Ordering::Acquire) >= least).await;
+            let before = acknowledged.load(Ordering::Acquire);
+            taken.push((instance.back_up().await, before));
+        }
+        is_over.store(true, Ordering::Release);
+        taken
+    };
+    let ((), taken) = tokio::join!(sending, backing_up);
+    let all = acknowledged.load(Ordering::Acquire);
+    stop(serving).await;
+
+    for (name, before) in &taken {
+        let folder = instance.restore(name).await;
+        let checked = command(folder.path(), &["check"]).await;
+        assert!(checked.ok && checked.out.contains("No faults found"), "{}", checked.out);
+        let restored = Serving::start(folder.path()).await;
+        let found = instance.numbers(&restored.caller, *before).await;
+        assert!(found.iter().all(|number| *number < all), "{found:?}");
+        stop(restored).await;
+    }
+    let checked = instance.run(&["check", "backups"]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
+    let checked = instance.run(&["check"]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_backup_adds_only_what_is_new() {
+    let instance = Instance::new().await;
+    let serving = instance.serve().await;
+    instance.send(&serving.caller, 0..SEALED).await;
+    instance.numbers(&serving.caller, SEALED).await;
+    stop(serving).await;
+    assert!(instance.run(&["seal"]).await.ok);
+    let first = instance.back_up().await;
+    let content = files(&instance.backups().join("files"), "").len();
+    // Nothing has changed, so only a manifest is new.
+    let second = instance.back_up().await;
+    assert_ne!(first, second);
+    assert_eq!(files(&instance.backups().join("files"), "").len(), content);
+    assert_eq!(files(&instance.backups().join("backups"), ".json").len(), 2);
+    for name in [first, second] {
+        let folder = instance.restore(&name).await;
+        let restored = Serving::start(folder.path()).await;
+        assert_eq!(instance.numbers(&restored.caller, SEALED).await.len(), 100);
+        stop(restored).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_backup_leaves_the_earlier_ones_as_they_are() {
+    let instance = Instance::new().await;
+    let serving = instance.serve().await;
+    let mut sent = 0;
+    let mut names = Vec::new();
+    for _ in 0..5 {
+        instance.send(&serving.caller, sent..sent + 20).await;
+        sent += 20;
+        names.push((instance.back_up().await, sent));
+        let mut command = weir(instance.folder.path());
+        let mut killed = command.args(["backup", "backups"]).spawn().unwrap();
+        // It has begun to link files. It may also be complete already.
+        let staging = instance.data().join("backup/store");
+        until(async || staging.exists() || killed.try_wait().unwrap().is_some()).await;
+        // One that has ended cannot be killed.
+        let _ = killed.start_kill();
+        killed.wait().await.unwrap();
+    }
+    let (last, _) = names.last().unwrap().clone();
+    names.push((instance.back_up().await, sent));
+    let staging = std::fs::read_dir(instance.data().join("backup")).unwrap();
+    assert_eq!(staging.count(), 0, "the next backup has removed the links");
+    stop(serving).await;
+    let checked = instance.run(&["check", "backups", "--backup", &last]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
+    for (name, sent) in [names.first().unwrap(), names.last().unwrap()] {
+        let folder = instance.restore(name).await;
+        let restored = Serving::start(folder.path()).await;
+        instance.numbers(&restored.caller, *sent).await;
+        stop(restored).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_found_and_not_restored() {
+    let instance = Instance::new().await;
+    let refused = instance.run(&["check", "backups"]).await;
+    assert!(!refused.ok && refused.err.contains("has no backups"), "{}", refused.err);
+    let serving = instance.serve().await;
+    instance.send(&serving.caller, 0..SEALED).await;
+    instance.numbers(&serving.caller, SEALED).await;
+    let refused = instance.run(&["check"]).await;
+    assert!(!refused.ok && refused.err.contains("in use by another process"), "{}", refused.err);
+    stop(serving).await;
+    assert!(instance.run(&["seal"]).await.ok);
+    instance.back_up().await;
+    let refused = instance.run(&["restore", "backups"]).await;
+    assert!(!refused.ok && refused.err.contains("not an empty directory"), "{}", refused.err);
+
+    // A file of events in the data directory.
+    let segment = files(&instance.data().join("segments"), ".parquet").pop().unwrap();
+    flip(&segment);
+    let checked = instance.run(&["check"]).await;
+    assert!(!checked.ok && checked.out.contains("segments/"), "{}", checked.out);
+    flip(&segment);
+    assert!(instance.run(&["check"]).await.ok);
+    let moved = segment.with_extension("moved");
+    std::fs::rename(&segment, &moved).unwrap();
+    let checked = instance.run(&["check"]).await;
+    assert!(!checked.ok && checked.out.contains("and 100 were counted"), "{}", checked.out);
+    std::fs::rename(&moved, &segment).unwrap();
+
+    // The same of a backup.
+    let content = files(&instance.backups().join("files"), "");
+    let largest = content.iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    flip(largest);
+    let checked = instance.run(&["check", "backups"]).await;
+    let said = "its bytes differ from their checksum";
+    assert!(!checked.ok && checked.out.contains(said), "{}", checked.out);
+    let folder = tempfile::tempdir().unwrap();
+    let backups = instance.backups();
+    let refused = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
+    assert!(!refused.ok && refused.err.contains(said), "{}", refused.err);
+    assert!(!folder.path().join("data").exists());
+    flip(largest);
+    let restored = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
+    assert!(restored.ok, "{}", restored.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_files_there_is_no_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = command(folder.path(), &["backup", "backups"]).await;
+    assert!(!refused.ok && refused.err.contains("no store"), "{}", refused.err);
+    assert!(!folder.path().join("backups").exists() && !folder.path().join("data").exists());
+    let made = set_up(folder.path(), "plum-otter-violin-93").await;
+    assert!(made.ok, "{}", made.err);
+    let refused = command(folder.path(), &["backup", "s3://bucket/weir"]).await;
+    assert!(!refused.ok && refused.err.contains("is no directory"), "{}", refused.err);
+    for arguments in [&["backup", "backups"][..], &["restore", "backups"], &["check"]] {
+        let mut command = weir(folder.path());
+        command.args(["--store", "mem://"]).args(arguments);
+        let refused = run(command, "").await;
+        assert!(!refused.ok && refused.err.contains("in memory"), "{}", refused.err);
+        let mut command = weir(folder.path());
+        command.args(["--segments", "s3://bucket/weir", "--segments-access-key", "key"]);
+        command.args(["--segments-secret-key", "secret"]).args(arguments);
+        let refused = run(command, "").await;
+        assert!(!refused.ok && refused.err.contains("in a bucket"), "{}", refused.err);
+    }
+}
