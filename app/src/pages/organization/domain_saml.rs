@@ -142,7 +142,7 @@ pub(super) fn Saml(
         <Section id="saml" title="SAML provider" hint="Users with an address of the domain sign in through it once the domain is verified. Enter what the provider shows, all three fields. An empty field removes its value.">
             {facts}
             {form}
-            {test(test_link, test)}
+            {test_section(test_link, test)}
         </Section>
     }
 }
@@ -158,7 +158,7 @@ fn unused(which: &'static str, why: String) -> AnyView {
 }
 
 /// The test of the connection, and its last result.
-fn test(link: String, test: Option<ConnectionTest>) -> AnyView {
+fn test_section(link: String, test: Option<ConnectionTest>) -> AnyView {
     let can_test = !link.is_empty();
     if !can_test && test.is_none() {
         return ().into_any();
