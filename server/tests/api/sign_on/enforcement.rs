@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
 use serde_json::{Value, json};
+use weir_model::organizations::Level;
 use weir_testkit::{Answer, Caller, MailSink, TestApp};
 use weir_testservers::{Said, SoftPasskey, StandIn};
 
@@ -17,6 +18,7 @@ use super::identity_provider::{OWN, Says};
 use super::saml::{self, ENTITY_ID};
 use super::{GitHub, PASSWORD, Provider, get, leads_to, provider_time, set_cookie, stand_in};
 use crate::domains::{one, trust_settings, verified};
+use crate::organization_pages::newcomer;
 use crate::web;
 
 const ADA: &str = "ada@mail.example";
@@ -218,7 +220,7 @@ impl Instance {
         let domain = one(&app, &verified(&app, "mail.example").await);
         saml::connect(&owner, &domain, ENTITY_ID, OWN).await;
         trust_settings(&app, &domain).await;
-        let (passkey, of_grace) = with_passkey(&app, &owner).await;
+        let (passkey, of_grace) = with_passkey(&app).await;
         let mut it = Self {
             owner,
             _github: github,
@@ -425,12 +427,10 @@ async fn invite(owner: &Caller, name: &str) -> String {
     made["token"].as_str().unwrap().to_owned()
 }
 
-/// Grace, who accepts an invite and adds a passkey: her device, and the cookie of a session
-/// that it opened.
-async fn with_passkey(app: &TestApp, owner: &Caller) -> (SoftPasskey, String) {
-    let path = format!("/api/signup/{}/", invite(owner, "grace").await);
-    let joined = post(app, &path, json!({"first_name": "Grace", "password": PASSWORD})).await;
-    let session = set_cookie(&joined, "session").expect("a session");
+/// Grace, a member who adds a passkey: her device, and the cookie of a session that it
+/// opened.
+async fn with_passkey(app: &TestApp) -> (SoftPasskey, String) {
+    let session = newcomer(app, "grace@mail.example", Level::Member).await;
     let begun = function(app, "begin_adding_passkey", &[], &session).await;
     let browser = set_cookie(&begun, "passkey").expect("a browser");
     let (mut device, answer) = SoftPasskey::create(begun.json().as_str().unwrap(), SITE);
