@@ -126,8 +126,10 @@ mod tests {
     #[test]
     fn every_page_is_reserved() {
         let routes = include_str!("../../../app/src/app.rs").split("path!(\"/").skip(1);
-        let pages: Vec<&str> =
-            routes.filter_map(|text| text.split(['/', '"']).next()).filter(|it| !it.is_empty()).collect();
+        let pages: Vec<&str> = routes
+            .filter_map(|text| text.split(['/', '"']).next())
+            .filter(|it| !it.is_empty())
+            .collect();
         assert!(pages.contains(&"projects"), "{pages:?}");
         for page in pages {
             assert!(RESERVED.contains(&page), "{page}");
