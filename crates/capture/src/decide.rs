@@ -254,7 +254,7 @@ fn accept(
         warnings.push(Warning::MergeIdIllegal);
     }
     let properties = properties::merge_top_level(event, sent_properties, &mut warnings);
-    // Before computing the uuid: nobody can find an address by trying which one leads to it.
+    // Before computing the uuid: no one can find an address by trying which one leads to it.
     let properties = match is_cookieless {
         true => without_traces(&properties, all_visitors.then_some(distinct_id.as_str()))?,
         false => properties,
