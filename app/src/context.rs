@@ -55,6 +55,9 @@ pub struct WebContext {
     pub assets: Assets,
     /// Notifies capture about created, changed and deleted projects.
     pub projects_changed: ProjectsChanged,
+    /// The path below which client libraries are answered too, such as `/ingest`; empty if
+    /// there is none.
+    pub capture_prefix: String,
     /// Collects the facts that staff see about the process.
     pub instance_facts: InstanceFacts,
     /// Tests a destination of an export.
@@ -300,6 +303,12 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
         return Ok(());
     }
     Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
+}
+
+/// The address at which client libraries send events, with the prefix of the operator.
+pub(crate) fn capture_host() -> Result<String, UiError> {
+    let (web, visit) = context()?;
+    Ok(format!("{}{}", visit.origin, web.capture_prefix))
 }
 
 /// Facts about the process. The caller checks who may see them.

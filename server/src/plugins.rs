@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use weir_capture::{Context, Decision, RawEvent, decide};
+use weir_capture::{Context, CookielessKey, Decision, RawEvent, decide};
 use weir_ingest::Appender;
 use weir_ingest::batch::Batch;
 use weir_model::Timestamp;
@@ -94,7 +94,7 @@ impl PluginServices for AppPluginServices {
             client_address: None,
             engage: false,
             person_processing_opt_out: project.person_processing_opt_out,
-            cookieless_key: None,
+            cookieless_key: CookielessKey::Missing,
         };
         let text = json!({
             "event": event.event,

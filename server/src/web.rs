@@ -78,6 +78,7 @@ pub fn router(app: &App) -> Router {
             services: app.services.clone(),
             assets,
             projects_changed,
+            capture_prefix: app.config.capture_prefix.to_string(),
             instance_facts: instance::facts(app),
             try_destination,
             send_event,

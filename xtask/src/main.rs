@@ -94,6 +94,10 @@ fn run(task: Task) -> Result<()> {
             site::build(&layout, mode)?;
             let binary = cargo::build_server(&layout, mode)?;
             println!("{}", binary.display());
+            // At the end, where it is seen.
+            if release {
+                site::warn_without_library(&layout);
+            }
             Ok(())
         }
         Task::Dev { serve } => dev::serve(&layout, &serve),

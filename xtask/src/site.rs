@@ -1,6 +1,7 @@
 //! Builds the browser side: from sources to the directory that the server serves.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -14,7 +15,7 @@ const BUILD_MARK: &str = "pkg/build.txt";
 
 /// The scripts of the browser library that the site contains: the library, and the parts that
 /// it loads for features that Weir stores events of. Parts for recordings, surveys and the
-/// like have no endpoint here.
+/// like have no endpoint here. `scripts/setup` reads the names from these lines.
 const BROWSER_LIBRARY: [&str; 8] = [
     "array.js",
     "dead-clicks-autocapture.js",
@@ -111,10 +112,26 @@ fn add_public(layout: &Layout, site: &mut Site) -> Result<()> {
     Ok(())
 }
 
+/// Warns of a build without the browser library, which must not be given to others.
+pub(crate) fn warn_without_library(layout: &Layout) {
+    if browser_library(layout).is_none() {
+        eprintln!(
+            "xtask: WARNING: this build has no browser library, so /static/array.js answers 404.\n\
+             xtask: WARNING: Do not distribute it. `scripts/setup build` downloads the library; \
+             then build again."
+        );
+    }
+}
+
+/// The folder with the scripts of the browser library, if it was downloaded.
+fn browser_library(layout: &Layout) -> Option<&Path> {
+    layout.browser_library.as_deref().filter(|folder| folder.is_dir())
+}
+
 /// Adds the scripts of the browser library. They keep their names, because pages of other
 /// sites load them. A site without them works: the server says that it has no library.
 fn add_browser_library(layout: &Layout, site: &mut Site) -> Result<()> {
-    let Some(folder) = layout.browser_library.as_ref().filter(|folder| folder.is_dir()) else {
+    let Some(folder) = browser_library(layout) else {
         eprintln!("xtask: the site has no browser library; `scripts/setup build` downloads it");
         return Ok(());
     };

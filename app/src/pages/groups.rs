@@ -148,7 +148,7 @@ fn row(project: i64, group: GroupRow) -> TableRow {
 
 /// An example event that creates a group of this type.
 fn snippet(project: &ProjectView, group_type: &str) -> String {
-    let ProjectView { key, host, .. } = project;
+    let ProjectView { key, capture_host: host, .. } = project;
     // Quoted, so that the shell reads it as part of one word.
     let group_type = serde_json::to_string(group_type).unwrap_or_default().replace('\'', r"'\''");
     format!(

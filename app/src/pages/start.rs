@@ -71,14 +71,14 @@ fn chosen(mut rows: Vec<Row>) -> Vec<Row> {
 
 #[component]
 fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl IntoView {
-    let ProjectView { id, key, host, has_events, .. } = project;
+    let ProjectView { id, key, host, capture_host, has_events, .. } = project;
     // The live part updates the ticks as rows arrive.
     let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
-    let mut first_snippets = snippets::of(&host, &key, true);
-    first_snippets.push(snippets::of_web_site(&host, &key));
-    let dropped_snippets = snippets::of(&host, &key, false);
+    let mut first_snippets = snippets::of(&capture_host, &key, true);
+    first_snippets.push(snippets::of_web_site(&capture_host, &key));
+    let dropped_snippets = snippets::of(&capture_host, &key, false);
     view! {
         <ol class="steps">
             <Step name="key" title="Copy your project key" done=any>

@@ -6,7 +6,7 @@ use weir_model::projects::RETENTION_DAYS_MAX;
 
 #[cfg(feature = "ssr")]
 use crate::context::{
-    anyone, done, enter_organization, enter_project, go, projects_changed, ui_error,
+    anyone, capture_host, done, enter_organization, enter_project, go, projects_changed, ui_error,
 };
 use crate::error::UiError;
 
@@ -21,8 +21,10 @@ pub(crate) struct ProjectView {
     pub(crate) organization: String,
     /// Project key. It is public and write-only.
     pub(crate) key: String,
-    /// Scheme and host that events are sent to.
+    /// Scheme and host of Weir.
     pub(crate) host: String,
+    /// Where client libraries send events: the host, and the prefix if one is set.
+    pub(crate) capture_host: String,
     /// IANA name of the time zone.
     pub(crate) timezone: String,
     /// Whether IP addresses of clients are removed from events.
@@ -76,6 +78,7 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
         organization: found.brief.organization.to_string(),
         key: found.brief.api_token,
         host: visit.origin,
+        capture_host: capture_host()?,
         timezone: found.brief.timezone,
         anonymize_ips: found.anonymize_ips,
         person_processing_opt_out: found.person_processing_opt_out,

@@ -16,7 +16,7 @@ use weir_json::{self as json, Cursor, Fault, Limits};
 use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 
-use super::cookieless;
+use super::cookieless::{self, CookielessKey};
 use super::elements;
 use super::identity::{self, Content};
 use super::properties;
@@ -43,6 +43,9 @@ const PROFILE: &str = "$process_person_profile";
 const ABOUT_PERSONS: [&str; 4] =
     ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
 
+/// Events that merge persons (ING-49).
+const MERGES: [&str; 3] = ["$identify", "$create_alias", "$merge_dangerously"];
+
 /// Maximum characters of the key of a group (ING-53).
 const GROUP_KEY_LIMIT: usize = 400;
 
@@ -65,9 +68,8 @@ pub struct Context {
     /// Whether the project processes no persons: its events are treated as if they
     /// disabled it themselves (ING-42).
     pub person_processing_opt_out: bool,
-    /// The secret key of the visitor that sent the request, the same for a day (ING-65).
-    /// `None` if no visitor sent it. Events of visitors without cookies are dropped then.
-    pub cookieless_key: Option<Uuid>,
+    /// Where the distinct id of a visitor without cookies comes from (ING-65).
+    pub cookieless_key: CookielessKey,
 }
 
 /// The decision on an event.
@@ -113,7 +115,9 @@ pub struct DroppedEvent {
     pub distinct_id: Option<String>,
     /// Its uuid, if it has a valid one.
     pub uuid: Option<Uuid>,
-    /// The beginning of its text as received, at most 4 KiB.
+    /// The beginning of its text as received, at most 4 KiB. The text of a visitor without
+    /// cookies has no properties that tell visitors apart (ING-65), and is empty if they
+    /// cannot be removed.
     pub sample: String,
 }
 
@@ -133,7 +137,7 @@ pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     };
     match verdict {
         Ok(accepted) => Decision::Accept(accepted),
-        Err(reason) => Decision::Drop(dropped(event, reason, context.engage)),
+        Err(reason) => Decision::Drop(dropped(event, reason, context.engage, false)),
     }
 }
 
@@ -162,7 +166,13 @@ pub fn with_properties(
         return Ok(None);
     }
     refuse_for_persons(&event.event, &facts, person_processing_opt_out)?;
-    let (properties, elements_chain) = elements::take(Cow::Borrowed(properties), facts.elements);
+    let is_cookieless = facts.is_cookieless(&event.distinct_id);
+    let all_visitors = event.distinct_id == cookieless::SENTINEL;
+    let properties = match is_cookieless {
+        true => without_traces(properties, all_visitors.then_some(event.distinct_id.as_str()))?,
+        false => Cow::Borrowed(properties),
+    };
+    let (properties, elements_chain) = elements::take(properties, facts.elements);
     let properties = match person_processing_opt_out {
         true => without_person(properties, &facts),
         false => properties,
@@ -181,7 +191,7 @@ pub fn with_properties(
 /// The drop of an event that was sent to the path of recordings. No such event is stored
 /// (ING-14).
 pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
-    dropped(event, DropReason::NotAnEvent, false)
+    dropped(event, DropReason::NotAnEvent, false, false)
 }
 
 /// The rare case that a text of the event cannot be stored.
@@ -204,16 +214,14 @@ fn accept(
     if NOT_EVENTS.contains(&name.as_str()) {
         return Err(DropReason::NotAnEvent);
     }
-    let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
-    let is_sentinel = distinct_id == cookieless::SENTINEL;
-    let is_cookieless = facts.is_cookieless || is_sentinel;
-    let visitor = context.cookieless_key.filter(|_| is_cookieless);
-    let visitor = visitor.map(|key| cookieless::distinct_id(key, &host(event, facts)));
-    let distinct_id = match is_sentinel {
-        true => visitor.clone().ok_or(DropReason::MissingDistinctId)?,
-        false => distinct_id,
+    let sent_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
+    let is_cookieless = facts.is_cookieless(&sent_id);
+    let all_visitors = sent_id == cookieless::SENTINEL;
+    let distinct_id = match all_visitors {
+        true => context.cookieless_key.distinct_id(&host(event, facts)),
+        false => Some(cut(sent_id, Warning::DistinctIdCut, &mut warnings)),
     };
-    let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
+    let distinct_id = distinct_id.ok_or(DropReason::MissingDistinctId)?;
     refuse_for_persons(&name, facts, context.person_processing_opt_out)?;
     let sent_uuid = identity::sent(event)?;
     let sent_properties = match present(event.properties) {
@@ -242,7 +250,15 @@ fn accept(
     if facts.odd_person_update {
         warnings.push(Warning::InvalidPersonUpdate);
     }
+    if facts.merges_all_visitors && MERGES.contains(&name.as_str()) {
+        warnings.push(Warning::MergeIdIllegal);
+    }
     let properties = properties::merge_top_level(event, sent_properties, &mut warnings);
+    // Before computing the uuid: no one can find an address by trying which one leads to it.
+    let properties = match is_cookieless {
+        true => without_traces(&properties, all_visitors.then_some(distinct_id.as_str()))?,
+        false => properties,
+    };
     let uuid = match sent_uuid {
         Some(uuid) => uuid,
         None => match present(event.timestamp) {
@@ -262,12 +278,6 @@ fn accept(
     // in between.
     let properties = match context.person_processing_opt_out {
         true => without_person(properties, facts),
-        false => properties,
-    };
-    let properties = match is_cookieless {
-        true => Cow::Owned(
-            cookieless::without_traces(&properties, visitor.as_deref()).map_err(refusal)?,
-        ),
         false => properties,
     };
     let properties = match &context.client_address {
@@ -295,8 +305,10 @@ struct Facts {
     distinct_id: Option<Range<usize>>,
     ignore_sent_at: bool,
     odd_cookieless_mode: bool,
-    /// The mode is on, or the event merges the id of all visitors without cookies.
-    is_cookieless: bool,
+    /// `$cookieless_mode` is on.
+    cookieless_mode: bool,
+    /// The id of all visitors without cookies is one that the event merges.
+    merges_all_visitors: bool,
     /// The range of `$host` in the text.
     host: Option<Range<usize>>,
     /// `$process_person_profile`.
@@ -312,8 +324,12 @@ struct Facts {
 
 impl Facts {
     fn read(raw: &str) -> Result<Self, DropReason> {
+        Self::read_within(raw, Limits::EVENT)
+    }
+
+    fn read_within(raw: &str, limits: Limits) -> Result<Self, DropReason> {
         let mut facts = Self::default();
-        let mut cursor = Cursor::new(raw, Limits::EVENT);
+        let mut cursor = Cursor::new(raw, limits);
         let walked = cursor.object(|key, cursor| {
             if key.text() != "properties" {
                 return cursor.range().map(drop);
@@ -353,10 +369,10 @@ impl Facts {
                 "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
                 "$cookieless_mode" => {
                     self.odd_cookieless_mode = !matches!(value(), "true" | "false");
-                    self.is_cookieless |= value() == "true";
+                    self.cookieless_mode |= value() == "true";
                 }
                 "$anon_distinct_id" | "alias" => {
-                    self.is_cookieless |= cookieless::is_sentinel(value());
+                    self.merges_all_visitors |= cookieless::is_sentinel(value());
                 }
                 "$host" => self.host = Some(range),
                 _ => {}
@@ -364,6 +380,24 @@ impl Facts {
             Ok(())
         })
     }
+
+    /// Whether the event, with this distinct id as sent, is about a visitor without cookies.
+    fn is_cookieless(&self, sent_id: &str) -> bool {
+        self.cookieless_mode || self.merges_all_visitors || sent_id == cookieless::SENTINEL
+    }
+}
+
+/// Whether an event is about a visitor without cookies, also if it exceeds the limits.
+fn is_cookieless(event: &RawEvent<'_>) -> bool {
+    cookieless::may_concern(event.raw)
+        && Facts::read_within(event.raw, Limits::NONE)
+            .is_ok_and(|facts| facts.is_cookieless(&distinct_id(event, &facts).unwrap_or_default()))
+}
+
+/// The properties of an event of a visitor without cookies as they are stored. `id` is the
+/// distinct id that replaces the one of all visitors.
+fn without_traces(properties: &str, id: Option<&str>) -> Result<Cow<'static, str>, DropReason> {
+    cookieless::without_traces(properties, id).map(Cow::Owned).map_err(refusal)
 }
 
 /// The drop reason of an event whose text cannot be walked.
@@ -488,7 +522,14 @@ fn cut(mut text: String, warning: Warning, warnings: &mut Vec<Warning>) -> Strin
 }
 
 /// Collects the data of a dropped event that can be shown, even if the event is invalid.
-pub(super) fn dropped(event: &RawEvent<'_>, reason: DropReason, engage: bool) -> DroppedEvent {
+/// `by_option` says that it is about a visitor without cookies, if an option says so that is
+/// not in the properties.
+pub(super) fn dropped(
+    event: &RawEvent<'_>,
+    reason: DropReason,
+    engage: bool,
+    by_option: bool,
+) -> DroppedEvent {
     let mut ignored = Vec::new();
     let facts = Facts::read(event.raw).unwrap_or_default();
     DroppedEvent {
@@ -497,13 +538,16 @@ pub(super) fn dropped(event: &RawEvent<'_>, reason: DropReason, engage: bool) ->
         distinct_id: distinct_id(event, &facts)
             .map(|id| cut(id, Warning::DistinctIdCut, &mut ignored)),
         uuid: identity::sent(event).ok().flatten(),
-        sample: sample(event.raw),
+        sample: match by_option || is_cookieless(event) {
+            true => sample(&cookieless::shown(event.raw).unwrap_or_default()),
+            false => sample(event.raw),
+        },
     }
 }
 
-fn sample(raw: &str) -> String {
-    let end = raw.floor_char_boundary(SAMPLE_LIMIT);
-    raw.get(..end).unwrap_or_default().to_owned()
+fn sample(text: &str) -> String {
+    let end = text.floor_char_boundary(SAMPLE_LIMIT);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

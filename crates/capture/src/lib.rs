@@ -26,6 +26,7 @@ mod shape;
 mod time;
 pub mod v1;
 
+pub use cookieless::{CookielessKey, is_cookieless_id};
 pub use decide::{
     AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_recording,
     with_properties,

@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::{
-    AcceptedEvent, CaptureError, CapturePath, CaptureRequest, Context, Decision, DroppedEvent,
-    decide, decode, shape,
+    AcceptedEvent, CaptureError, CapturePath, CaptureRequest, Context, CookielessKey, Decision,
+    DroppedEvent, decide, decode, shape,
 };
 
 const KEY: &str = "phc_TestKey";
@@ -118,7 +118,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
         client_address: address,
         engage: call.path.is_engage(),
         person_processing_opt_out: false,
-        cookieless_key: None,
+        cookieless_key: CookielessKey::Missing,
     };
     let mut outcome = Outcome { historical: batch.historical_migration, ..Outcome::default() };
     for event in &batch.events {
@@ -440,7 +440,7 @@ proptest! {
                 client_address: None,
                 engage: false,
                 person_processing_opt_out: false,
-                cookieless_key: None,
+                cookieless_key: CookielessKey::Missing,
             };
             for event in &batch.events {
                 let _ = decide(&event, &context);

@@ -35,6 +35,9 @@ pub use fault::Fault;
 pub use headers::{Encoding, Headers, Library};
 pub use results::Results;
 
+/// The property that an option for visitors without cookies becomes.
+const COOKIELESS_MODE: &str = "$cookieless_mode";
+
 /// A parsed request body. Borrows from the [`Payload`].
 #[derive(Debug, Clone)]
 pub struct Batch<'a> {
@@ -130,11 +133,12 @@ fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
 /// Decides on one event: like [`capture::decide`](super::decide()), after `library` and the
 /// options were added to its properties.
 pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
-    let drop = |reason| Decision::Drop(dropped(event, reason, context.engage));
+    let beside = Beside::read(event.raw);
+    let drop =
+        |reason| Decision::Drop(dropped(event, reason, context.engage, beside.is_cookieless()));
     if event.raw.len() > EVENT_LIMIT {
         return drop(DropReason::EventTooLarge);
     }
-    let beside = Beside::read(event.raw);
     let text = beside.put_into_properties(event, library);
     let Ok(common) = RawEvent::parse(&text) else {
         return drop(DropReason::InvalidProperties);
@@ -149,7 +153,7 @@ pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Cont
             }
             Decision::Accept(accepted)
         }
-        // The drop shows the event as it was sent.
+        // The drop shows the event with its options where they were sent.
         Decision::Drop(common) => drop(common.reason),
     }
 }
@@ -204,7 +208,7 @@ impl Beside {
             match key.text().as_ref() {
                 "process_person_profile" => self.add("$process_person_profile", value, switch),
                 "disable_skew_correction" => self.add("$ignore_sent_at", value, switch),
-                "cookieless_mode" => self.add("$cookieless_mode", value, switch),
+                "cookieless_mode" => self.add(COOKIELESS_MODE, value, switch),
                 "product_tour_id" => self.add("$product_tour_id", value, text_option),
                 _ => {}
             }
@@ -222,6 +226,11 @@ impl Beside {
             Some(json) => self.members.push((name, json.into_owned())),
             None => self.is_odd = true,
         }
+    }
+
+    /// Whether an option says that a visitor without cookies sent the event.
+    fn is_cookieless(&self) -> bool {
+        self.members.iter().any(|(name, json)| *name == COOKIELESS_MODE && json == "true")
     }
 
     /// The event with all fields in its properties. They replace properties of the same

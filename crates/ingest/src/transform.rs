@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{PluginConfigId, ProjectId};
 
-use weir_capture::{AcceptedEvent, Context, Decision, RawEvent, decide};
+use weir_capture::{AcceptedEvent, Context, CookielessKey, Decision, RawEvent, decide};
 
 /// The property that says whether the event has a person.
 const PROFILE: &str = "$process_person_profile";
@@ -148,7 +148,7 @@ impl Changed {
             client_address: None,
             engage: false,
             person_processing_opt_out: is_without_person(&original.properties),
-            cookieless_key: None,
+            cookieless_key: CookielessKey::of_accepted(&original.distinct_id),
         };
         let mut event = match decide(&raw, &context) {
             Decision::Accept(event) => event,

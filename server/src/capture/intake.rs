@@ -20,8 +20,9 @@ use http::{HeaderMap, HeaderValue, header};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
-use uuid::Uuid;
-use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Decision, Payload};
+use weir_capture::{
+    self as capture, CaptureError, CapturePath, CaptureRequest, CookielessKey, Decision, Payload,
+};
 use weir_ingest::batch::{self, Batch, EncodedBatch, size_of_accepted};
 use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
@@ -197,12 +198,15 @@ impl Received {
     }
 
     /// The key of the sender as a visitor without cookies.
-    pub(super) fn cookieless_key(&self, project: ProjectId) -> Option<Uuid> {
-        let user_agent = self.parts.headers.get(header::USER_AGENT);
-        let user_agent = user_agent.map_or(&[][..], HeaderValue::as_bytes);
-        let key =
-            |address| self.cookieless_keys.key(project, address, user_agent, self.received_at);
-        self.sender().map(key)
+    pub(super) fn cookieless_key(&self, project: ProjectId) -> CookielessKey {
+        let Some(address) = self.sender() else { return CookielessKey::Missing };
+        let (keys, received_at) = (Arc::clone(&self.cookieless_keys), self.received_at);
+        // It refers to the bytes of the headers, which have a limit.
+        let user_agent = self.parts.headers.get(header::USER_AGENT).cloned();
+        CookielessKey::of_visitor(move || {
+            let user_agent = user_agent.as_ref().map_or(&[][..], HeaderValue::as_bytes);
+            keys.key(project, address, user_agent, received_at)
+        })
     }
 }
 

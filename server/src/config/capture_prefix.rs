@@ -11,6 +11,31 @@ use crate::capture::Endpoint;
 /// Longest prefix, in bytes.
 const LONGEST: usize = 64;
 
+/// First parts of paths that mean something else: endpoints and files of more than one part,
+/// the API, SCIM, sign-in and pages. Those that begin with `_` are not listed.
+const RESERVED: [&str; 20] = [
+    "account",
+    "api",
+    "array",
+    "complete",
+    "gallery",
+    "help",
+    "i",
+    "instance",
+    "login",
+    "organizations",
+    "pkg",
+    "projects",
+    "reset",
+    "scim",
+    "search",
+    "setup",
+    "signup",
+    "site_app",
+    "static",
+    "verify_email",
+];
+
 /// A path such as `/ingest`, without a slash at the end; empty when not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePrefix(String);
@@ -30,8 +55,9 @@ impl FromStr for CapturePrefix {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "expected a path such as /ingest, of letters, digits, `-`, `_` and \
-                             `/`, at most 64, and not one of the paths of the endpoints";
+        const WRONG: &str = "expected a path such as /ingest, of at most 64 letters, digits, `-`, \
+                             `_` and `/`, that does not begin with `_` or a word that is a path \
+                             of Weir, such as `api`, `static` or `e`";
         let path = text.strip_suffix('/').unwrap_or(text);
         if path.is_empty() {
             return Ok(Self::default());
@@ -41,9 +67,12 @@ impl FromStr for CapturePrefix {
             !word.is_empty() && word.bytes().all(allowed)
         };
         let is_path = path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_word));
-        // Another endpoint would answer instead, such as the files below /static/.
-        let is_hidden = Endpoint::at(&format!("{path}/e")).is_some();
-        if is_path && !is_hidden && path.len() <= LONGEST {
+        let first = path.split('/').nth(1).unwrap_or_default();
+        // Such a prefix would hide another path, or be hidden by it.
+        let is_taken = first.starts_with('_')
+            || RESERVED.contains(&first)
+            || Endpoint::at(&format!("/{first}")).is_some();
+        if is_path && !is_taken && path.len() <= LONGEST {
             Ok(Self(path.to_owned()))
         } else {
             Err(WRONG)
@@ -59,7 +88,8 @@ impl fmt::Display for CapturePrefix {
 
 #[cfg(test)]
 mod tests {
-    use super::CapturePrefix;
+    use super::{CapturePrefix, RESERVED};
+    use crate::scim;
 
     #[test]
     fn prefixes() {
@@ -74,11 +104,36 @@ mod tests {
             assert_eq!(prefix.to_string(), shown, "{text}");
         }
         let long = format!("/{}", "a".repeat(64));
-        for text in ["ingest", "//", "/a//b", "/a.b", "/a b", "/ä", "/a?b", "/static", "/array/x"]
-        {
+        for text in ["ingest", "//", "/a//b", "/a.b", "/a b", "/ä", "/a?b"] {
             assert!(text.parse::<CapturePrefix>().is_err(), "{text}");
         }
         assert!(long.parse::<CapturePrefix>().is_err());
+    }
+
+    #[test]
+    fn paths_of_weir_are_no_prefixes() {
+        for text in ["/e", "/batch/", "/flags/x", "/s", "/report", "/_fn", "/_livez/x"] {
+            assert!(text.parse::<CapturePrefix>().is_err(), "{text}");
+        }
+        for first in RESERVED {
+            for text in [format!("/{first}"), format!("/{first}/x")] {
+                assert!(text.parse::<CapturePrefix>().is_err(), "{text}");
+            }
+        }
+        assert!(scim::PREFIX.starts_with("/scim/"));
+    }
+
+    #[test]
+    fn every_page_is_reserved() {
+        let routes = include_str!("../../../app/src/app.rs").split("path!(\"/").skip(1);
+        let pages: Vec<&str> = routes
+            .filter_map(|text| text.split(['/', '"']).next())
+            .filter(|it| !it.is_empty())
+            .collect();
+        assert!(pages.contains(&"projects"), "{pages:?}");
+        for page in pages {
+            assert!(RESERVED.contains(&page), "{page}");
+        }
     }
 
     #[test]

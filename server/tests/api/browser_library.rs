@@ -1,6 +1,6 @@
 //! The browser library as a static file (ING-16).
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
@@ -146,14 +146,50 @@ async fn without_the_setting_the_library_of_the_site_is_served() {
     }
 }
 
-/// The library in the site that a debug build of the server reads. The site is built only for
-/// the browser tests.
+/// Does not depend on whether the library was downloaded: the test puts a script where the
+/// library would be.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_setting_the_scripts_of_the_site_are_served() {
+    let folder = site().join("static");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut script =
+        tempfile::Builder::new().prefix("test-").suffix(".js").tempfile_in(&folder).unwrap();
+    script.write_all(SCRIPT.as_bytes()).unwrap();
+    let name = script.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let app = TestApp::empty().await;
+    for path in [format!("/static/{name}"), format!("/static/1.434.18/{name}?v=1")] {
+        let answer = get(&app, &path, &[("origin", "https://shop.example")]).await;
+        // The server finds the site only if the folder was there when it was compiled.
+        assert_eq!(
+            (answer.status, answer.text()),
+            (200, SCRIPT.to_owned()),
+            "{path} in {}",
+            folder.display()
+        );
+        assert_eq!(answer.header("content-type"), Some("application/javascript"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=300"));
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+        let tag = answer.header("etag").unwrap();
+        let again = get(&app, &path, &[("if-none-match", tag)]).await;
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+    }
+    // With the setting, nothing comes from the site.
+    let other = tempfile::tempdir().unwrap();
+    let configured = app_with(other.path()).await;
+    assert_eq!(get(&configured, &format!("/static/{name}"), &[]).await.status, 404);
+    script.close().unwrap();
+    assert_eq!(get(&app, &format!("/static/{name}"), &[]).await.status, 404);
+}
+
+/// The folder that a debug build of the server reads the site from.
+fn site() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/site");
+    option_env!("WEIR_SITE").map_or_else(default, PathBuf::from)
+}
+
+/// The library in the site. The site is built only for the browser tests.
 fn library_of_the_site() -> Option<Vec<u8>> {
-    let site = std::env::var_os("WEIR_SITE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/site"),
-        PathBuf::from,
-    );
-    std::fs::read(site.join("static/array.js")).ok()
+    std::fs::read(site().join("static/array.js")).ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,8 @@ use http::Method;
 use serde_json::json;
 use weir_testkit::TestApp;
 
+use crate::web::{page, session};
+
 const SITE: &str = "https://shop.example";
 
 async fn app() -> TestApp {
@@ -47,6 +49,18 @@ async fn the_browser_library_is_below_the_prefix() {
     for path in ["/in/k7/static/array.js?v=1", "/static/array.js"] {
         let answer = app.anonymous().get(path).await;
         assert_eq!((answer.status, answer.text()), (200, "library".to_owned()), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_snippets_have_the_prefix() {
+    let app = app().await;
+    let cookie = session(&app).await;
+    let start = page(&app, &format!("/projects/{}/start", app.project()), &cookie).await;
+    let text = start.text();
+    assert_eq!(start.status, 200, "{text}");
+    for path in ["/in/k7/static/array.js", "/in/k7/i/v0/e/"] {
+        assert!(text.contains(path), "{path}: {text}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The snippets of the start page, with host and key filled in. The tests in `end2end`
-//! run each snippet as it is shown.
+//! The snippets of the start page, with the address of Weir and the key filled in.
+//! The tests in `end2end` run each snippet as it is shown.
 
 /// A snippet with placeholders: `HOST`, `KEY`, `EVENT`, and `WHOM` for the distinct id.
 struct Snippet {

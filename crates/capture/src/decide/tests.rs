@@ -5,7 +5,7 @@ use uuid::Uuid;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::{AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide};
-use crate::RawEvent;
+use crate::{CookielessKey, RawEvent};
 
 /// 2026-06-01T10:00:00Z
 pub(crate) const NOW: i64 = 1_780_308_000_000_000;
@@ -18,7 +18,7 @@ pub(crate) fn context() -> Context {
         client_address: None,
         engage: false,
         person_processing_opt_out: false,
-        cookieless_key: None,
+        cookieless_key: CookielessKey::Missing,
     }
 }
 

@@ -268,6 +268,18 @@ fn what_stands_beside_the_properties_is_put_into_them() {
 }
 
 #[test]
+fn dropped_events_of_visitors_without_cookies_are_shown_without_traces() {
+    let mut event = with("distinct_id", json!("d".repeat(201)));
+    event["options"] = json!({"cookieless_mode": "true"});
+    event["properties"] = json!({"$raw_user_agent": "Firefox", "a": 1});
+    let Decision::Drop(dropped) = decided(&event) else { unreachable!("{event} was accepted") };
+    assert_eq!(dropped.reason, DropReason::DistinctIdTooLarge);
+    event["properties"] = json!({"a": 1});
+    let shown: Value = serde_json::from_str(&dropped.sample).unwrap();
+    assert_eq!(shown, event);
+}
+
+#[test]
 fn numbers_keep_their_digits() {
     let text = format!(
         r#"{{"event":"a","uuid":"{UUID}","distinct_id":"d","timestamp":"2026-06-01T10:00:00Z",

@@ -3,6 +3,7 @@
 //! What belongs here: the three events that merge, their direction, and the ids that
 //! never merge. What does not: the stored records of the persons (`people`).
 
+use weir_capture::is_cookieless_id;
 use weir_json::{self as json, Limits};
 use weir_model::persons::is_placeholder;
 
@@ -85,6 +86,7 @@ pub(super) fn asked(event: &str, distinct_id: &str, special: &SpecialProperties<
 
 fn is_illegal(id: &str) -> bool {
     is_placeholder(id)
+        || is_cookieless_id(id)
         // Capture replaces NUL by this character.
         || id.contains('\u{fffd}')
         || id.chars().nth(LONGEST).is_some()
@@ -146,6 +148,8 @@ mod tests {
             "[object Object]",
             "true",
             "distinct_id",
+            "$posthog_cookieless",
+            "cookieless_7c9e6679-7425-50de-944b-e07fc1f90ae7",
             long.as_str(),
         ] {
             // In upper case, the ids that are compared exactly are ordinary ids.
@@ -158,6 +162,10 @@ mod tests {
             assert_eq!(of("$identify", &properties), expected, "{id}");
         }
         let special = SpecialProperties::read(r#"{"alias":"b"}"#, &RandomState::new());
-        assert_eq!(asked("$create_alias", "guest", &special), Asked::Illegal);
+        for event in ["$create_alias", "$merge_dangerously"] {
+            for id in ["guest", "cookieless_7c9e6679-7425-50de-944b-e07fc1f90ae7"] {
+                assert_eq!(asked(event, id, &special), Asked::Illegal, "{event} {id}");
+            }
+        }
     }
 }

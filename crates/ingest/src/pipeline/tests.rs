@@ -353,6 +353,31 @@ async fn nothing_is_ignored_in_silence() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
+/// An id that several visitors share joins no persons, in either direction.
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_without_cookies_are_never_merged() {
+    const DAY: &str = "cookieless_7c9e6679-7425-50de-944b-e07fc1f90ae7";
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
+    let mut story = Vec::new();
+    for id in [DAY, "$posthog_cookieless"] {
+        story.extend([
+            event("seen", id, 0, &json!({})),
+            event("$identify", "ada", 1, &json!({"$anon_distinct_id": id})),
+            event("$create_alias", "ada", 2, &json!({"alias": id})),
+            event("$create_alias", id, 3, &json!({"alias": "ada"})),
+            event("$merge_dangerously", "ada", 4, &json!({"alias": id})),
+            event("$merge_dangerously", id, 5, &json!({"alias": "ada"})),
+        ]);
+    }
+    tell(&ingest, ProjectId(1), &story).await;
+    let mut ids: Vec<_> = everybody(&store, ProjectId(1)).await.iter().map(sorted_ids).collect();
+    ids.sort();
+    assert_eq!(ids, [vec!["$posthog_cookieless"], vec!["ada"], vec![DAY]]);
+    assert_eq!(codes(&store, ProjectId(1)).await, [("illegal_merge_id".to_owned(), 10)]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
 /// An import keeps its order, for any distinct ids of its events.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_keeps_its_order_across_distinct_ids() {

@@ -186,6 +186,25 @@ fn other_properties_come_to_the_same_either_way() {
 }
 
 #[test]
+fn events_of_visitors_without_cookies_stay_without_traces() {
+    // An earlier version accepted events with the id of all visitors.
+    for distinct_id in ["ada", "$posthog_cookieless"] {
+        let before = json!({"$cookieless_mode": true});
+        let event =
+            AcceptedEvent { distinct_id: distinct_id.to_owned(), ..given(&before).event().clone() };
+        let given = Given::single(event, NOON);
+        let made = r#"{"$cookieless_mode":true,"$ip":"192.0.2.7","$set":{"$ip":1,"a":2}}"#;
+        let [quick, read] = both_ways(&given, made);
+        assert_eq!(quick, read, "{distinct_id}");
+        let changed = read.unwrap().unwrap().into_event();
+        assert_eq!(changed.distinct_id, distinct_id);
+        assert_eq!(changed.properties, r#"{"$cookieless_mode":true,"$set":{"a":2}}"#);
+    }
+    let all_visitors = json!({"event": "a", "distinct_id": "$posthog_cookieless"});
+    assert_eq!(read(&all_visitors), Err(Invalid::Refused(DropReason::MissingDistinctId)));
+}
+
+#[test]
 fn other_properties_are_read_where_they_need_a_closer_look() {
     let given = given(&json!({"a": 1}));
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(600_000));

@@ -7,8 +7,9 @@ use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::DropReason;
 
 use crate::{
-    AcceptedEvent, BODY_LIMIT, Batch, CaptureError, CapturePath, CaptureRequest, Context, Decision,
-    DroppedEvent, EVENT_LIMIT, Payload, RawEvent, decide, decode, shape, v1,
+    AcceptedEvent, BODY_LIMIT, Batch, CaptureError, CapturePath, CaptureRequest, Context,
+    CookielessKey, Decision, DroppedEvent, EVENT_LIMIT, Payload, RawEvent, decide, decode, shape,
+    v1,
 };
 use weir_json::{Cursor, Limits};
 
@@ -114,7 +115,7 @@ fn context(sent_at: Option<DateTime<Utc>>, engage: bool) -> Context {
         client_address: Some("192.0.2.7".to_owned()),
         engage,
         person_processing_opt_out: false,
-        cookieless_key: None,
+        cookieless_key: CookielessKey::Missing,
     }
 }
 
