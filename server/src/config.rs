@@ -145,7 +145,7 @@ pub enum ConfigError {
     Unusable {
         /// Path of the file.
         path: PathBuf,
-        /// The problem and its position.
+        /// The position and the problem.
         detail: String,
     },
     /// A setting has an impossible value, or two conflict.
@@ -222,8 +222,17 @@ fn read(path: &Path) -> Result<Settings, ConfigError> {
         .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
     toml::from_str(&text).map_err(|error| ConfigError::Unusable {
         path: path.to_owned(),
-        detail: error.to_string().trim_end().to_owned(),
+        detail: described(&text, &error),
     })
+}
+
+/// The message of an error and its position. The line itself may hold a secret.
+fn described(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let Some(before) = before else { return error.message().to_owned() };
+    let line = before.split('\n').count();
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    format!("line {line}, column {column}: {}", error.message())
 }
 
 /// Reads a value of the file with the parser of the command line.
@@ -658,6 +667,23 @@ mod tests {
         assert!(unknown.contains("listne"), "{unknown}");
         let bad = file("log_format = 'xml'").unwrap_err();
         assert!(bad.contains("text"), "{bad}");
+    }
+
+    #[test]
+    fn faults_of_a_file_are_described_without_its_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.toml");
+        for (text, position) in [
+            ("log = 'warn'\nsmtp_url = smtp://user:hushed@mail.example\n", "line 2, column "),
+            ("smtp_url = 'imap://user:hushed@mail.example'\n", "line 1, column "),
+            ("smtp_url = \"smtp://user:hushed@mail.example\nlog = 'warn'\n", "line "),
+            ("\nlogs = 'warn'\n", "line 2, column 1: unknown field `logs`"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let fault = Config::load(Settings::default(), Some(&path)).unwrap_err().to_string();
+            assert!(fault.contains(position) && !fault.contains("hushed"), "{fault}");
+            assert!(!fault.contains('\n'), "{fault}");
+        }
     }
 
     #[test]

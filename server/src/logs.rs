@@ -7,6 +7,7 @@
 //! service continues.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
@@ -94,6 +95,21 @@ pub fn change_filter(setting: &str) -> Result<(), FilterError> {
     // Without a handle the process has no log.
     FILTER.get().map_or(Ok(()), |handle| handle.reload(filter))?;
     Ok(())
+}
+
+/// An error with its causes. A cause that only repeats the text before it is left out.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        next = cause.source();
+    }
+    text
 }
 
 /// Logs why the process ends, and waits a moment until all lines are written.
@@ -278,8 +294,21 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_changes_nothing() {
-        let refused = change_filter("weir=loud").unwrap_err();
-        assert_eq!(refused.to_string(), "the log filter `weir=loud` is not usable");
+    fn a_filter_that_cannot_be_read_is_refused() {
+        let refused = with_causes(&change_filter("weir=loud").unwrap_err());
+        assert!(refused.starts_with("the log filter `weir=loud` is not usable: "), "{refused}");
+    }
+
+    #[test]
+    fn causes_are_named_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("not written")]
+        struct NotWritten(#[source] Repeats);
+        #[derive(Debug, thiserror::Error)]
+        #[error("{0}")]
+        struct Repeats(#[source] io::Error);
+
+        let error = NotWritten(Repeats(io::Error::other("disk full")));
+        assert_eq!(with_causes(&error), "not written: disk full");
     }
 }

@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         return weir_sandbox::worker::main();
     }
     let outcome = run();
-    logs::end(outcome.as_ref().err().map(|error| format!("{error:#}")).as_deref());
+    let why = outcome.as_ref().err().map(|error| logs::with_causes(&**error));
+    logs::end(why.as_deref());
     if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

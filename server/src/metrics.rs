@@ -26,12 +26,17 @@ use weir_ingest::Outcome;
 use weir_model::exports::Status;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_plugins::{Children, Effect, Ending};
+use weir_store::disk::DiskMarks;
 
 use crate::dispatcher::Surface;
 use crate::listener::RequestHandler;
 
 /// Media type of the text format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Statuses of answers that begin at zero, because alerts read them. Other statuses begin
+/// with their first answer.
+const FAULTS: [u16; 2] = [500, 503];
 
 /// All metrics. Cheap to clone.
 #[derive(Clone)]
@@ -419,6 +424,9 @@ impl Metrics {
     fn begin_at_zero(&self) {
         for surface in Surface::ALL {
             drop(self.request_seconds.get_or_create(&SurfaceLabel { surface }));
+            for status in FAULTS {
+                drop(self.requests.get_or_create(&RequestLabels { surface, status }));
+            }
         }
         for reason in DropReason::ALL {
             self.count_drops(*reason, 0);
@@ -474,6 +482,13 @@ impl Metrics {
                 PluginLabels { effect: PluginEffect(effect), outcome: PluginEnding(ending) };
             self.plugin_calls.get_or_create(&labels).inc_by(count);
         }
+    }
+
+    /// Shows how much space the disk has, and the thresholds.
+    pub fn show_disk(&self, free: u64, marks: DiskMarks) {
+        self.disk_free_bytes.set(free as f64);
+        self.disk_high_bytes.set(marks.high as f64);
+        self.disk_low_bytes.set(marks.low as f64);
     }
 
     /// Counts the processes that run scripts of plugins.
@@ -565,6 +580,8 @@ mod tests {
         for line in [
             "process_start_time_seconds 0.0",
             "weir_http_request_seconds_count{surface=\"web\"} 0",
+            "weir_http_requests_total{surface=\"capture\",status=\"500\"} 0",
+            "weir_http_requests_total{surface=\"capture\",status=\"503\"} 0",
             "weir_capture_events_dropped_total{reason=\"not_processed\"} 0",
             "weir_ingest_events_altered_total{warning=\"event_name_cut\"} 0",
             "weir_export_runs_total{status=\"FailedRetryable\"} 0",

@@ -34,7 +34,7 @@ use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Core, Dependencies, Services};
-use weir_store::{Location, Settings as StoreSettings, Store};
+use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
@@ -170,6 +170,10 @@ impl Server {
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
         let metrics = Metrics::new();
         metrics.process_start_seconds.set(options.clock.now().micros() as f64 / 1e6);
+        // Before the first scrape, which would otherwise see a disk without free space.
+        if let Some(free) = free_bytes(&config) {
+            metrics.show_disk(free, config.disk_marks());
+        }
         let terms = Terms {
             limits: limits.connections,
             config: Arc::clone(&config),
@@ -342,6 +346,17 @@ async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, Serve
                 return bound.map_err(wrong);
             }
         }
+    }
+}
+
+/// Free bytes of the disk of the data directory, which may not exist yet.
+fn free_bytes(config: &Config) -> Option<u64> {
+    match config.store {
+        StoreKind::RocksDb => {
+            let data = std::path::absolute(&config.data).ok()?;
+            disk::free_space(data.ancestors().find(|directory| directory.exists())?)
+        }
+        StoreKind::Memory => Some(u64::MAX),
     }
 }
 
@@ -527,7 +542,19 @@ fn say(line: &str) -> std::io::Result<()> {
 mod tests {
     use tokio::net::TcpListener;
 
-    use super::{ServeError, bind};
+    use super::{ServeError, bind, free_bytes};
+    use crate::config::{Settings, StoreKind};
+
+    #[test]
+    fn the_disk_is_measured_before_the_data_directory_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = Some(folder.path().join("below/data"));
+        let given = Settings { data, ..Settings::default() };
+        let free = free_bytes(&given.over(Settings::default())).unwrap();
+        assert!((1..u64::MAX).contains(&free), "{free}");
+        let given = Settings { store: Some(StoreKind::Memory), ..Settings::default() };
+        assert_eq!(free_bytes(&given.over(Settings::default())), Some(u64::MAX));
+    }
 
     #[tokio::test]
     async fn an_address_in_use_is_tried_for_a_moment() {

@@ -156,7 +156,8 @@ fn next_level(before: DiskLevel, free: u64, marks: DiskMarks) -> DiskLevel {
     }
 }
 
-fn free_space(directory: &Path) -> Option<u64> {
+/// Free bytes of the file system that holds a directory; `None` if the system does not say.
+pub fn free_space(directory: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(directory)
         .map_err(|error| tracing::error!(%error, "cannot measure free disk space"))
         .ok()?;

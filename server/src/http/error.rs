@@ -6,7 +6,6 @@
 //! the cause once.
 
 use std::borrow::Cow;
-use std::error::Error as _;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -20,6 +19,7 @@ use weir_service::Error as ServiceError;
 use weir_service::error::NOT_CONFIRMED;
 
 use crate::http::request_id::RequestId;
+use crate::logs::with_causes;
 
 /// Result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -219,17 +219,7 @@ impl ApiError {
 
     /// The cause for the log, if the server is at fault.
     fn cause(&self, status: StatusCode) -> Option<String> {
-        if !status.is_server_error() {
-            return None;
-        }
-        let mut chain = self.to_string();
-        let mut source = self.source();
-        while let Some(error) = source {
-            chain.push_str(": ");
-            chain.push_str(&error.to_string());
-            source = error.source();
-        }
-        Some(chain)
+        status.is_server_error().then(|| with_causes(self))
     }
 }
 

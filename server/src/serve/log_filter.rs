@@ -3,18 +3,23 @@
 //! What belongs here: when the setting is read. What does not: how it is read (`config`),
 //! and the filter (`logs`).
 
-use std::io::{self, IsTerminal as _};
+use std::fs::File;
+use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task;
 
 use crate::config::{Config, ConfigError};
-use crate::logs;
+use crate::logs::{self, with_causes};
+
+/// The terminal of a process. A process without one cannot open it.
+const TERMINAL: &str = "/dev/tty";
 
 /// Receives SIGHUP. `None` for a service in a terminal: there the signal says that the
-/// terminal was closed, and ends the process.
+/// terminal was closed, and ends the process. Standard input may be redirected, so it
+/// does not show whether there is a terminal.
 pub(super) fn hangups() -> io::Result<Option<Signal>> {
-    if io::stdin().is_terminal() { Ok(None) } else { signal(SignalKind::hangup()).map(Some) }
+    if File::open(TERMINAL).is_ok() { Ok(None) } else { signal(SignalKind::hangup()).map(Some) }
 }
 
 /// Applies the setting after each signal, forever. A fault is logged, and the present
@@ -30,12 +35,16 @@ where
         else {
             continue;
         };
-        match read {
-            Ok(config) => match logs::change_filter(&config.log) {
-                Ok(()) => tracing::info!(filter = config.log.as_str(), "applied the setting `log`"),
-                Err(error) => tracing::error!(%error, "the setting `log` was not applied"),
-            },
+        match apply(read) {
+            Ok(filter) => tracing::info!(filter = filter.as_str(), "applied the setting `log`"),
             Err(error) => tracing::error!(%error, "the setting `log` was not applied"),
         }
     }
+}
+
+/// Applies the setting, and returns the filter or the reason why it was not applied.
+fn apply(read: Result<Config, ConfigError>) -> Result<String, String> {
+    let filter = read.map_err(|error| with_causes(&error))?.log;
+    logs::change_filter(&filter).map_err(|error| with_causes(&error))?;
+    Ok(filter)
 }

@@ -157,10 +157,7 @@ async fn watch(app: App, store: Store) {
         failures = found;
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
-        app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
-        let marks = app.config.disk_marks();
-        app.metrics.disk_high_bytes.set(marks.high as f64);
-        app.metrics.disk_low_bytes.set(marks.low as f64);
+        app.metrics.show_disk(app.disk.free_bytes(), app.config.disk_marks());
         let found = app.services.identity.refusals();
         app.metrics.sign_ins_refused.inc_by(found.saturating_sub(refused));
         refused = found;

@@ -1,5 +1,5 @@
-//! Log lines: standard error and standard output that cannot be written, and a filter that
-//! changes while the program runs.
+//! Log lines: standard error and standard output that cannot be written, a filter that
+//! changes while the program runs, and the end of a terminal.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -108,7 +108,8 @@ async fn sighup_applies_the_log_setting_and_keeps_the_filter_if_it_is_wrong() {
     let file = folder.path().join("lines");
     let write = |settings: &str| std::fs::write(folder.path().join("weir.toml"), settings).unwrap();
     write("log = 'warn'\n");
-    let mut command = weir_through(&[], folder.path());
+    // The tests may run in a terminal. The program must not have it.
+    let mut command = weir_through(&["setsid".to_owned()], folder.path());
     command.arg("serve").stderr(File::create(&file).unwrap());
     let serving = Serving::launch(command).await;
     assert_eq!(serving.caller.get("/_preflight").await.status, 200);
@@ -127,14 +128,38 @@ async fn sighup_applies_the_log_setting_and_keeps_the_filter_if_it_is_wrong() {
 
     write("log = 'weir=loud'\n");
     serving.signal(Signal::HUP);
-    shows("/_livez", "the log filter `weir=loud` is not usable").await;
+    shows("/_livez", "the log filter `weir=loud` is not usable: ").await;
     write("logs = 'warn'\n");
     serving.signal(Signal::HUP);
-    shows("/_livez", "unknown field `logs`").await;
+    shows("/_livez", "line 1, column 1: unknown field `logs`").await;
+    write("\nsmtp_url = smtp://user:hushed@mail.example\n");
+    serving.signal(Signal::HUP);
+    shows("/_livez", "is not usable: line 2, column ").await;
     shows("/_readyz", "route=\"/_readyz\"").await;
 
     let lines = std::fs::read_to_string(&file).unwrap();
-    assert!(!lines.contains("/_preflight"), "{lines}");
+    assert!(!lines.contains("/_preflight") && !lines.contains("hushed"), "{lines}");
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_terminal_sighup_ends_the_process_also_if_its_input_is_redirected() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_weir");
+    let line = format!(
+        "echo $$ >pid; exec {program} --listen 127.0.0.1:0 --metrics-listen off --data data \
+         serve </dev/null"
+    );
+    // `script` gives the program a terminal, and ends with its status.
+    let mut command = tokio::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env_clear().current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    address(folder.path()).await;
+    let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+    kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap(), Signal::HUP).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await;
+    // 128 and the number of the signal.
+    assert_eq!(ended.unwrap().unwrap().code(), Some(129));
 }

@@ -2,7 +2,7 @@
 //! the first byte from a pipe is read.
 //!
 //! This module is the only one with `unsafe`: descriptors without an owner and
-//! environment variables cannot be removed in another way.
+//! environment variables cannot be removed, and signals cannot be ignored, in another way.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,6 +42,7 @@ pub(super) fn confine() -> Confinement {
         }
     };
     clear_environment();
+    note("signals", ignore_hangups().map_err(|error| error.to_string()));
     // If memory runs out, the kernel must kill a child process, which can be replaced,
     // and not the service.
     let first = std::fs::write("/proc/self/oom_score_adj", "1000");
@@ -91,6 +92,15 @@ fn clear_environment() {
         // SAFETY: nothing else of this process uses the environment at the same time.
         unsafe { std::env::remove_var(name) };
     }
+}
+
+/// SIGHUP tells the service to read its settings again. Supervisors may send it to all
+/// processes of the service, and it would end this one.
+#[expect(unsafe_code, reason = "the standard library cannot ignore a signal")]
+fn ignore_hangups() -> io::Result<()> {
+    // SAFETY: nothing else of this process sets what this signal does, and no handler runs.
+    let before = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[expect(unsafe_code, reason = "the standard library cannot close what it does not own")]

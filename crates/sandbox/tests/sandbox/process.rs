@@ -30,7 +30,11 @@ async fn the_system_refuses_what_a_child_must_not_do() {
 }
 
 fn kill(id: u32) {
-    let done = std::process::Command::new("kill").args(["-9", &id.to_string()]).status().unwrap();
+    send("-KILL", id);
+}
+
+fn send(signal: &str, id: u32) {
+    let done = std::process::Command::new("kill").args([signal, &id.to_string()]).status().unwrap();
     assert!(done.success());
 }
 
@@ -57,6 +61,16 @@ async fn the_system_takes_memory_from_children_first() {
     let id = pool.process_id(0).await.unwrap();
     let score = std::fs::read_to_string(format!("/proc/{id}/oom_score_adj")).unwrap();
     assert_eq!(score.trim(), "1000");
+}
+
+#[tokio::test]
+async fn a_child_ignores_the_signal_to_read_settings_again() {
+    let pool = pool(1);
+    pool.confinement(0).await.unwrap();
+    let id = pool.process_id(0).await;
+    send("-HUP", id.unwrap());
+    pool.inspect(0, "a.js", &"".into()).await.unwrap().unwrap();
+    assert_eq!((pool.process_id(0).await, pool.take_replaced()), (id, 0));
 }
 
 #[tokio::test]

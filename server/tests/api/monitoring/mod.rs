@@ -2,13 +2,16 @@
 //! running server.
 
 mod promql;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use weir_model::exports::Status;
 use weir_testkit::{TestApp, until};
 
 use promql::{reads, selector};
+use rules::{Alert, alerts};
 
 const DASHBOARD: &str = include_str!("../../../../docs/monitoring/grafana.json");
 const ALERTS: &str = include_str!("../../../../docs/monitoring/alerts.yml");
@@ -74,24 +77,6 @@ fn faults(text: &str, named: &[&str], exported: &Exported) -> Vec<String> {
     faults
 }
 
-/// An alerting rule.
-struct Alert {
-    name: String,
-    fields: BTreeMap<String, String>,
-}
-
-/// The rules of a file that has one line for each field.
-fn alerts(text: &str) -> Vec<Alert> {
-    let blocks = text.split("- alert: ").skip(1);
-    let alert = |block: &str| {
-        let (name, fields) = block.split_once('\n').unwrap();
-        let fields = fields.lines().filter_map(|line| line.trim().split_once(": "));
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Alert { name: name.to_owned(), fields }
-    };
-    blocks.map(alert).collect()
-}
-
 /// Every query of the dashboard with the labels that its legend names.
 fn queries(value: &Value, found: &mut Vec<(String, Vec<String>)>) {
     match value {
@@ -129,7 +114,7 @@ async fn exported_by_a_server() -> Exported {
 async fn the_dashboard_and_the_alerts_read_what_a_server_exports() {
     let exported = exported_by_a_server().await;
     let mut broken = Vec::new();
-    let alerts = alerts(ALERTS);
+    let alerts = alerts(ALERTS).unwrap();
     assert!(alerts.len() >= 12, "the rules were found");
     for alert in &alerts {
         let faults = faults(&alert.fields["expr"], &[], &exported);
@@ -154,7 +139,7 @@ async fn the_dashboard_and_the_alerts_read_what_a_server_exports() {
 
 #[test]
 fn every_alert_says_what_it_means_and_leads_to_its_part_of_the_guide() {
-    let alerts = alerts(ALERTS);
+    let alerts = alerts(ALERTS).unwrap();
     for alert in &alerts {
         let Alert { name, fields } = alert;
         assert!(!fields["summary"].is_empty(), "{name}");
@@ -169,6 +154,28 @@ fn every_alert_says_what_it_means_and_leads_to_its_part_of_the_guide() {
     assert_eq!(named.len(), alerts.len(), "two alerts have one name");
     let explained = GUIDE.lines().filter_map(|line| line.strip_prefix("### "));
     assert_eq!(named, explained.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn every_failure_of_an_export_counts() {
+    let failures = Status::ALL.into_iter().filter(|status| status.is_failure());
+    let failures: BTreeSet<&str> = failures.map(Status::text).collect();
+    let mut found = Vec::new();
+    queries(&serde_json::from_str(DASHBOARD).unwrap(), &mut found);
+    let alerts = alerts(ALERTS).unwrap();
+    let expressions = alerts.iter().map(|alert| alert.fields["expr"].as_str());
+    let expressions = expressions.chain(found.iter().map(|(query, _)| query.as_str()));
+    let selectors = expressions.flat_map(|text| reads(text).unwrap().selectors);
+    let runs = selectors.filter(|selector| selector.name == "weir_export_runs_total");
+    let conditions = runs.flat_map(|selector| selector.conditions);
+    let named: Vec<String> = conditions
+        .filter(|condition| condition.label == "status")
+        .map(|condition| condition.value)
+        .collect();
+    assert_eq!(named.len(), 2, "one alert and one panel");
+    for value in &named {
+        assert_eq!(value.split('|').collect::<BTreeSet<_>>(), failures);
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ const WORDS: &[&str] = &[
 const GROUPING: &[&str] = &["by", "without"];
 
 /// Characters between words.
-const BETWEEN: &str = " (),+-*/<>=!";
+const BETWEEN: &str = " ,+-*/<>=!";
 
 /// What an expression reads.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(super) fn reads(text: &str) -> Result<Reads, String> {
         return Err("the expression is too long".to_owned());
     }
     let mut reads = Reads::default();
+    // Parentheses that are open.
+    let mut open = 0_usize;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let (word, after) = word(rest);
@@ -71,11 +73,20 @@ pub(super) fn reads(text: &str) -> Result<Reads, String> {
             after
         } else if first == '[' {
             inside(rest, '[', ']')?.1
+        } else if first == '(' {
+            open += 1;
+            &rest[1..]
+        } else if first == ')' {
+            open = open.checked_sub(1).ok_or_else(|| format!("`(` is missing: {text}"))?;
+            &rest[1..]
         } else if BETWEEN.contains(first) {
             &rest[first.len_utf8()..]
         } else {
             return Err(format!("unexpected text: {rest}"));
         };
+    }
+    if open > 0 {
+        return Err(format!("`)` is missing: {text}"));
     }
     Ok(reads)
 }
@@ -132,7 +143,21 @@ fn names_and_labels_of_expressions_are_found() {
 
 #[test]
 fn expressions_that_cannot_be_read_are_refused() {
-    for text in ["a{", "a{x}", "a{x=1}", "a{=\"1\"}", "sum by job (a)", "rate(a[5m)", "a # b"] {
+    for text in [
+        "a{",
+        "a}",
+        "a{x}",
+        "a{x=1}",
+        "a{=\"1\"}",
+        "sum by job (a)",
+        "rate(a[5m)",
+        "rate(a5m])",
+        "rate(a[5m]",
+        "rate a[5m])",
+        "(a) / b)",
+        "a)(",
+        "a # b",
+    ] {
         assert!(reads(text).is_err(), "{text}");
     }
     assert!(reads(&"a ".repeat(LONGEST)).is_err());
