@@ -9,7 +9,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
 use serde_json::{Value, json};
-use weir_model::organizations::Level;
 use weir_testkit::{Answer, Caller, MailSink, TestApp};
 use weir_testservers::{Said, SoftPasskey, StandIn};
 
@@ -18,7 +17,6 @@ use super::identity_provider::{OWN, Says};
 use super::saml::{self, ENTITY_ID};
 use super::{GitHub, PASSWORD, Provider, get, leads_to, provider_time, set_cookie, stand_in};
 use crate::domains::{one, trust_settings, verified};
-use crate::organization_pages::newcomer;
 use crate::web;
 
 const ADA: &str = "ada@mail.example";
@@ -304,11 +302,7 @@ impl Instance {
                 self.function("sign_in_with_passkey", &fields, &browser).await
             }
             SignInMethod::Provider(name) => self.through(name, "?next=/account", "").await,
-            Saml => {
-                let (cookie, request) = saml::begin_login(&self.app, ADA, "").await;
-                let says = Says::about(&request, ENTITY_ID, ADA);
-                saml::bring(&self.app, &cookie, &request.relay_state, &says.signed()).await
-            }
+            Saml => by_saml(&self.app, ADA).await,
         };
         set_cookie(&answer, "session")
     }
@@ -427,10 +421,17 @@ async fn invite(owner: &Caller, name: &str) -> String {
     made["token"].as_str().unwrap().to_owned()
 }
 
-/// Grace, a member who adds a passkey: her device, and the cookie of a session that it
-/// opened.
+async fn by_saml(app: &TestApp, email: &str) -> Answer {
+    let (cookie, request) = saml::begin_login(app, email, "").await;
+    let says = Says::about(&request, ENTITY_ID, email);
+    saml::bring(app, &cookie, &request.relay_state, &says.signed()).await
+}
+
+/// Grace, who joins by SAML and adds a passkey: her device, and the cookie of a session that
+/// it opened.
 async fn with_passkey(app: &TestApp) -> (SoftPasskey, String) {
-    let session = newcomer(app, "grace@mail.example", Level::Member).await;
+    let session = set_cookie(&by_saml(app, "grace@mail.example").await, "session");
+    let session = session.expect("a session");
     let begun = function(app, "begin_adding_passkey", &[], &session).await;
     let browser = set_cookie(&begun, "passkey").expect("a browser");
     let (mut device, answer) = SoftPasskey::create(begun.json().as_str().unwrap(), SITE);
