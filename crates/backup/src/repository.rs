@@ -11,11 +11,14 @@ use chrono::DateTime;
 use crate::copy::{copy, create_directory, lock, names, sha256, sync_directory};
 use crate::error::{Error, Result, failed};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
+use crate::restore::Damage;
 
 /// The directory of manifests.
 const BACKUPS: &str = "backups";
 /// The directory of the content of files.
 const FILES: &str = "files";
+/// The directory of damaged content.
+const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
 const EXTENSION: &str = ".json";
 /// The name of a file that is not complete.
@@ -164,7 +167,7 @@ impl Repository {
         let mut paths = Vec::new();
         files_below(snapshot, "", &mut paths)?;
         let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
-        let mut changed: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut directories = BTreeSet::from([self.root.join(FILES)]);
         for path in paths {
             let source = snapshot.join(&path);
             let partial = partial.filter(|partial| partial.path == path);
@@ -175,18 +178,30 @@ impl Repository {
             if is_new {
                 stored.new_files += 1;
                 stored.new_bytes += entry.bytes;
-                let content = self.content(&entry.sha256);
-                changed.extend(content.parent().map(Path::to_owned));
             }
+            // Also those of content that is not new: the command that stored it may have
+            // been interrupted before it synced them.
+            directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
             entries.push(entry);
         }
-        let files = self.root.join(FILES);
-        changed.insert(files);
-        changed.iter().try_for_each(|directory| sync_directory(directory))?;
+        directories.iter().try_for_each(|directory| sync_directory(directory))?;
         let About { schema, program, created_at } = about;
         stored.name = self.write(&Manifest::new(schema, program, created_at, entries))?;
         self.remove_unused()?;
         Ok(stored)
+    }
+
+    /// Moves content that is damaged to `damaged`, so that the next backup stores it again.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub fn set_aside(&self, damage: &Damage) -> Result<()> {
+        let (from, directory) = (self.content(&damage.sha256), self.root.join(DAMAGED));
+        create_directory(&directory)?;
+        match fs::rename(&from, directory.join(&damage.sha256)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("move", &from)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// The path of the content with this checksum.
@@ -236,17 +251,15 @@ impl Repository {
             return Err(Error::Changed { path: source.to_owned() });
         }
         let entry = Entry { path, bytes, sha256, zeros, modified };
-        if self.has(&entry) {
-            fs::remove_file(&unfinished).map_err(failed("remove", &unfinished))?;
-            return Ok((entry, false));
-        }
+        let is_new = !self.has(&entry);
         target.sync_all().map_err(failed("sync", &unfinished))?;
         let content = self.content(&entry.sha256);
         if let Some(directory) = content.parent() {
             create_directory(directory)?;
         }
+        // Also over stored content, which may be damaged: these bytes were just read.
         fs::rename(&unfinished, &content).map_err(failed("rename", &unfinished))?;
-        Ok((entry, true))
+        Ok((entry, is_new))
     }
 
     /// Whether the content of a file is stored, by its name and its length.

@@ -32,6 +32,8 @@ pub struct Damage {
     pub path: String,
     /// What is wrong with it.
     pub fault: FileFault,
+    /// The SHA-256 that its content must have.
+    pub sha256: String,
 }
 
 /// Restores a backup to a directory that does not exist or is empty. Every checksum is
@@ -96,7 +98,9 @@ pub fn verify(
             Ok(()) => {
                 verified.insert(entry.sha256.clone());
             }
-            Err(Error::Damaged { path, fault }) => damaged.push(Damage { path, fault }),
+            Err(Error::Damaged { path, fault }) => {
+                damaged.push(Damage { path, fault, sha256: entry.sha256.clone() });
+            }
             Err(error) => return Err(error),
         }
     }

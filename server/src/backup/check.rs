@@ -82,7 +82,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Manifest { detail } => f.write_str(detail),
-            Self::Content { backup, damage: Damage { path, fault } } => {
+            Self::Content { backup, damage: Damage { path, fault, .. } } => {
                 write!(f, "backup {backup}: {path}: {fault}")
             }
             Self::Unopened { detail } => write!(f, "the store cannot be opened: {detail}"),
@@ -148,6 +148,7 @@ fn examine_content(
     let repository = Repository::open(directory)?;
     let chosen = repository.find(name.as_deref())?;
     let (mut faults, mut linked, mut verified) = (Vec::new(), None, HashSet::new());
+    let mut damages = Vec::new();
     for backup in repository.names()? {
         let manifest = match repository.manifest(&backup) {
             Ok(manifest) => manifest,
@@ -164,8 +165,11 @@ fn examine_content(
             linked = Some(staging);
         }
         let fault = |damage| Fault::Content { backup: backup.clone(), damage };
+        damages.extend(damaged.iter().cloned());
         faults.extend(damaged.into_iter().map(fault));
     }
+    // After all backups were compared, so that each that has the content is named.
+    damages.iter().try_for_each(|damage| repository.set_aside(damage))?;
     Ok((faults, linked.map(|staging| Linked { staging, _repository: repository })))
 }
 

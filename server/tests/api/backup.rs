@@ -273,19 +273,27 @@ async fn damage_is_found_and_not_restored() {
     assert!(!checked.ok && checked.out.contains("and 100 were counted"), "{}", checked.out);
     std::fs::rename(&moved, &segment).unwrap();
 
-    // The same of a backup.
-    let content = files(&instance.backups().join("files"), "");
-    let largest = content.iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
-    flip(largest);
+    // The same of a backup. Its content is that of the file in the data directory.
+    let bytes = std::fs::read(&segment).unwrap();
+    let mut content = files(&instance.backups().join("files"), "");
+    content.retain(|path| std::fs::read(path).unwrap() == bytes);
+    let [content] = content.as_slice() else { panic!("{content:?}") };
+    flip(content);
     let checked = instance.run(&["check", "backups"]).await;
     let said = "its bytes differ from their checksum";
     assert!(!checked.ok && checked.out.contains(said), "{}", checked.out);
+    // It was moved away, so that the next backup stores it again.
+    let name = content.file_name().unwrap();
+    assert!(!content.exists() && instance.backups().join("damaged").join(name).exists());
     let folder = tempfile::tempdir().unwrap();
     let backups = instance.backups();
     let refused = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
+    let said = "its content is missing";
     assert!(!refused.ok && refused.err.contains(said), "{}", refused.err);
     assert!(!folder.path().join("data").exists());
-    flip(largest);
+    instance.back_up().await;
+    let checked = instance.run(&["check", "backups"]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
     let restored = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
     assert!(restored.ok, "{}", restored.err);
 }
