@@ -13,6 +13,8 @@
 pub mod check;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_backup::{About, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
@@ -23,9 +25,10 @@ use weir_store::{CheckpointError, checkpoint, schema_version};
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
 use crate::master_key;
+use crate::serve::StopSignals;
 
 /// The directory in the data directory for the links of a backup while it is stored.
-const STAGING: &str = "backup";
+const STAGING: &str = ".weir-backup";
 /// The ingest log, in the data directory and in a backup.
 const LOG: &str = "log";
 /// Attempts, if the log removes segments in the moment between linking them. It does so
@@ -61,6 +64,9 @@ pub enum BackupError {
     /// The log removed segments during every attempt.
     #[error("the ingest log removes segments faster than they are linked; free disk space first")]
     LogMoves,
+    /// The process cannot receive signals.
+    #[error("the process cannot be set up")]
+    Signals(#[source] std::io::Error),
     /// The master key cannot be found.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -94,9 +100,10 @@ pub async fn back_up(
     let key = master_key::source(config)?.location();
     // Before anything is linked, so that a wrong directory is noticed first.
     let repository = blocking(move || Ok(Repository::create(&directory)?)).await?;
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
     let at = config.data.join(STAGING);
     let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
-    let taken = take(&config.data, staging.path()).await;
+    let taken = take(&config.data, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -105,22 +112,49 @@ pub async fn back_up(
     let stored = blocking(move || {
         let stored = taken.and_then(|()| {
             let partial = last_segment(staging.path())?;
-            Ok(repository.store(staging.path(), partial.as_ref(), about)?)
+            Ok(repository.store(staging.path(), partial.as_ref(), about, &is_stopped)?)
         });
-        // A link keeps a file on the disk that the service has removed.
-        let cleared = staging.clear();
+        let removed = staging.remove();
         let stored = stored?;
-        cleared?;
+        removed?;
         Ok(stored)
     });
     Ok(outcome(&stored.await?, &key))
 }
 
+/// A flag that is set when the process is asked to end, so that a command can remove its
+/// links first.
+fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
+    let mut signals = StopSignals::new()?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let of = Arc::clone(&flag);
+    tokio::spawn(async move {
+        signals.stop().await;
+        tracing::info!("stopping: the links are removed first");
+        of.store(true, Ordering::Release);
+    });
+    Ok(flag)
+}
+
+/// Removes the links that a killed command has left in the data directory: they keep files
+/// on the disk that the service has removed.
+pub async fn remove_abandoned(config: &Config) {
+    if config.store == StoreKind::Memory {
+        return;
+    }
+    let at = config.data.join(STAGING);
+    match blocking(move || Ok(Staging::remove_abandoned(&at)?)).await {
+        Ok(true) => tracing::info!("removed the links of a backup that was interrupted"),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "links of a backup were not removed yet"),
+    }
+}
+
 /// Links everything that a backup needs.
-async fn take(data: &Path, staging: &Path) -> Result<(), BackupError> {
+async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<(), BackupError> {
     for _ in 0..ATTEMPTS {
         let newest = link_log(data, staging).await?;
-        checkpoint(data, staging).await?;
+        checkpoint(data, staging, is_stopped).await?;
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.

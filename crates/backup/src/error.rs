@@ -27,6 +27,15 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory for unfinished files is another one.
+    #[error("`{}` was not made by this command; move it away", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The process was asked to end.
+    #[error("the process was asked to end; earlier backups stay as they are")]
+    Interrupted,
     /// The directory has files, and they are not backups.
     #[error("the directory `{}` has other files than backups; choose another one", path.display())]
     Foreign {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `backups/<time>-<hash>.json` | the manifest of a backup; the hash in its name is its own |
 //! | `files/<2 digits>/<SHA-256>` | the content of files, which backups share |
+//! | `lock` | the file whose lock is held by the command that uses the repository |
 //! | `damaged/<SHA-256>` | content that a check found damaged |
 //!
 //! A file is stored once, by its SHA-256. So a backup adds what earlier ones do not have,

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::DateTime;
 
@@ -21,6 +22,8 @@ const FILES: &str = "files";
 const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
 const EXTENSION: &str = ".json";
+/// The file whose lock is held by the command that uses the repository.
+const LOCK: &str = "lock";
 /// The name of a file that is not complete.
 const UNFINISHED: &str = "unfinished";
 /// A new file system has this directory.
@@ -82,14 +85,13 @@ impl Repository {
     /// files, and errors of the file system.
     pub fn create(root: &Path) -> Result<Self> {
         create_directory(root)?;
-        let repository = Self { root: root.to_owned(), _lock: lock(root)? };
         let backups = root.join(BACKUPS);
-        if !backups.is_dir() {
-            if names(root)?.iter().any(|name| name != LOST_AND_FOUND) {
-                return Err(Error::Foreign { path: root.to_owned() });
-            }
-            create_directory(&backups)?;
+        let is_ours = |name: &String| name == LOST_AND_FOUND || name == LOCK;
+        if !backups.is_dir() && !names(root)?.iter().all(is_ours) {
+            return Err(Error::Foreign { path: root.to_owned() });
         }
+        let repository = Self::lock(root)?;
+        create_directory(&backups)?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
         Ok(repository)
@@ -104,7 +106,13 @@ impl Repository {
         if !root.join(BACKUPS).is_dir() {
             return Err(Error::Empty { path: root.to_owned() });
         }
-        Ok(Self { root: root.to_owned(), _lock: lock(root)? })
+        Self::lock(root)
+    }
+
+    fn lock(root: &Path) -> Result<Self> {
+        let lock = lock(&root.join(LOCK))?;
+        let lock = lock.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
+        Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
     /// Where it is.
@@ -152,16 +160,19 @@ impl Repository {
         Manifest::parse(&bytes).map_err(wrong)
     }
 
-    /// Stores the files of a snapshot as a backup. What an interrupted backup has stored is
-    /// used if this one needs it, and removed otherwise.
+    /// Stores the files of a snapshot as a backup. Each is removed from the snapshot as soon
+    /// as it is stored, because a link keeps a file on the disk that the service has removed.
+    /// What an interrupted backup has stored is used if this one needs it, and removed
+    /// otherwise.
     ///
     /// # Errors
-    /// Errors of the file system. Earlier backups stay as they are.
+    /// [`Error::Interrupted`] when `is_stopped` was set, and errors of the file system. Earlier backups stay as they are.
     pub fn store(
         &self,
         snapshot: &Path,
         partial: Option<&Partial>,
         about: About,
+        is_stopped: &AtomicBool,
     ) -> Result<Stored> {
         let known = self.known()?;
         let mut paths = Vec::new();
@@ -169,10 +180,14 @@ impl Repository {
         let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
         let mut directories = BTreeSet::from([self.root.join(FILES)]);
         for path in paths {
+            if is_stopped.load(Ordering::Acquire) {
+                return Err(Error::Interrupted);
+            }
             let source = snapshot.join(&path);
             let partial = partial.filter(|partial| partial.path == path);
             let before = known.get(&path);
             let (entry, is_new) = self.add(path, &source, partial, before)?;
+            fs::remove_file(&source).map_err(failed("remove", &source))?;
             stored.files += 1;
             stored.bytes += entry.bytes;
             if is_new {

@@ -55,14 +55,7 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
     let mut name = target.file_name().ok_or_else(no_name)?.to_owned();
     name.push(UNFINISHED);
     let staging = Staging::create(&target.with_file_name(name))?;
-    let bytes = match write(repository, manifest, staging.path(), false) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            // The next restore removes what stays.
-            let _ = staging.remove();
-            return Err(error);
-        }
-    };
+    let bytes = write(repository, manifest, staging.path(), false)?;
     // It replaces an empty directory, and no other one.
     fs::rename(staging.path(), target).map_err(failed("create", target))?;
     let above = target.parent().filter(|above| !above.as_os_str().is_empty());

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
 
@@ -47,7 +48,22 @@ impl Place {
     fn store(&self, created_at: i64) -> Stored {
         let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
         let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
-        self.repository().store(&self.snapshot(), Some(&partial), about).unwrap()
+        let taken = self.take();
+        let going = AtomicBool::new(false);
+        let stored = self.repository().store(&taken, Some(&partial), about, &going).unwrap();
+        assert!(below(&taken).is_empty(), "each link was removed after it was stored");
+        stored
+    }
+
+    /// Links to the files of the snapshot, which a backup removes.
+    fn take(&self) -> PathBuf {
+        let taken = self.directory.path().join("taken");
+        for path in below(&self.snapshot()) {
+            let link = taken.join(path.strip_prefix(self.snapshot()).unwrap());
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            fs::hard_link(&path, link).unwrap();
+        }
+        taken
     }
 
     fn restore(&self, name: &str) -> Result<Restored> {
@@ -159,7 +175,8 @@ fn the_rest_of_an_interrupted_backup_is_removed_by_the_next_one() {
 fn a_flipped_bit_is_found_and_not_restored() {
     let place = Place::new();
     let stored = place.store(1_000_000);
-    for path in below(&place.root()) {
+    let parts = ["backups", "files"].map(|part| below(&place.root().join(part)));
+    for path in parts.concat() {
         let sound = fs::read(&path).unwrap();
         let mut bytes = sound.clone();
         bytes[0] ^= 1;
@@ -333,4 +350,58 @@ fn files_that_never_change_are_linked_for_reading() {
     assert_eq!((links("store/CURRENT"), links("log/00000000000000000000.log")), (1, 1));
     staging.remove().unwrap();
     assert!(!repository.root().join("check").exists());
+}
+
+#[test]
+fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 2_000_000 };
+    let stopped = AtomicBool::new(true);
+    let refused = place.repository().store(&place.take(), None, about, &stopped).unwrap_err();
+    assert!(matches!(refused, Error::Interrupted), "{refused}");
+    assert_eq!(place.repository().names().unwrap(), [first.name.clone()]);
+    place.restore(&first.name).unwrap();
+}
+
+#[test]
+fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    assert!(!Staging::remove_abandoned(&root).unwrap());
+    let staging = Staging::create(&root).unwrap();
+    fs::write(staging.path().join("link"), "").unwrap();
+    assert!(!Staging::remove_abandoned(&root).unwrap());
+    let refused = Staging::create(&root).unwrap_err();
+    assert!(matches!(refused, Error::InUse { .. }), "{refused}");
+    assert!(staging.path().join("link").exists());
+    drop(staging);
+    assert!(!root.exists(), "it is removed with the value");
+    // A killed command removes nothing.
+    fs::create_dir_all(root.join("content/store")).unwrap();
+    fs::write(root.join("weir-staging"), "").unwrap();
+    assert!(Staging::remove_abandoned(&root).unwrap());
+    assert!(!root.exists());
+}
+
+#[test]
+fn a_directory_of_others_is_never_emptied() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    fs::create_dir_all(root.join("content")).unwrap();
+    fs::write(root.join("content/letter"), "").unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    let empty = place.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let linked = place.path().join("linked");
+    std::os::unix::fs::symlink(&empty, &linked).unwrap();
+    for path in [&root, &link, &linked] {
+        let refused = Staging::create(path).unwrap_err();
+        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+        let refused = Staging::remove_abandoned(path).unwrap_err();
+        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+    }
+    assert!(root.join("content/letter").exists() && empty.exists());
+    Staging::create(&empty).unwrap();
 }

@@ -22,6 +22,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::engine::{STORE, create_private};
@@ -75,17 +76,18 @@ type Result<T, E = CheckpointError> = std::result::Result<T, E>;
 /// Everything that was committed before this function was called is in it.
 ///
 /// # Errors
-/// [`CheckpointError`] with the reason. What `target` has then is no checkpoint.
-pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
-    let (of, segments) = (data.to_owned(), target.join(SEGMENTS));
-    let lock = blocking(move || {
-        let lock = lock_segments(&of).map_err(failed("lock", &of))?;
-        remove(&segments)?;
-        link_below(&of.join(SEGMENTS), &segments)?;
-        Ok(lock)
+/// [`CheckpointError`] with the reason; [`CheckpointError::Interrupted`] when `is_stopped`
+/// was set. What `target` has then is no checkpoint.
+pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> Result<()> {
+    let lock = lock(data, is_stopped).await?;
+    let (from, to) = (data.join(SEGMENTS), target.join(SEGMENTS));
+    let linked = blocking(move || {
+        remove(&to)?;
+        link_below(&from, &to)
     });
-    let lock = lock.await?;
+    linked.await?;
     for attempt in 1..=ATTEMPTS {
+        end_if(is_stopped)?;
         let (from, to) = (data.join(STORE), target.join(STORE));
         if blocking(move || link_engine(&from, &to)).await? {
             drop(lock);
@@ -95,6 +97,27 @@ pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
         tokio::time::sleep(PAUSE).await;
     }
     Err(CheckpointError::Unsettled { attempts: ATTEMPTS })
+}
+
+/// Waits for the lock of the files of events, for as long as a merge takes.
+async fn lock(data: &Path, is_stopped: &AtomicBool) -> Result<File> {
+    let of = data.to_owned();
+    // If the process is asked to end meanwhile, the thread is left behind.
+    let mut locking = tokio::task::spawn_blocking(move || lock_segments(&of));
+    loop {
+        end_if(is_stopped)?;
+        if let Ok(locked) = tokio::time::timeout(PAUSE, &mut locking).await {
+            let locked = locked.map_err(|_| CheckpointError::Interrupted)?;
+            return locked.map_err(failed("lock", data));
+        }
+    }
+}
+
+fn end_if(is_stopped: &AtomicBool) -> Result<()> {
+    match is_stopped.load(Ordering::Acquire) {
+        true => Err(CheckpointError::Interrupted),
+        false => Ok(()),
+    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -22,7 +22,7 @@ use crate::log_tools::has_store;
 use crate::serve::open_store;
 
 /// The directory in a repository in which a backup is opened.
-const STAGING: &str = "check";
+const STAGING: &str = ".weir-check";
 
 /// Why a check could not be made, or what it found.
 #[derive(Debug, thiserror::Error)]

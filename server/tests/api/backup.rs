@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_testkit::{Caller, until};
@@ -213,26 +213,39 @@ async fn a_second_backup_adds_only_what_is_new() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_backup_leaves_the_earlier_ones_as_they_are() {
     let instance = Instance::new().await;
-    let serving = instance.serve().await;
+    let mut often = weir(instance.folder.path());
+    often.env("WEIR_SEAL_SECONDS", "1");
+    let serving = Serving::start_with(often).await;
     let mut sent = 0;
     let mut names = Vec::new();
-    for _ in 0..5 {
+    let staging = instance.data().join(".weir-backup");
+    for round in 0..5 {
         instance.send(&serving.caller, sent..sent + 20).await;
         sent += 20;
         names.push((instance.back_up().await, sent));
         let mut command = weir(instance.folder.path());
         let mut killed = command.args(["backup", "backups"]).spawn().unwrap();
         // It has begun to link files. It may also be complete already.
-        let staging = instance.data().join("backup/store");
-        until(async || staging.exists() || killed.try_wait().unwrap().is_some()).await;
+        let linked = staging.join("content/store");
+        until(async || linked.exists() || killed.try_wait().unwrap().is_some()).await;
         // One that has ended cannot be killed.
-        let _ = killed.start_kill();
-        killed.wait().await.unwrap();
+        if round % 2 == 0 {
+            let _ = killed.start_kill();
+            killed.wait().await.unwrap();
+            // The server removes the links in its next pass.
+            until(async || !staging.exists()).await;
+        } else {
+            let id = killed.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap()));
+            if let Some(id) = id {
+                let _ = kill_process(id, Signal::INT);
+            }
+            killed.wait().await.unwrap();
+            assert!(!staging.exists(), "the command has removed its links");
+        }
     }
     let (last, _) = names.last().unwrap().clone();
     names.push((instance.back_up().await, sent));
-    let staging = std::fs::read_dir(instance.data().join("backup")).unwrap();
-    assert_eq!(staging.count(), 0, "the next backup has removed the links");
+    assert!(!staging.exists());
     stop(serving).await;
     let checked = instance.run(&["check", "backups", "--backup", &last]).await;
     assert!(checked.ok, "{}{}", checked.out, checked.err);

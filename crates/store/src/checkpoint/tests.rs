@@ -50,7 +50,7 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
         until(async || committed.load(Ordering::Acquire) >= begin + 20).await;
         let before = committed.load(Ordering::Acquire);
         let target = directory.path().join(format!("copy-{round}"));
-        checkpoint(&data, &target).await.unwrap();
+        checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
         let after = committed.load(Ordering::Acquire);
         let found = numbers(&target).await;
         let last = found.last().copied().unwrap_or_default();
@@ -64,7 +64,7 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
     store.close().await.unwrap();
     // The same of a directory that no process uses.
     let target = directory.path().join("stopped");
-    checkpoint(&data, &target).await.unwrap();
+    checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
     let all = committed.load(Ordering::Acquire);
     assert_eq!(numbers(&target).await, (1..=all).collect::<Vec<_>>());
 }
@@ -101,10 +101,23 @@ async fn files_of_events_are_linked_and_unfinished_ones_are_not() {
     fs::write(segments.join("7/0/half.parquet.tmp"), "ev").unwrap();
     // A second one replaces the first.
     for _ in 0..2 {
-        checkpoint(&data, &target).await.unwrap();
+        checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
     }
     let copied = target.join(SEGMENTS).join("7/0");
     assert_eq!(fs::read_to_string(copied.join("whole.parquet")).unwrap(), "events");
     assert!(!copied.join("half.parquet.tmp").exists());
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_is_asked_to_end_does_not_wait_for_the_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, target) = (directory.path().join("data"), directory.path().join("copy"));
+    let store = Store::open(&Location::Directory(data.clone()), Settings::default()).await.unwrap();
+    let held = lock_segments(&data).unwrap();
+    let is_stopped = AtomicBool::new(true);
+    let ended = checkpoint(&data, &target, &is_stopped).await.unwrap_err();
+    assert!(matches!(ended, CheckpointError::Interrupted), "{ended}");
+    drop(held);
     store.close().await.unwrap();
 }
