@@ -50,6 +50,9 @@ pub enum BackupError {
     /// The target is no directory of this machine.
     #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
     Remote(PathBuf),
+    /// The directory of backups would be in the data directory.
+    #[error("`{0}` is in the data directory: choose a directory outside it")]
+    Inside(PathBuf),
     /// The backup was made by a newer program.
     #[error(
         "the backup has schema version {found}, this program knows versions up to {known}; \
@@ -96,6 +99,9 @@ pub async fn back_up(
     refuse(config, Some(&directory))?;
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
+    }
+    if is_inside(&directory, &config.data) {
+        return Err(BackupError::Inside(directory));
     }
     let key = master_key::source(config)?.location();
     // Before anything is linked, so that a wrong directory is noticed first.
@@ -222,6 +228,15 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
         Some(address) => Err(BackupError::Remote(address.to_owned())),
         None => Ok(()),
     }
+}
+
+/// Whether a directory, which need not exist, is in another one or is the same.
+fn is_inside(directory: &Path, other: &Path) -> bool {
+    let (Ok(directory), Ok(other)) = (std::path::absolute(directory), other.canonicalize()) else {
+        return false;
+    };
+    let existing = directory.ancestors().find_map(|above| above.canonicalize().ok());
+    existing.is_some_and(|existing| existing.starts_with(&other))
 }
 
 fn outcome(stored: &Stored, key: &str) -> String {

@@ -14,7 +14,7 @@ use crate::repository::Repository;
 use crate::staging::Staging;
 
 /// What the directory is called in addition while it is restored.
-const UNFINISHED: &str = ".restoring";
+const UNFINISHED: &str = ".weir-restoring";
 
 /// What a restore wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -321,6 +321,16 @@ async fn without_files_there_is_no_backup() {
     assert!(made.ok, "{}", made.err);
     let refused = command(folder.path(), &["backup", "s3://bucket/weir"]).await;
     assert!(!refused.ok && refused.err.contains("is no directory"), "{}", refused.err);
+    for inside in ["data", "data/backups", "data/../data/store/backups"] {
+        let refused = command(folder.path(), &["backup", inside]).await;
+        assert!(!refused.ok && refused.err.contains("in the data directory"), "{}", refused.err);
+    }
+    let foreign = folder.path().join("data/.weir-backup");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("letter"), "").unwrap();
+    let refused = command(folder.path(), &["backup", "backups"]).await;
+    assert!(!refused.ok && refused.err.contains("not made by this command"), "{}", refused.err);
+    assert!(foreign.join("letter").exists());
     for arguments in [&["backup", "backups"][..], &["restore", "backups"], &["check"]] {
         let mut command = weir(folder.path());
         command.args(["--store", "mem://"]).args(arguments);
