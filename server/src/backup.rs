@@ -29,6 +29,8 @@ use crate::serve::StopSignals;
 
 /// The directory in the data directory for the links of a backup while it is stored.
 const STAGING: &str = ".weir-backup";
+/// The file in the data directory that names the bucket of event segments.
+const CLAIM: &str = "segments/bucket";
 /// The ingest log, in the data directory and in a backup.
 const LOG: &str = "log";
 /// Attempts, if the log removes segments in the moment between linking them. It does so
@@ -221,7 +223,8 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
     }
-    if config.segment_bucket().is_some() {
+    // The file says where the files of events are, whatever the settings of this command.
+    if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
         return Err(BackupError::InBucket);
     }
     match directory.filter(|directory| directory.to_string_lossy().contains("://")) {

@@ -342,4 +342,11 @@ async fn without_files_there_is_no_backup() {
         let refused = run(command, "").await;
         assert!(!refused.ok && refused.err.contains("in a bucket"), "{}", refused.err);
     }
+    // Also without the settings of the server.
+    std::fs::create_dir_all(folder.path().join("data/segments")).unwrap();
+    std::fs::write(folder.path().join("data/segments/bucket"), "s3://bucket/weir").unwrap();
+    for arguments in [&["backup", "backups"][..], &["check"]] {
+        let refused = command(folder.path(), arguments).await;
+        assert!(!refused.ok && refused.err.contains("in a bucket"), "{}", refused.err);
+    }
 }
