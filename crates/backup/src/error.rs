@@ -33,6 +33,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// Something is neither a file nor a directory.
+    #[error("`{}` is neither a file nor a directory; it cannot be in a backup", path.display())]
+    NoFile {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The process was asked to end.
     #[error("the process was asked to end; earlier backups stay as they are")]
     Interrupted,

@@ -357,6 +357,8 @@ fn files_below(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> 
             files_below(root, &path, paths)?;
         } else if meta.is_file() {
             paths.push(path);
+        } else {
+            return Err(Error::NoFile { path: at });
         }
     }
     Ok(())

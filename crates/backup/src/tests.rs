@@ -365,6 +365,18 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
 }
 
 #[test]
+fn a_symbolic_link_is_not_left_out_silently() {
+    let place = Place::new();
+    let taken = place.take();
+    std::os::unix::fs::symlink("000012.sst", taken.join("store/000013.sst")).unwrap();
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 1_000_000 };
+    let going = AtomicBool::new(false);
+    let refused = place.repository().store(&taken, None, about, &going).unwrap_err();
+    assert!(matches!(refused, Error::NoFile { .. }), "{refused}");
+    assert!(place.repository().names().unwrap().is_empty());
+}
+
+#[test]
 fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("staging");

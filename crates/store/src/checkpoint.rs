@@ -57,6 +57,22 @@ pub enum CheckpointError {
         #[source]
         source: io::Error,
     },
+    /// Something in the data directory is neither a file nor a directory.
+    #[error("`{}` is neither a file nor a directory; move it away", path.display())]
+    NoFile {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A part of the data directory is on another file system, which has no links to it.
+    #[error(
+        "`{}` is on another file system than the data directory; \
+         move it there: a backup links the files of `store`, `segments` and `log`",
+        path.display()
+    )]
+    OtherFileSystem {
+        /// A file of this part.
+        path: PathBuf,
+    },
     /// The database changed its files in every attempt.
     #[error("the database changed its files in each of {attempts} attempts; try again later")]
     Unsettled {
@@ -207,8 +223,8 @@ fn link_below(from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (from.join(&name), to.join(&name));
         match fs::symlink_metadata(&from) {
             Ok(meta) if meta.is_dir() => link_below(&from, &to)?,
-            Ok(meta) if meta.is_file() && !name.ends_with(UNFINISHED) => link(&from, &to)?,
-            Ok(_) => {}
+            Ok(meta) if meta.is_file() && name.ends_with(UNFINISHED) => {}
+            Ok(_) => link(&from, &to)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed("read", &from)(error)),
         }
@@ -218,7 +234,14 @@ fn link_below(from: &Path, to: &Path) -> Result<()> {
 
 /// Links a file, unless it was removed.
 fn link(from: &Path, to: &Path) -> Result<()> {
+    // A symbolic link would be linked itself, and lead out of the backup.
+    if fs::symlink_metadata(from).is_ok_and(|meta| !meta.is_file()) {
+        return Err(CheckpointError::NoFile { path: from.to_owned() });
+    }
     match fs::hard_link(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            Err(CheckpointError::OtherFileSystem { path: from.to_owned() })
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("link", from)(error)),
         _ => Ok(()),
     }

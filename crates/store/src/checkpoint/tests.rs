@@ -103,6 +103,10 @@ async fn files_of_events_are_linked_and_unfinished_ones_are_not() {
     for _ in 0..2 {
         checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
     }
+    std::os::unix::fs::symlink("whole.parquet", segments.join("7/0/link.parquet")).unwrap();
+    let other = directory.path().join("other");
+    let refused = checkpoint(&data, &other, &AtomicBool::new(false)).await.unwrap_err();
+    assert!(matches!(refused, CheckpointError::NoFile { .. }), "{refused}");
     let copied = target.join(SEGMENTS).join("7/0");
     assert_eq!(fs::read_to_string(copied.join("whole.parquet")).unwrap(), "events");
     assert!(!copied.join("half.parquet.tmp").exists());
