@@ -12,6 +12,7 @@
 
 pub mod check;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,9 @@ pub enum BackupError {
     /// The target is no directory of this machine.
     #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
     Remote(PathBuf),
+    /// The files of the data directory belong to another user.
+    #[error("the data directory `{0}` belongs to another user; run the command as that user")]
+    NotOwner(PathBuf),
     /// The directory of backups would be in the data directory.
     #[error("`{0}` is in the data directory: choose a directory outside it")]
     Inside(PathBuf),
@@ -102,6 +106,7 @@ pub async fn back_up(
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
+    refuse_other_user(&config.data)?;
     if is_inside(&directory, &config.data) {
         return Err(BackupError::Inside(directory));
     }
@@ -230,6 +235,19 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
         Some(address) => Err(BackupError::Remote(address.to_owned())),
         None => Ok(()),
+    }
+}
+
+/// Refuses another user than that of the server: links of that user could not be removed by
+/// the server, and files would not be readable for it after a restore.
+fn refuse_other_user(data: &Path) -> Result<(), BackupError> {
+    let owner = std::fs::metadata(data).map(|meta| meta.uid());
+    match owner {
+        Ok(owner) if owner != rustix::process::geteuid().as_raw() => {
+            Err(BackupError::NotOwner(data.to_owned()))
+        }
+        // What cannot be read is noticed later.
+        _ => Ok(()),
     }
 }
 

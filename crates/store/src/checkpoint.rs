@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::engine::{STORE, create_private};
+use crate::Error;
+use crate::engine::{STORE, create_private, lock_directory};
 use crate::events::{SEGMENTS, lock_segments};
 
 /// Attempts to link all files between two changes of the manifest.
@@ -56,6 +57,16 @@ pub enum CheckpointError {
         /// The error of the operating system.
         #[source]
         source: io::Error,
+    },
+    /// A server of an earlier version uses the data directory.
+    #[error(
+        "a server of an earlier version uses the data directory `{}`; \
+         start this version once, or stop Weir",
+        path.display()
+    )]
+    Earlier {
+        /// The data directory.
+        path: PathBuf,
     },
     /// Something in the data directory is neither a file nor a directory.
     #[error("`{}` is neither a file nor a directory; move it away", path.display())]
@@ -120,13 +131,25 @@ async fn lock(data: &Path, is_stopped: &AtomicBool) -> Result<File> {
     let of = data.to_owned();
     // If the process is asked to end meanwhile, the thread is left behind.
     let mut locking = tokio::task::spawn_blocking(move || lock_segments(&of));
-    loop {
+    let locked = loop {
         end_if(is_stopped)?;
         if let Ok(locked) = tokio::time::timeout(PAUSE, &mut locking).await {
-            let locked = locked.map_err(|_| CheckpointError::Interrupted)?;
-            return locked.map_err(failed("lock", data));
+            break locked.map_err(|_| CheckpointError::Interrupted)?;
         }
+    };
+    match locked.map_err(failed("lock", data))? {
+        Some(lock) => Ok(lock),
+        None => lock_stopped(data),
     }
+}
+
+/// No server of this version has used the data directory yet. While none of an earlier one
+/// runs, its own lock is enough.
+fn lock_stopped(data: &Path) -> Result<File> {
+    lock_directory(data).map_err(|error| match error {
+        Error::Directory { path, source } => failed("lock", &path)(source),
+        _ => CheckpointError::Earlier { path: data.to_owned() },
+    })
 }
 
 fn end_if(is_stopped: &AtomicBool) -> Result<()> {

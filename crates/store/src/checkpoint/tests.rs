@@ -118,10 +118,30 @@ async fn a_checkpoint_that_is_asked_to_end_does_not_wait_for_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let (data, target) = (directory.path().join("data"), directory.path().join("copy"));
     let store = Store::open(&Location::Directory(data.clone()), Settings::default()).await.unwrap();
-    let held = lock_segments(&data).unwrap();
+    let held = lock_segments(&data).unwrap().unwrap();
     let is_stopped = AtomicBool::new(true);
     let ended = checkpoint(&data, &target, &is_stopped).await.unwrap_err();
     assert!(matches!(ended, CheckpointError::Interrupted), "{ended}");
     drop(held);
     store.close().await.unwrap();
+}
+
+/// It does not take the lock of the files of events, and removes files at any time.
+#[tokio::test]
+async fn a_server_of_an_earlier_version_must_be_stopped_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, target) = (directory.path().join("data"), directory.path().join("copy"));
+    let store = Store::open(&Location::Directory(data.clone()), Settings::default()).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let lock = data.join("segments.lock");
+    fs::remove_file(&lock).unwrap();
+    let served = lock_directory(&data).unwrap();
+    let going = AtomicBool::new(false);
+    let refused = checkpoint(&data, &target, &going).await.unwrap_err();
+    assert!(matches!(refused, CheckpointError::Earlier { .. }), "{refused}");
+    assert!(!lock.exists(), "the next command would take it for that of a server");
+    drop(served);
+    checkpoint(&data, &target, &going).await.unwrap();
+    assert!(!lock.exists());
 }

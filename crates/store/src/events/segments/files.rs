@@ -223,6 +223,18 @@ pub(crate) fn lock_changes(data: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// The same for a backup, which does not create the file: a server of a version that does
+/// not take the lock may run. `None`: there is no file.
+pub(crate) fn lock_existing(data: &Path) -> io::Result<Option<File>> {
+    let file = match File::options().read(true).write(true).open(data.join(CHANGES)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+    Ok(Some(file))
+}
+
 /// The error for a directory that cannot be used.
 pub(super) fn unusable(path: &Path, source: io::Error) -> FileError {
     FileError::Io { file: path.to_owned(), source }

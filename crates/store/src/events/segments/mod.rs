@@ -58,7 +58,7 @@ pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
-pub(crate) use self::files::{DIRECTORY, lock_changes};
+pub(crate) use self::files::{DIRECTORY, lock_existing};
 pub use self::objects::BucketState;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
@@ -329,6 +329,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::files::lock_changes;
     use super::*;
     use crate::{Location, Settings};
 
