@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use chrono::DateTime;
 
@@ -60,6 +61,15 @@ pub struct Partial {
     pub path: String,
     /// Its bytes that belong to the backup. Zeros take the place of the others.
     pub bytes: u64,
+}
+
+/// What becomes of the content that an interrupted backup has stored.
+#[derive(Debug, Clone, Copy)]
+enum Interrupted {
+    /// It stays for the next backup. It is newer than the newest manifest.
+    Stays,
+    /// It goes: a backup has used what it needs of it.
+    Goes,
 }
 
 /// What a backup stored.
@@ -174,6 +184,27 @@ impl Repository {
         about: About,
         is_stopped: &AtomicBool,
     ) -> Result<Stored> {
+        // Manifests may have been removed to make room.
+        self.remove_unused(Interrupted::Stays)?;
+        let stored = self.store_all(snapshot, partial, about, is_stopped);
+        match &stored {
+            Ok(_) => self.remove_unused(Interrupted::Goes)?,
+            Err(_) => {
+                // The error of the backup says more than one of these.
+                let _ = fs::remove_file(self.root.join(FILES).join(UNFINISHED));
+                let _ = self.remove_unused(Interrupted::Stays);
+            }
+        }
+        stored
+    }
+
+    fn store_all(
+        &self,
+        snapshot: &Path,
+        partial: Option<&Partial>,
+        about: About,
+        is_stopped: &AtomicBool,
+    ) -> Result<Stored> {
         let known = self.known()?;
         let mut paths = Vec::new();
         files_below(snapshot, "", &mut paths)?;
@@ -202,7 +233,6 @@ impl Repository {
         directories.iter().try_for_each(|directory| sync_directory(directory))?;
         let About { schema, program, created_at } = about;
         stored.name = self.write(&Manifest::new(schema, program, created_at, entries))?;
-        self.remove_unused()?;
         Ok(stored)
     }
 
@@ -305,11 +335,15 @@ impl Repository {
 
     /// Removes content that no backup has. While a manifest cannot be read, everything
     /// stays, because it is not known what that backup has.
-    fn remove_unused(&self) -> Result<()> {
+    fn remove_unused(&self, interrupted: Interrupted) -> Result<()> {
         let mut used: HashSet<String> = HashSet::new();
+        let mut newest: Option<SystemTime> = None;
         for name in self.names()? {
             let Ok(manifest) = self.manifest(&name) else { return Ok(()) };
             used.extend(manifest.files.into_iter().map(|entry| entry.sha256));
+            let path = self.manifest_path(&name);
+            let written = fs::metadata(&path).and_then(|meta| meta.modified());
+            newest = newest.max(Some(written.map_err(failed("read", &path))?));
         }
         let files = self.root.join(FILES);
         for directory in names(&files)? {
@@ -319,7 +353,17 @@ impl Repository {
             }
             for name in names(&directory)? {
                 let path = directory.join(&name);
-                if is_sha256(&name) && !used.contains(&name) {
+                if !is_sha256(&name) || used.contains(&name) {
+                    continue;
+                }
+                let stays = match interrupted {
+                    Interrupted::Goes => false,
+                    Interrupted::Stays => {
+                        let written = fs::metadata(&path).and_then(|meta| meta.modified());
+                        Some(written.map_err(failed("read", &path))?) > newest
+                    }
+                };
+                if !stays {
                     fs::remove_file(&path).map_err(failed("remove", &path))?;
                 }
             }

@@ -58,6 +58,7 @@ impl Place {
     /// Links to the files of the snapshot, which a backup removes.
     fn take(&self) -> PathBuf {
         let taken = self.directory.path().join("taken");
+        let _ = fs::remove_dir_all(&taken);
         for path in below(&self.snapshot()) {
             let link = taken.join(path.strip_prefix(self.snapshot()).unwrap());
             fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -362,6 +363,36 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
     assert!(matches!(refused, Error::Interrupted), "{refused}");
     assert_eq!(place.repository().names().unwrap(), [first.name.clone()]);
     place.restore(&first.name).unwrap();
+}
+
+/// Otherwise a full repository stays full.
+#[test]
+fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_one_stays() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    place.write("store/000012.sst", "another table");
+    let second = place.store(2_000_000);
+    let at = |text: &str| {
+        let hash = crate::copy::sha256(text.as_bytes());
+        place.root().join("files").join(&hash[..2]).join(hash)
+    };
+    let manifest = |name: &str| place.root().join("backups").join(format!("{name}.json"));
+    // The clock of the file system may be coarse.
+    let now = fs::metadata(manifest(&second.name)).unwrap().modified().unwrap();
+    let interrupted = at("interrupted");
+    fs::create_dir_all(interrupted.parent().unwrap()).unwrap();
+    fs::write(&interrupted, "interrupted").unwrap();
+    let file = fs::File::options().write(true).open(&interrupted).unwrap();
+    file.set_modified(now + std::time::Duration::from_secs(1)).unwrap();
+    assert!(at("table").exists());
+    fs::remove_file(manifest(&first.name)).unwrap();
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 3_000_000 };
+    let stopped = AtomicBool::new(true);
+    place.repository().store(&place.take(), None, about, &stopped).unwrap_err();
+    assert!(!at("table").exists(), "room was made although this backup failed");
+    assert!(interrupted.exists(), "the next backup may need it");
+    place.store(4_000_000);
+    assert!(!interrupted.exists() && at("another table").exists());
 }
 
 #[test]
