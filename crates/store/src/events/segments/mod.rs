@@ -329,9 +329,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
     use super::files::lock_changes;
     use super::*;
     use crate::{Location, Settings};
+
+    /// Longer than a change takes that does not wait.
+    const AWHILE: Duration = Duration::from_millis(300);
 
     #[tokio::test]
     async fn a_panic_in_a_change_is_an_error_and_no_stop() {
@@ -354,11 +360,30 @@ mod tests {
         let location = Location::Directory(directory.path().to_owned());
         let store = Store::open(&location, Settings::default()).await.unwrap();
         let lock = lock_changes(directory.path()).unwrap();
-        let changing = store.clone();
-        let changed = tokio::spawn(async move { change(&changing, |_| async { Ok(7) }).await });
-        tokio::task::yield_now().await;
-        assert!(!changed.is_finished());
+        let has_changed = Arc::new(AtomicBool::new(false));
+        let (changing, changed) = (store.clone(), Arc::clone(&has_changed));
+        let work = |_: Store| async move {
+            changed.store(true, Ordering::Release);
+            Ok(7)
+        };
+        let mut change = tokio::spawn(async move { change(&changing, work).await });
+        let waited = tokio::time::timeout(AWHILE, &mut change).await;
+        assert!(waited.is_err() && !has_changed.load(Ordering::Acquire));
         drop(lock);
-        assert_eq!(changed.await.unwrap().unwrap(), 7);
+        assert_eq!(change.await.unwrap().unwrap(), 7);
+        assert!(has_changed.load(Ordering::Acquire));
+    }
+
+    #[tokio::test]
+    async fn a_backup_waits_for_a_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
+        let changing = store.segments.changing().await.unwrap();
+        let of = directory.path().to_owned();
+        let mut backup = tokio::task::spawn_blocking(move || lock_existing(&of).unwrap());
+        assert!(tokio::time::timeout(AWHILE, &mut backup).await.is_err());
+        drop(changing);
+        assert!(backup.await.unwrap().is_some());
     }
 }
