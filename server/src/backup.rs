@@ -261,12 +261,20 @@ fn is_inside(directory: &Path, other: &Path) -> bool {
 }
 
 fn outcome(stored: &Stored, key: &str) -> String {
-    let Stored { name, files, bytes, new_files, new_bytes } = stored;
+    let Stored { name, files, bytes, new_files, new_bytes, kept_for } = stored;
+    let kept = match kept_for.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nUnused content of the directory stays, because these files of `backups` are no \
+             manifests that can be read: {}",
+            kept_for.iter().map(|name| format!("{name:?}.json")).collect::<Vec<_>>().join(", ")
+        ),
+    };
     format!(
         "Stored the backup {name}: {files} files, {bytes} bytes; \
          new: {new_files} files, {new_bytes} bytes\n\
          The master key is not in the backup: keep a copy of {key}, apart from backups; \
-         without it the stored secrets are lost"
+         without it the stored secrets are lost{kept}"
     )
 }
 

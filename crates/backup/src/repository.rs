@@ -85,6 +85,9 @@ pub struct Stored {
     pub new_files: usize,
     /// The bytes of that content.
     pub new_bytes: u64,
+    /// The names of manifests that cannot be read. Until they are repaired or removed, no
+    /// unused content is removed.
+    pub kept_for: Vec<String>,
 }
 
 impl Repository {
@@ -135,21 +138,33 @@ impl Repository {
     /// # Errors
     /// When they cannot be listed.
     pub fn names(&self) -> Result<Vec<String>> {
-        let files = names(&self.root.join(BACKUPS))?.into_iter();
-        let name = |file: String| file.strip_suffix(EXTENSION).map(str::to_owned);
-        Ok(files.filter_map(name).filter(|name| is_name(name)).collect())
+        let mut names = self.manifests()?;
+        names.retain(|name| is_name(name));
+        Ok(names)
     }
 
-    /// The name of a backup; `None`: that of the newest.
+    /// The names of all files that may be manifests.
+    fn manifests(&self) -> Result<Vec<String>> {
+        let files = names(&self.root.join(BACKUPS))?.into_iter();
+        let name = |file: String| file.strip_suffix(EXTENSION).map(str::to_owned);
+        Ok(files.filter_map(name).collect())
+    }
+
+    /// The name of a backup; `None`: that of the newest whose manifest can be read, or of
+    /// the newest if there is none.
     ///
     /// # Errors
     /// [`Error::Unknown`] and [`Error::Empty`].
     pub fn find(&self, name: Option<&str>) -> Result<String> {
-        let mut names = self.names()?;
+        let names = self.names()?;
         match name {
             Some(name) if names.iter().any(|known| known == name) => Ok(name.to_owned()),
             Some(name) if !names.is_empty() => Err(Error::Unknown { name: name.to_owned(), names }),
-            _ => names.pop().ok_or_else(|| Error::Empty { path: self.root.clone() }),
+            _ => {
+                let sound = names.iter().rfind(|name| self.manifest(name).is_ok());
+                let found = sound.or(names.last()).cloned();
+                found.ok_or_else(|| Error::Empty { path: self.root.clone() })
+            }
         }
     }
 
@@ -186,16 +201,18 @@ impl Repository {
     ) -> Result<Stored> {
         // Manifests may have been removed to make room.
         self.remove_unused(Interrupted::Stays)?;
-        let stored = self.store_all(snapshot, partial, about, is_stopped);
-        match &stored {
-            Ok(_) => self.remove_unused(Interrupted::Goes)?,
-            Err(_) => {
-                // The error of the backup says more than one of these.
+        match self.store_all(snapshot, partial, about, is_stopped) {
+            Ok(stored) => {
+                let kept_for = self.remove_unused(Interrupted::Goes)?;
+                Ok(Stored { kept_for, ..stored })
+            }
+            Err(error) => {
+                // It says more than an error of one of these.
                 let _ = fs::remove_file(self.root.join(FILES).join(UNFINISHED));
                 let _ = self.remove_unused(Interrupted::Stays);
+                Err(error)
             }
         }
-        stored
     }
 
     fn store_all(
@@ -259,10 +276,9 @@ impl Repository {
         self.root.join(BACKUPS).join(format!("{name}{EXTENSION}"))
     }
 
-    /// The files of the newest backup, by their paths. A damaged manifest only means that
-    /// every file is read again.
+    /// The files of the newest backup whose manifest can be read, by their paths.
     fn known(&self) -> Result<HashMap<String, Entry>> {
-        let newest = self.names()?.pop().and_then(|name| self.manifest(&name).ok());
+        let newest = self.names()?.iter().rev().find_map(|name| self.manifest(name).ok());
         let files = newest.map(|manifest| manifest.files).unwrap_or_default().into_iter();
         Ok(files.map(|entry| (entry.path.clone(), entry)).collect())
     }
@@ -334,16 +350,27 @@ impl Repository {
     }
 
     /// Removes content that no backup has. While a manifest cannot be read, everything
-    /// stays, because it is not known what that backup has.
-    fn remove_unused(&self, interrupted: Interrupted) -> Result<()> {
+    /// stays, because it is not known what that backup has. Returns the names of these.
+    fn remove_unused(&self, interrupted: Interrupted) -> Result<Vec<String>> {
         let mut used: HashSet<String> = HashSet::new();
         let mut newest: Option<SystemTime> = None;
-        for name in self.names()? {
-            let Ok(manifest) = self.manifest(&name) else { return Ok(()) };
+        let mut kept_for = Vec::new();
+        for name in self.manifests()? {
+            let manifest = match self.manifest(&name) {
+                // A copy under another name may be the only one, and may be wanted again.
+                Ok(manifest) if is_name(&name) => manifest,
+                _ => {
+                    kept_for.push(name);
+                    continue;
+                }
+            };
             used.extend(manifest.files.into_iter().map(|entry| entry.sha256));
             let path = self.manifest_path(&name);
             let written = fs::metadata(&path).and_then(|meta| meta.modified());
             newest = newest.max(Some(written.map_err(failed("read", &path))?));
+        }
+        if !kept_for.is_empty() {
+            return Ok(kept_for);
         }
         let files = self.root.join(FILES);
         for directory in names(&files)? {
@@ -368,7 +395,7 @@ impl Repository {
                 }
             }
         }
-        Ok(())
+        Ok(kept_for)
     }
 }
 

@@ -258,9 +258,39 @@ fn a_damaged_manifest_keeps_all_content() {
     let sound = fs::read(&manifest).unwrap();
     fs::write(&manifest, "{}").unwrap();
     place.write("store/CURRENT", "MANIFEST-000007\n");
-    place.store(2_000_000);
-    fs::write(&manifest, sound).unwrap();
+    let second = place.store(2_000_000);
+    assert_eq!(second.kept_for, [first.name.clone()]);
+    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    fs::write(&manifest, &sound).unwrap();
     place.restore(&first.name).unwrap();
+    fs::remove_dir_all(place.target()).unwrap();
+
+    // So is one that was renamed, or is no manifest.
+    let renamed = manifest.with_file_name("before the update.json");
+    fs::rename(&manifest, &renamed).unwrap();
+    fs::write(manifest.with_file_name("notes.json"), "{}").unwrap();
+    let third = place.store(3_000_000);
+    assert_eq!(third.kept_for, ["before the update", "notes"]);
+    fs::rename(&renamed, &manifest).unwrap();
+    place.restore(&first.name).unwrap();
+}
+
+/// What is restored without a name is the newest that can be.
+#[test]
+fn the_newest_backup_is_the_newest_with_a_sound_manifest() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let second = place.store(2_000_000);
+    let manifest = |name: &str| place.root().join("backups").join(format!("{name}.json"));
+    fs::write(manifest(&second.name), "{}").unwrap();
+    assert_eq!(place.repository().find(None).unwrap(), first.name);
+    assert_eq!(place.repository().find(Some(&second.name)).unwrap(), second.name);
+    fs::write(manifest(&first.name), "{}").unwrap();
+    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    // A name that this program does not write sorts last and is not used.
+    fs::write(manifest("z"), "{}").unwrap();
+    let third = place.store(3_000_000);
+    assert_eq!(place.repository().find(None).unwrap(), third.name);
 }
 
 #[test]
