@@ -49,6 +49,14 @@ pub(crate) fn create_directory(path: &Path) -> Result<()> {
     created.map_err(failed("create", path))
 }
 
+/// The same, and makes the names of new directories durable.
+pub(crate) fn create_durably(path: &Path) -> Result<()> {
+    let absolute = std::path::absolute(path).map_err(failed("find", path))?;
+    let new: Vec<&Path> = absolute.ancestors().take_while(|above| !above.exists()).collect();
+    create_directory(path)?;
+    new.iter().filter_map(|directory| directory.parent()).try_for_each(sync_directory)
+}
+
 /// Takes the lock of a file, which is created if it is missing. It ends with the value.
 /// `None`: another process has it.
 pub(crate) fn lock(path: &Path) -> Result<Option<File>> {

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use chrono::DateTime;
 
-use crate::copy::{copy, create_directory, lock, names, sha256, sync_directory};
+use crate::copy::{copy, create_directory, create_durably, lock, names, sha256, sync_directory};
 use crate::error::{Error, Result, failed};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
 use crate::restore::Damage;
@@ -40,7 +40,8 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug)]
 pub struct Repository {
     root: PathBuf,
-    _lock: File,
+    /// `None`: the file system is mounted for reading.
+    _lock: Option<File>,
 }
 
 /// What a manifest says of its backup.
@@ -97,7 +98,7 @@ impl Repository {
     /// [`Error::InUse`] when another command uses it, [`Error::Foreign`] when it has other
     /// files, and errors of the file system.
     pub fn create(root: &Path) -> Result<Self> {
-        create_directory(root)?;
+        create_durably(root)?;
         let backups = root.join(BACKUPS);
         let is_ours = |name: &String| name == LOST_AND_FOUND || name == LOCK;
         if !backups.is_dir() && !names(root)?.iter().all(is_ours) {
@@ -123,8 +124,11 @@ impl Repository {
     }
 
     fn lock(root: &Path) -> Result<Self> {
-        let lock = lock(&root.join(LOCK))?;
-        let lock = lock.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
+        let lock = match lock(&root.join(LOCK)) {
+            // No command can change it, and it can be restored.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ReadOnlyFilesystem => None,
+            locked => Some(locked?.ok_or_else(|| Error::InUse { path: root.to_owned() })?),
+        };
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use crate::copy::{copy, create_directory, sync_directory};
 use crate::error::{Error, FileFault, Result, failed};
@@ -134,8 +135,16 @@ fn write_file(repository: &Repository, entry: &Entry, path: &Path) -> Result<()>
     copy_content(repository, entry, &mut file)?;
     if entry.zeros > 0 {
         // Allocated, as the ingest log expects of its segments.
-        fallocate(&file, FallocateFlags::empty(), entry.bytes, entry.zeros)
-            .map_err(|error| failed("allocate", path)(error.into()))?;
+        match fallocate(&file, FallocateFlags::empty(), entry.bytes, entry.zeros) {
+            // A file system that cannot allocate.
+            Err(error) if error == Errno::OPNOTSUPP => {
+                let length = entry.bytes.saturating_add(entry.zeros);
+                file.set_len(length).map_err(failed("allocate", path))?;
+            }
+            allocated => {
+                allocated.map_err(|error| failed("allocate", path)(error.into()))?;
+            }
+        }
     }
     file.sync_all().map_err(failed("sync", path))
 }
@@ -167,7 +176,5 @@ fn copy_content(repository: &Repository, entry: &Entry, target: &mut impl io::Wr
 /// Whether an error of reading says that the device or the file system has lost data.
 fn is_damage(error: &io::Error) -> bool {
     let code = error.raw_os_error();
-    [rustix::io::Errno::IO, rustix::io::Errno::UCLEAN, rustix::io::Errno::BADMSG]
-        .iter()
-        .any(|lost| code == Some(lost.raw_os_error()))
+    [Errno::IO, Errno::UCLEAN, Errno::BADMSG].iter().any(|lost| code == Some(lost.raw_os_error()))
 }
