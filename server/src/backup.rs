@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use uuid::Uuid;
 use weir_backup::{About, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
@@ -111,11 +112,15 @@ pub async fn back_up(
         return Err(BackupError::Inside(directory));
     }
     let key = master_key::source(config)?.location();
-    // Before anything is linked, so that a wrong directory is noticed first.
-    let repository = blocking(move || Ok(Repository::create(&directory)?)).await?;
     let is_stopped = stop_flag().map_err(BackupError::Signals)?;
-    let at = config.data.join(STAGING);
-    let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
+    let data = config.data.clone();
+    let begun = blocking(move || {
+        let staging = Staging::create(&data.join(STAGING))?;
+        let id = weir_backup::instance_id(&data, || Uuid::new_v4().to_string())?;
+        // Before anything is linked, so that a wrong directory is noticed first.
+        Ok((staging, Repository::create(&directory, &id)?))
+    });
+    let (staging, repository) = begun.await?;
     let taken = take(&config.data, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),

@@ -48,6 +48,23 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory has backups of another instance.
+    #[error(
+        "the directory `{}` has backups of another instance ({found}); choose another one",
+        path.display()
+    )]
+    OtherInstance {
+        /// The directory.
+        path: PathBuf,
+        /// The id of that instance.
+        found: String,
+    },
+    /// A file does not have the id of an instance.
+    #[error("`{}` does not have the id of an instance", path.display())]
+    NoId {
+        /// The file.
+        path: PathBuf,
+    },
     /// The directory has no backups.
     #[error("the directory `{}` has no backups", path.display())]
     Empty {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `backups/<time>-<hash>.json` | the manifest of a backup; the hash in its name is its own |
 //! | `files/<2 digits>/<SHA-256>` | the content of files, which backups share |
-//! | `lock` | the file whose lock is held by the command that uses the repository |
+//! | `weir-repository` | the id of the instance. The lock of the file is held by the command that uses the repository |
 //! | `damaged/<SHA-256>` | content that a check found damaged |
 //!
 //! A file is stored once, by its SHA-256. So a backup adds what earlier ones do not have,
@@ -24,6 +24,7 @@
 
 mod copy;
 mod error;
+mod instance;
 mod manifest;
 mod repository;
 mod restore;
@@ -32,6 +33,7 @@ mod staging;
 mod tests;
 
 pub use error::{Error, FileFault, Result};
+pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
 pub use repository::{About, Partial, Repository, Stored};
 pub use restore::{Damage, Restored, link, restore, verify};

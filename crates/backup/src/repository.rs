@@ -12,6 +12,7 @@ use chrono::DateTime;
 
 use crate::copy::{copy, create_directory, create_durably, lock, names, sha256, sync_directory};
 use crate::error::{Error, Result, failed};
+use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
 use crate::restore::Damage;
 
@@ -23,8 +24,9 @@ const FILES: &str = "files";
 const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
 const EXTENSION: &str = ".json";
-/// The file whose lock is held by the command that uses the repository.
-const LOCK: &str = "lock";
+/// The file that makes a directory a repository, with the id of the instance. Its lock is
+/// held by the command that uses the repository.
+const MARKER: &str = "weir-repository";
 /// The name of a file that is not complete.
 const UNFINISHED: &str = "unfinished";
 /// A new file system has this directory.
@@ -40,6 +42,7 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug)]
 pub struct Repository {
     root: PathBuf,
+    instance: String,
     /// `None`: the file system is mounted for reading.
     _lock: Option<File>,
 }
@@ -92,20 +95,28 @@ pub struct Stored {
 }
 
 impl Repository {
-    /// Opens a directory of backups, and creates it if there is none.
+    /// Opens the directory of backups of an instance, and creates it if there is none.
     ///
     /// # Errors
     /// [`Error::InUse`] when another command uses it, [`Error::Foreign`] when it has other
-    /// files, and errors of the file system.
-    pub fn create(root: &Path) -> Result<Self> {
+    /// files, [`Error::OtherInstance`], and errors of the file system.
+    pub fn create(root: &Path, instance: &str) -> Result<Self> {
         create_durably(root)?;
-        let backups = root.join(BACKUPS);
-        let is_ours = |name: &String| name == LOST_AND_FOUND || name == LOCK;
-        if !backups.is_dir() && !names(root)?.iter().all(is_ours) {
+        let marker = root.join(MARKER);
+        if !marker.exists() && names(root)?.iter().any(|name| name != LOST_AND_FOUND) {
             return Err(Error::Foreign { path: root.to_owned() });
         }
-        let repository = Self::lock(root)?;
-        create_directory(&backups)?;
+        let lock = Self::lock(root)?;
+        match read(&marker)? {
+            Some(found) if found != instance => {
+                return Err(Error::OtherInstance { path: root.to_owned(), found });
+            }
+            Some(_) => {}
+            // It is new. This keeps its lock: the file is the same.
+            None => write(&marker, instance)?,
+        }
+        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), _lock: lock };
+        create_directory(&root.join(BACKUPS))?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
         Ok(repository)
@@ -117,19 +128,23 @@ impl Repository {
     /// [`Error::InUse`] when another command uses it, [`Error::Empty`] when it has no
     /// backups, and errors of the file system.
     pub fn open(root: &Path) -> Result<Self> {
-        if !root.join(BACKUPS).is_dir() {
-            return Err(Error::Empty { path: root.to_owned() });
+        let empty = || Error::Empty { path: root.to_owned() };
+        if !root.join(BACKUPS).is_dir() || !root.join(MARKER).is_file() {
+            return Err(empty());
         }
-        Self::lock(root)
+        let lock = Self::lock(root)?;
+        let instance = read(&root.join(MARKER))?.ok_or_else(empty)?;
+        Ok(Self { root: root.to_owned(), instance, _lock: lock })
     }
 
-    fn lock(root: &Path) -> Result<Self> {
-        let lock = match lock(&root.join(LOCK)) {
+    fn lock(root: &Path) -> Result<Option<File>> {
+        match lock(&root.join(MARKER)) {
             // No command can change it, and it can be restored.
-            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ReadOnlyFilesystem => None,
-            locked => Some(locked?.ok_or_else(|| Error::InUse { path: root.to_owned() })?),
-        };
-        Ok(Self { root: root.to_owned(), _lock: lock })
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+                Ok(None)
+            }
+            locked => locked?.ok_or_else(|| Error::InUse { path: root.to_owned() }).map(Some),
+        }
     }
 
     /// Where it is.
@@ -186,7 +201,11 @@ impl Repository {
         if hash != sha256(&bytes).get(..DIGITS) {
             return Err(wrong("its bytes differ from the checksum in its name".to_owned()));
         }
-        Manifest::parse(&bytes).map_err(wrong)
+        let manifest = Manifest::parse(&bytes).map_err(wrong)?;
+        match manifest.instance == self.instance {
+            true => Ok(manifest),
+            false => Err(wrong(format!("it is of another instance ({})", manifest.instance))),
+        }
     }
 
     /// Stores the files of a snapshot as a backup. Each is removed from the snapshot as soon
@@ -252,8 +271,7 @@ impl Repository {
             entries.push(entry);
         }
         directories.iter().try_for_each(|directory| sync_directory(directory))?;
-        let About { schema, program, created_at } = about;
-        stored.name = self.write(&Manifest::new(schema, program, created_at, entries))?;
+        stored.name = self.write(&Manifest::new(self.instance.clone(), about, entries))?;
         Ok(stored)
     }
 

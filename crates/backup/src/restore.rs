@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::copy::{copy, create_directory, sync_directory};
 use crate::error::{Error, FileFault, Result, failed};
+use crate::instance;
 use crate::manifest::{Entry, Manifest};
 use crate::repository::Repository;
 use crate::staging::Staging;
@@ -57,6 +58,7 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
     name.push(UNFINISHED);
     let staging = Staging::create(&target.with_file_name(name))?;
     let bytes = write(repository, manifest, staging.path(), false)?;
+    instance::write_to(staging.path(), &manifest.instance)?;
     // It replaces an empty directory, and no other one.
     fs::rename(staging.path(), target).map_err(failed("create", target))?;
     let above = target.parent().filter(|above| !above.as_os_str().is_empty());

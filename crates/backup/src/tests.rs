@@ -7,6 +7,9 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// The id of the instance.
+const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
+
 /// A snapshot, a repository and a place for restored data.
 struct Place {
     directory: TempDir,
@@ -42,7 +45,7 @@ impl Place {
     }
 
     fn repository(&self) -> Repository {
-        Repository::create(&self.root()).unwrap()
+        Repository::create(&self.root(), INSTANCE).unwrap()
     }
 
     fn store(&self, created_at: i64) -> Stored {
@@ -303,7 +306,7 @@ fn a_manifest_cannot_lead_to_other_directories() {
     };
     let manifest = |version: u32, files: &str| {
         format!(
-            r#"{{"version":{version},"schema":1,"program":"x","created_at":1,"files":[{files}]}}"#
+            r#"{{"version":{version},"instance":"{INSTANCE}","schema":1,"program":"x","created_at":1,"files":[{files}]}}"#
         )
     };
     let deep = format!("store/{}", "a/".repeat(20));
@@ -350,17 +353,45 @@ fn a_manifest_cannot_lead_to_other_directories() {
 fn a_directory_with_other_files_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter"), "").unwrap();
-    let refused = Repository::create(directory.path()).unwrap_err();
+    let refused = Repository::create(directory.path(), INSTANCE).unwrap_err();
     assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
     let refused = Repository::open(directory.path()).unwrap_err();
     assert!(matches!(refused, Error::Empty { .. }), "{refused}");
 }
 
 #[test]
+fn a_repository_has_the_backups_of_one_instance() {
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    let refused = Repository::create(&place.root(), "another").unwrap_err();
+    assert!(matches!(refused, Error::OtherInstance { .. }), "{refused}");
+    // A restored instance is the same.
+    place.restore(&stored.name).unwrap();
+    let id = instance_id(&place.target(), || "new".to_owned()).unwrap();
+    assert_eq!(id, INSTANCE);
+    assert_eq!(instance_id(&place.snapshot(), || "new".to_owned()).unwrap(), "new");
+    assert_eq!(instance_id(&place.snapshot(), || "newer".to_owned()).unwrap(), "new");
+    fs::write(place.snapshot().join("instance-id"), "../other\n").unwrap();
+    let refused = instance_id(&place.snapshot(), || "newer".to_owned()).unwrap_err();
+    assert!(matches!(refused, Error::NoId { .. }), "{refused}");
+    // A manifest that was copied from another repository.
+    let path = place.root().join("backups").join(format!("{}.json", stored.name));
+    let text = fs::read_to_string(path).unwrap().replace(INSTANCE, "another");
+    let name = forge(&place.root(), &text);
+    fs::remove_dir_all(place.target()).unwrap();
+    let refused = place.restore(&name).unwrap_err();
+    assert!(refused.to_string().contains("of another instance"), "{refused}");
+    // Without the marker it is a directory of others.
+    fs::remove_file(place.root().join("weir-repository")).unwrap();
+    let refused = Repository::create(&place.root(), INSTANCE).unwrap_err();
+    assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
+}
+
+#[test]
 fn one_command_at_a_time_uses_a_repository() {
     let place = Place::new();
     let first = place.repository();
-    let refused = Repository::create(&place.root()).unwrap_err();
+    let refused = Repository::create(&place.root(), INSTANCE).unwrap_err();
     assert!(matches!(refused, Error::InUse { .. }), "{refused}");
     drop(first);
     place.repository();
