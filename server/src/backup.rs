@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use uuid::Uuid;
-use weir_backup::{About, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{About, Limits, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::KeyError;
@@ -127,10 +127,12 @@ pub async fn back_up(
         program: env!("CARGO_PKG_VERSION").to_owned(),
         created_at: now.micros(),
     };
+    let least_free = config.disk_marks().high;
     let stored = blocking(move || {
         let stored = taken.and_then(|()| {
             let partial = last_segment(staging.path())?;
-            Ok(repository.store(staging.path(), partial.as_ref(), about, &is_stopped)?)
+            let limits = Limits { is_stopped: &is_stopped, least_free };
+            Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
         });
         let removed = staging.remove();
         let stored = stored?;

@@ -39,6 +39,18 @@ pub enum Error {
         /// Its path.
         path: PathBuf,
     },
+    /// The backup would take the disk space that the service needs.
+    #[error(
+        "the disk of `{}` has less than {least} bytes free and has the data directory too; \
+         free space, or choose a directory on another disk",
+        path.display()
+    )]
+    LowDisk {
+        /// A directory of the repository.
+        path: PathBuf,
+        /// The free bytes that it must have.
+        least: u64,
+    },
     /// The process was asked to end.
     #[error("the process was asked to end; earlier backups stay as they are")]
     Interrupted,

@@ -58,6 +58,30 @@ pub struct About {
     pub created_at: i64,
 }
 
+/// What ends a backup before it is complete.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
+    /// Set when the process is asked to end.
+    pub is_stopped: &'a AtomicBool,
+    /// Free bytes that a backup leaves on the disk if the data is on it too.
+    pub least_free: u64,
+}
+
+impl Limits<'_> {
+    /// `shared`: a directory on the disk that has the data too.
+    fn check(self, shared: Option<&Path>) -> Result<()> {
+        if self.is_stopped.load(Ordering::Acquire) {
+            return Err(Error::Interrupted);
+        }
+        let Some(path) = shared else { return Ok(()) };
+        let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
+        match stat.f_bavail.saturating_mul(stat.f_frsize) < self.least_free {
+            true => Err(Error::LowDisk { path: path.to_owned(), least: self.least_free }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A file of a snapshot that is still being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
@@ -214,17 +238,17 @@ impl Repository {
     /// otherwise.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when `is_stopped` was set, and errors of the file system. Earlier backups stay as they are.
+    /// [`Error::Interrupted`], [`Error::LowDisk`], and errors of the file system. Earlier backups stay as they are.
     pub fn store(
         &self,
         snapshot: &Path,
         partial: Option<&Partial>,
         about: About,
-        is_stopped: &AtomicBool,
+        limits: Limits<'_>,
     ) -> Result<Stored> {
         // Manifests may have been removed to make room.
         self.remove_unused(Interrupted::Stays)?;
-        match self.store_all(snapshot, partial, about, is_stopped) {
+        match self.store_all(snapshot, partial, about, limits) {
             Ok(stored) => {
                 let kept_for = self.remove_unused(Interrupted::Goes)?;
                 Ok(Stored { kept_for, ..stored })
@@ -243,17 +267,16 @@ impl Repository {
         snapshot: &Path,
         partial: Option<&Partial>,
         about: About,
-        is_stopped: &AtomicBool,
+        limits: Limits<'_>,
     ) -> Result<Stored> {
         let known = self.known()?;
+        let shared = self.shares_disk_with(snapshot)?.then(|| self.root.join(FILES));
         let mut paths = Vec::new();
         files_below(snapshot, "", &mut paths)?;
         let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
         let mut directories = BTreeSet::from([self.root.join(FILES)]);
         for path in paths {
-            if is_stopped.load(Ordering::Acquire) {
-                return Err(Error::Interrupted);
-            }
+            limits.check(shared.as_deref())?;
             let source = snapshot.join(&path);
             let partial = partial.filter(|partial| partial.path == path);
             let before = known.get(&path);
@@ -286,6 +309,15 @@ impl Repository {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("move", &from)(error)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a backup takes the space of the files that it copies.
+    fn shares_disk_with(&self, snapshot: &Path) -> Result<bool> {
+        let device = |path: &Path| {
+            let meta = fs::metadata(path).map_err(failed("read", path));
+            meta.map(|meta| meta.dev())
+        };
+        Ok(device(&self.root)? == device(snapshot)?)
     }
 
     /// The path of the content with this checksum.

@@ -10,6 +10,12 @@ use super::*;
 /// The id of the instance.
 const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
 
+/// Nothing ends a backup.
+fn going() -> Limits<'static> {
+    static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+    Limits { is_stopped: &IS_STOPPED, least_free: 0 }
+}
+
 /// A snapshot, a repository and a place for restored data.
 struct Place {
     directory: TempDir,
@@ -52,8 +58,7 @@ impl Place {
         let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
         let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
         let taken = self.take();
-        let going = AtomicBool::new(false);
-        let stored = self.repository().store(&taken, Some(&partial), about, &going).unwrap();
+        let stored = self.repository().store(&taken, Some(&partial), about, going()).unwrap();
         assert!(below(&taken).is_empty(), "each link was removed after it was stored");
         stored
     }
@@ -419,8 +424,8 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
     let place = Place::new();
     let first = place.store(1_000_000);
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 2_000_000 };
-    let stopped = AtomicBool::new(true);
-    let refused = place.repository().store(&place.take(), None, about, &stopped).unwrap_err();
+    let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
+    let refused = place.repository().store(&place.take(), None, about, stopped).unwrap_err();
     assert!(matches!(refused, Error::Interrupted), "{refused}");
     assert_eq!(place.repository().names().unwrap(), [first.name.clone()]);
     place.restore(&first.name).unwrap();
@@ -448,12 +453,24 @@ fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_on
     assert!(at("table").exists());
     fs::remove_file(manifest(&first.name)).unwrap();
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 3_000_000 };
-    let stopped = AtomicBool::new(true);
-    place.repository().store(&place.take(), None, about, &stopped).unwrap_err();
+    let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
+    place.repository().store(&place.take(), None, about, stopped).unwrap_err();
     assert!(!at("table").exists(), "room was made although this backup failed");
     assert!(interrupted.exists(), "the next backup may need it");
     place.store(4_000_000);
     assert!(!interrupted.exists() && at("another table").exists());
+}
+
+/// The repository of the test is on the disk of the snapshot.
+#[test]
+fn a_backup_leaves_the_disk_space_that_the_service_needs() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 2_000_000 };
+    let limits = Limits { least_free: u64::MAX, ..going() };
+    let refused = place.repository().store(&place.take(), None, about, limits).unwrap_err();
+    assert!(matches!(refused, Error::LowDisk { .. }), "{refused}");
+    assert_eq!(place.repository().names().unwrap(), [first.name]);
 }
 
 #[test]
@@ -462,8 +479,7 @@ fn a_symbolic_link_is_not_left_out_silently() {
     let taken = place.take();
     std::os::unix::fs::symlink("000012.sst", taken.join("store/000013.sst")).unwrap();
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 1_000_000 };
-    let going = AtomicBool::new(false);
-    let refused = place.repository().store(&taken, None, about, &going).unwrap_err();
+    let refused = place.repository().store(&taken, None, about, going()).unwrap_err();
     assert!(matches!(refused, Error::NoFile { .. }), "{refused}");
     assert!(place.repository().names().unwrap().is_empty());
 }
