@@ -162,11 +162,13 @@ pub async fn remove_abandoned(config: &Config) {
     if config.store == StoreKind::Memory {
         return;
     }
-    let at = config.data.join(STAGING);
-    match blocking(move || Ok(Staging::remove_abandoned(&at)?)).await {
-        Ok(true) => tracing::info!("removed the links of a backup that was interrupted"),
-        Ok(false) => {}
-        Err(error) => tracing::warn!(%error, "links of a backup were not removed yet"),
+    for name in [STAGING, check::STAGING] {
+        let at = config.data.join(name);
+        match blocking(move || Ok(Staging::remove_abandoned(&at)?)).await {
+            Ok(true) => tracing::info!(name, "removed the links of an interrupted command"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(name, %error, "links were not removed yet"),
+        }
     }
 }
 
