@@ -17,8 +17,10 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_segments::Error as FileError;
@@ -42,6 +44,9 @@ const RUN: &str = "run";
 /// What a file is called in addition while it is written.
 const UNFINISHED: &str = ".tmp";
 
+/// The pause between two attempts to take a lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// The directory of the files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
@@ -56,8 +61,9 @@ impl Files {
     }
 
     /// Waits until no backup links files, and keeps others from it. Blocks the thread.
-    pub(super) fn lock_changes(&self) -> Result<File, FileError> {
-        lock_changes(&self.data).map_err(|source| unusable(&self.data.join(CHANGES), source))
+    pub(super) fn lock_changes(&self, within: Option<Duration>) -> Result<File, FileError> {
+        lock_changes(&self.data, within)
+            .map_err(|source| unusable(&self.data.join(CHANGES), source))
     }
 
     /// The path of a file.
@@ -214,13 +220,38 @@ impl Drop for Unlisted {
 
 /// Takes the lock of the files of a data directory: no process changes files, or rows that
 /// name them, while another one has it. It ends with the value. Blocks the thread, for as
-/// long as a merge takes.
-pub(crate) fn lock_changes(data: &Path) -> io::Result<File> {
+/// long as a backup links files, and at most `within`.
+pub(super) fn lock_changes(data: &Path, within: Option<Duration>) -> io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
     let file = options.open(data.join(CHANGES))?;
-    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+    if try_lock(&file)? {
+        return Ok(file);
+    }
+    tracing::info!("waiting for a backup, which links files of events");
+    let begun = Instant::now();
+    match within {
+        None => rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?,
+        Some(within) => {
+            while !try_lock(&file)? {
+                if begun.elapsed() >= within {
+                    let why = "a backup has not ended in time; is its process stopped?";
+                    return Err(io::Error::new(ErrorKind::TimedOut, why));
+                }
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+    tracing::info!(seconds = begun.elapsed().as_secs_f64(), "the backup has linked its files");
     Ok(file)
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(error) if error == Errno::WOULDBLOCK => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The same for a backup, which does not create the file: a server of a version that does

@@ -47,6 +47,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
@@ -182,10 +183,16 @@ impl Segments {
     /// # Errors
     /// [`Error::File`] when the lock of the files cannot be taken.
     pub(crate) async fn changing(&self) -> Result<Changing> {
+        self.changing_within(None).await
+    }
+
+    /// The same. It is an error if a backup has the lock for longer.
+    async fn changing_within(&self, within: Option<Duration>) -> Result<Changing> {
         let turn = Arc::clone(&self.changing).lock_owned().await;
         let lock = match self.files.clone() {
             Some(files) => {
-                let locked = self.blocking(files.path(""), move || files.lock_changes()).await?;
+                let locked =
+                    self.blocking(files.path(""), move || files.lock_changes(within)).await?;
                 Some(locked.map_err(|error| self.error(error))?)
             }
             None => None,
@@ -330,7 +337,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
 
     use super::files::lock_changes;
     use super::*;
@@ -359,7 +365,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let location = Location::Directory(directory.path().to_owned());
         let store = Store::open(&location, Settings::default()).await.unwrap();
-        let lock = lock_changes(directory.path()).unwrap();
+        let lock = lock_changes(directory.path(), None).unwrap();
         let has_changed = Arc::new(AtomicBool::new(false));
         let (changing, changed) = (store.clone(), Arc::clone(&has_changed));
         let work = |_: Store| async move {
@@ -369,6 +375,9 @@ mod tests {
         let mut change = tokio::spawn(async move { change(&changing, work).await });
         let waited = tokio::time::timeout(AWHILE, &mut change).await;
         assert!(waited.is_err() && !has_changed.load(Ordering::Acquire));
+        // A start does not wait for ever.
+        let refused = lock_changes(directory.path(), Some(Duration::ZERO)).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::TimedOut);
         drop(lock);
         assert_eq!(change.await.unwrap().unwrap(), 7);
         assert!(has_changed.load(Ordering::Acquire));
