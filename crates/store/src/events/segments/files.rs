@@ -17,7 +17,6 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -44,9 +43,6 @@ const RUN: &str = "run";
 /// What a file is called in addition while it is written.
 const UNFINISHED: &str = ".tmp";
 
-/// The pause between two attempts to take a lock.
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// The directory of the files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
@@ -60,10 +56,21 @@ impl Files {
         Self { data: data.to_owned(), root: data.join(DIRECTORY) }
     }
 
-    /// Waits until no backup links files, and keeps others from it. Blocks the thread.
-    pub(super) fn lock_changes(&self, within: Option<Duration>) -> Result<File, FileError> {
-        lock_changes(&self.data, within)
-            .map_err(|source| unusable(&self.data.join(CHANGES), source))
+    /// Keeps backups from linking files. `None`: one is linking them.
+    pub(super) fn try_lock_changes(&self) -> Result<Option<File>, FileError> {
+        let locked = lock_file(&self.data).and_then(|file| Ok(try_lock(&file)?.then_some(file)));
+        locked.map_err(|source| unusable(&self.changes(), source))
+    }
+
+    /// The same, and waits until no backup links files. Blocks the thread.
+    pub(super) fn lock_changes(&self) -> Result<File, FileError> {
+        let locked = lock_file(&self.data).and_then(|file| wait_lock(&file).map(|()| file));
+        locked.map_err(|source| unusable(&self.changes(), source))
+    }
+
+    /// The file whose lock is held by the process that changes files.
+    pub(super) fn changes(&self) -> PathBuf {
+        self.data.join(CHANGES)
     }
 
     /// The path of a file.
@@ -218,32 +225,11 @@ impl Drop for Unlisted {
     }
 }
 
-/// Takes the lock of the files of a data directory: no process changes files, or rows that
-/// name them, while another one has it. It ends with the value. Blocks the thread, for as
-/// long as a backup links files, and at most `within`.
-pub(super) fn lock_changes(data: &Path, within: Option<Duration>) -> io::Result<File> {
+/// The file whose lock is held by the process that changes files, or rows that name them.
+fn lock_file(data: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
-    let file = options.open(data.join(CHANGES))?;
-    if try_lock(&file)? {
-        return Ok(file);
-    }
-    tracing::info!("waiting for a backup, which links files of events");
-    let begun = Instant::now();
-    match within {
-        None => rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?,
-        Some(within) => {
-            while !try_lock(&file)? {
-                if begun.elapsed() >= within {
-                    let why = "a backup has not ended in time; is its process stopped?";
-                    return Err(io::Error::new(ErrorKind::TimedOut, why));
-                }
-                std::thread::sleep(PAUSE);
-            }
-        }
-    }
-    tracing::info!(seconds = begun.elapsed().as_secs_f64(), "the backup has linked its files");
-    Ok(file)
+    options.open(data.join(CHANGES))
 }
 
 fn try_lock(file: &File) -> io::Result<bool> {
@@ -254,7 +240,14 @@ fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The same for a backup, which does not create the file: a server of a version that does
+fn wait_lock(file: &File) -> io::Result<()> {
+    rustix::io::retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?;
+    Ok(())
+}
+
+/// Takes the lock of the files of a data directory for a backup: no process changes files,
+/// or rows that name them, meanwhile. It ends with the value. Blocks the thread, for as long
+/// as a merge takes. The file is not created: a server of a version that does
 /// not take the lock may run. `None`: there is no file.
 pub(crate) fn lock_existing(data: &Path) -> io::Result<Option<File>> {
     let file = match File::options().read(true).write(true).open(data.join(CHANGES)) {
@@ -262,7 +255,7 @@ pub(crate) fn lock_existing(data: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+    wait_lock(&file)?;
     Ok(Some(file))
 }
 

@@ -44,10 +44,11 @@ mod table;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
@@ -190,14 +191,37 @@ impl Segments {
     async fn changing_within(&self, within: Option<Duration>) -> Result<Changing> {
         let turn = Arc::clone(&self.changing).lock_owned().await;
         let lock = match self.files.clone() {
-            Some(files) => {
-                let locked =
-                    self.blocking(files.path(""), move || files.lock_changes(within)).await?;
-                Some(locked.map_err(|error| self.error(error))?)
-            }
+            Some(files) => Some(self.lock_files(files, within).await?),
             None => None,
         };
         Ok(Changing { _turn: turn, _lock: lock })
+    }
+
+    async fn lock_files(&self, files: Files, within: Option<Duration>) -> Result<File> {
+        let (of, path) = (files.clone(), files.changes());
+        let tried = self.blocking(path.clone(), move || of.try_lock_changes()).await?;
+        if let Some(lock) = tried.map_err(|error| self.error(error))? {
+            return Ok(lock);
+        }
+        tracing::info!("waiting for a backup, which links files of events");
+        let begun = Instant::now();
+        let waiting = self.blocking(path.clone(), move || files.lock_changes());
+        let locked = match within {
+            None => waiting.await?,
+            // After that, the thread is left behind until the process ends.
+            Some(within) => match tokio::time::timeout(within, waiting).await {
+                Ok(locked) => locked?,
+                Err(_) => {
+                    let why = "a backup has not ended in time; is its process stopped?";
+                    let source = std::io::Error::new(ErrorKind::TimedOut, why);
+                    return Err(Error::File { file: path, source });
+                }
+            },
+        };
+        let lock = locked.map_err(|error| self.error(error))?;
+        let seconds = begun.elapsed().as_secs_f64();
+        tracing::info!(seconds, "the backup has linked the files of events");
+        Ok(lock)
     }
 
     fn runs(&self) -> Arc<Vec<HeldRun>> {
@@ -338,7 +362,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use super::files::lock_changes;
     use super::*;
     use crate::{Location, Settings};
 
@@ -365,7 +388,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let location = Location::Directory(directory.path().to_owned());
         let store = Store::open(&location, Settings::default()).await.unwrap();
-        let lock = lock_changes(directory.path(), None).unwrap();
+        let lock = lock_existing(directory.path()).unwrap().unwrap();
+        // A start does not wait for ever.
+        let refused = store.segments.changing_within(Some(Duration::ZERO)).await.unwrap_err();
+        let Error::File { source, .. } = &refused else { panic!("{refused:?}") };
+        assert_eq!(source.kind(), ErrorKind::TimedOut);
         let has_changed = Arc::new(AtomicBool::new(false));
         let (changing, changed) = (store.clone(), Arc::clone(&has_changed));
         let work = |_: Store| async move {
@@ -375,9 +402,6 @@ mod tests {
         let mut change = tokio::spawn(async move { change(&changing, work).await });
         let waited = tokio::time::timeout(AWHILE, &mut change).await;
         assert!(waited.is_err() && !has_changed.load(Ordering::Acquire));
-        // A start does not wait for ever.
-        let refused = lock_changes(directory.path(), Some(Duration::ZERO)).unwrap_err();
-        assert_eq!(refused.kind(), std::io::ErrorKind::TimedOut);
         drop(lock);
         assert_eq!(change.await.unwrap().unwrap(), 7);
         assert!(has_changed.load(Ordering::Acquire));
