@@ -41,6 +41,14 @@ const MANIFEST: &str = "MANIFEST-";
 /// Files that RocksDB copies into a checkpoint too, if they exist.
 const IDENTITY: &str = "IDENTITY";
 const OPTIONS: &str = "OPTIONS-";
+/// Longest file with the settings of the database, bytes.
+const LONGEST_OPTIONS: u64 = 1 << 20;
+/// Settings of the database that a checkpoint relies on.
+const NEEDED_OPTIONS: [(&str, &str); 3] = [
+    ("recycle_log_file_num", "0"),
+    ("track_and_verify_wals_in_manifest", "false"),
+    ("track_and_verify_wals", "false"),
+];
 /// The ending of a file that is not complete.
 const UNFINISHED: &str = ".tmp";
 
@@ -57,6 +65,12 @@ pub enum CheckpointError {
         /// The error of the operating system.
         #[source]
         source: io::Error,
+    },
+    /// The database has settings with which its files cannot be copied like this.
+    #[error("the settings of the database do not allow a backup: {detail}")]
+    Options {
+        /// The setting.
+        detail: String,
     },
     /// A server of an earlier version uses the data directory.
     #[error(
@@ -225,7 +239,41 @@ fn link_engine(store: &Path, target: &Path) -> Result<bool> {
     copy(&store.join(&needed.manifest), &target.join(&needed.manifest), needed.length)?;
     let current = target.join(CURRENT);
     fs::write(&current, &needed.current).map_err(failed("write", &current))?;
-    Ok(Needed::read(store)?.as_ref() == Some(&needed))
+    let is_settled = Needed::read(store)?.as_ref() == Some(&needed);
+    if is_settled {
+        refuse_options(target)?;
+    }
+    Ok(is_settled)
+}
+
+/// Refuses settings of the database with which a copy of these files would be no
+/// checkpoint: recycled logs are not only appended to, and tracked logs must have the
+/// length that the manifest says.
+fn refuse_options(store: &Path) -> Result<()> {
+    let mut files = names(store)?;
+    files.retain(|name| name.strip_prefix(OPTIONS).is_some_and(is_number));
+    files.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+    let Some(newest) = files.last() else {
+        return Err(CheckpointError::Options { detail: "no file names them".to_owned() });
+    };
+    let path = store.join(newest);
+    let file = File::open(&path).map_err(failed("open", &path))?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_OPTIONS).read_to_end(&mut bytes).map_err(failed("read", &path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    for (option, needed) in NEEDED_OPTIONS {
+        let value = |line: &str| {
+            let value = line.trim().strip_prefix(option)?.strip_prefix('=')?;
+            Some(value.to_owned())
+        };
+        let found = text.lines().find_map(value);
+        if found.as_deref() != Some(needed) {
+            let found = found.unwrap_or_else(|| "not set".to_owned());
+            let detail = format!("`{option}` is {found}, and must be {needed}");
+            return Err(CheckpointError::Options { detail });
+        }
+    }
+    Ok(())
 }
 
 /// Removes what an earlier attempt has linked: it may be of another moment.

@@ -145,3 +145,32 @@ async fn a_server_of_an_earlier_version_must_be_stopped_first() {
     checkpoint(&data, &target, &going).await.unwrap();
     assert!(!lock.exists());
 }
+
+#[test]
+fn settings_that_a_checkpoint_cannot_have_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = || match refuse_options(directory.path()) {
+        Ok(()) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert!(refused().contains("no file names them"), "{}", refused());
+    let sound = "[DBOptions]\n  recycle_log_file_num=0\n  track_and_verify_wals=false\n  \
+                 track_and_verify_wals_in_manifest=false\n";
+    let write = |number: &str, text: &str| {
+        fs::write(directory.path().join(format!("OPTIONS-{number}")), text).unwrap();
+    };
+    for (option, other) in [
+        ("recycle_log_file_num=0", "recycle_log_file_num=4"),
+        ("track_and_verify_wals=false", "track_and_verify_wals=true"),
+        ("track_and_verify_wals_in_manifest=false", "track_and_verify_wals_in_manifest=true"),
+        ("track_and_verify_wals=false", ""),
+    ] {
+        write("999999", &sound.replace(option, other));
+        assert!(refused().contains("must be"), "{other}");
+    }
+    // The newest counts.
+    write("1000000", sound);
+    assert_eq!(refused(), "");
+    write("1000001.dbtmp", "");
+    assert_eq!(refused(), "");
+}
