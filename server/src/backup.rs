@@ -21,7 +21,7 @@ use uuid::Uuid;
 use weir_backup::{About, Limits, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
-use weir_service::sealing::KeyError;
+use weir_service::sealing::{KeyError, KeySource};
 use weir_store::{CheckpointError, checkpoint, schema_version};
 
 use crate::config::{Config, StoreKind};
@@ -51,8 +51,8 @@ pub enum BackupError {
     /// The files of events are in a bucket.
     #[error("the files of events are in a bucket, which backups do not contain yet")]
     InBucket,
-    /// The target is no directory of this machine.
-    #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
+    /// The target is not a directory of this machine.
+    #[error("`{0}` is not a directory: backups are stored in a directory of this machine")]
     Remote(PathBuf),
     /// The files of the data directory belong to another user.
     #[error("the data directory `{0}` belongs to another user; run the command as that user")]
@@ -111,7 +111,7 @@ pub async fn back_up(
     if is_inside(&directory, &config.data) {
         return Err(BackupError::Inside(directory));
     }
-    let key = master_key::source(config)?.location();
+    let key = about_key(master_key::source(config)?.as_ref());
     let is_stopped = stop_flag().map_err(BackupError::Signals)?;
     let data = config.data.clone();
     let begun = blocking(move || {
@@ -210,7 +210,12 @@ pub async fn restore(
     name: Option<String>,
 ) -> Result<String, BackupError> {
     refuse(config, Some(&directory))?;
-    let key = master_key::source(config)?.location();
+    let source = master_key::source(config)?;
+    let key = source.location();
+    let key = match source.find() {
+        Ok(Some(_)) => format!("{key} must have that of the original instance"),
+        _ => format!("if the original instance has one, put it in {key} before Weir starts"),
+    };
     let target = config.data.clone();
     let restored = blocking(move || {
         let repository = Repository::open(&directory)?;
@@ -226,7 +231,7 @@ pub async fn restore(
     let (name, Restored { files, bytes }) = restored.await?;
     Ok(format!(
         "Restored the backup {name} to {}: {files} files, {bytes} bytes\n\
-         The master key is not in the backup: it must be in {key} before Weir starts",
+         The master key is not in the backup: {key}",
         config.data.display()
     ))
 }
@@ -269,21 +274,34 @@ fn is_inside(directory: &Path, other: &Path) -> bool {
     existing.is_some_and(|existing| existing.starts_with(&other))
 }
 
+/// What to do with the key, which is not in the backup.
+fn about_key(source: &dyn KeySource) -> String {
+    match source.find() {
+        Ok(Some(_)) => format!(
+            "The master key is not in the backup. Keep a copy of {}, separate from the backups. \
+             Without it the stored secrets are lost",
+            source.location()
+        ),
+        Ok(None) => "There is no master key yet, because no secret is stored".to_owned(),
+        // The backup is complete without it.
+        Err(error) => format!("The master key is not in the backup. It cannot be read: {error}"),
+    }
+}
+
 fn outcome(stored: &Stored, key: &str) -> String {
     let Stored { name, files, bytes, new_files, new_bytes, kept_for } = stored;
     let kept = match kept_for.is_empty() {
         true => String::new(),
         false => format!(
-            "\nUnused content of the directory stays, because these files of `backups` are no \
-             manifests that can be read: {}",
+            "\nUnused content of the directory stays, because these files of `backups` cannot be \
+             read as manifests: {}",
             kept_for.iter().map(|name| format!("{name:?}.json")).collect::<Vec<_>>().join(", ")
         ),
     };
     format!(
         "Stored the backup {name}: {files} files, {bytes} bytes; \
          new: {new_files} files, {new_bytes} bytes\n\
-         The master key is not in the backup: keep a copy of {key}, apart from backups; \
-         without it the stored secrets are lost{kept}"
+         {key}{kept}"
     )
 }
 

@@ -122,7 +122,9 @@ fn is_path(path: &str) -> bool {
     path.len() <= LONGEST_PATH
         && (2..=DEEPEST).contains(&names.len())
         && names.first().is_some_and(|first| PARTS.contains(first))
-        && names.iter().all(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'))
+        && names.iter().all(|name| !matches!(*name, "" | "." | ".."))
+        // The commands print paths.
+        && !path.contains(char::is_control)
 }
 
 /// Whether a text is a SHA-256 as this crate writes it.

@@ -327,6 +327,7 @@ fn a_manifest_cannot_lead_to_other_directories() {
         "other/a",
         "",
         "store/a\0b",
+        "store/a\nb",
         deep.as_str(),
         long.as_str(),
     ] {

@@ -75,7 +75,7 @@ pub enum Fault {
     },
     /// A file of the catalog of events is missing or damaged.
     File(Unsound),
-    /// A project has not the events that were counted.
+    /// A project does not have the events that were counted.
     Count(Miscount),
     /// The log has no sound record in a range that is needed.
     Log(Broken),
