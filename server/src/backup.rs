@@ -12,20 +12,27 @@
 
 pub mod check;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use weir_backup::{About, Partial, Repository, Restored, Staging, Stored};
+use uuid::Uuid;
+use weir_backup::{About, Limits, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
-use weir_service::sealing::KeyError;
+use weir_service::sealing::{KeyError, KeySource};
 use weir_store::{CheckpointError, checkpoint, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
 use crate::master_key;
+use crate::serve::StopSignals;
 
 /// The directory in the data directory for the links of a backup while it is stored.
-const STAGING: &str = "backup";
+const STAGING: &str = ".weir-backup";
+/// The file in the data directory that names the bucket of event segments.
+const CLAIM: &str = "segments/bucket";
 /// The ingest log, in the data directory and in a backup.
 const LOG: &str = "log";
 /// Attempts, if the log removes segments in the moment between linking them. It does so
@@ -44,9 +51,15 @@ pub enum BackupError {
     /// The files of events are in a bucket.
     #[error("the files of events are in a bucket, which backups do not contain yet")]
     InBucket,
-    /// The target is no directory of this machine.
-    #[error("`{0}` is no directory: backups are stored in a directory of this machine")]
+    /// The target is not a directory of this machine.
+    #[error("`{0}` is not a directory: backups are stored in a directory of this machine")]
     Remote(PathBuf),
+    /// The files of the data directory belong to another user.
+    #[error("the data directory `{0}` belongs to another user; run the command as that user")]
+    NotOwner(PathBuf),
+    /// The directory of backups would be in the data directory.
+    #[error("`{0}` is in the data directory: choose a directory outside it")]
+    Inside(PathBuf),
     /// The backup was made by a newer program.
     #[error(
         "the backup has schema version {found}, this program knows versions up to {known}; \
@@ -61,6 +74,9 @@ pub enum BackupError {
     /// The log removed segments during every attempt.
     #[error("the ingest log removes segments faster than they are linked; free disk space first")]
     LogMoves,
+    /// The process cannot receive signals.
+    #[error("the process cannot be set up")]
+    Signals(#[source] std::io::Error),
     /// The master key cannot be found.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -91,36 +107,76 @@ pub async fn back_up(
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
-    let key = master_key::source(config)?.location();
-    // Before anything is linked, so that a wrong directory is noticed first.
-    let repository = blocking(move || Ok(Repository::create(&directory)?)).await?;
-    let at = config.data.join(STAGING);
-    let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
-    let taken = take(&config.data, staging.path()).await;
+    refuse_other_user(&config.data)?;
+    if is_inside(&directory, &config.data) {
+        return Err(BackupError::Inside(directory));
+    }
+    let key = about_key(master_key::source(config)?.as_ref());
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    let data = config.data.clone();
+    let begun = blocking(move || {
+        let staging = Staging::create(&data.join(STAGING))?;
+        let id = weir_backup::instance_id(&data, || Uuid::new_v4().to_string())?;
+        // Before anything is linked, so that a wrong directory is noticed first.
+        Ok((staging, Repository::create(&directory, &id)?))
+    });
+    let (staging, repository) = begun.await?;
+    let taken = take(&config.data, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         created_at: now.micros(),
     };
+    let least_free = config.disk_marks().high;
     let stored = blocking(move || {
         let stored = taken.and_then(|()| {
             let partial = last_segment(staging.path())?;
-            Ok(repository.store(staging.path(), partial.as_ref(), about)?)
+            let limits = Limits { is_stopped: &is_stopped, least_free };
+            Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
         });
-        // A link keeps a file on the disk that the service has removed.
-        let cleared = staging.clear();
+        let removed = staging.remove();
         let stored = stored?;
-        cleared?;
+        removed?;
         Ok(stored)
     });
     Ok(outcome(&stored.await?, &key))
 }
 
+/// A flag that is set when the process is asked to end, so that a command can remove its
+/// links first.
+fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
+    let mut signals = StopSignals::new()?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let of = Arc::clone(&flag);
+    tokio::spawn(async move {
+        signals.stop().await;
+        tracing::info!("stopping: the links are removed first");
+        of.store(true, Ordering::Release);
+    });
+    Ok(flag)
+}
+
+/// Removes the links that a killed command has left in the data directory: they keep files
+/// on the disk that the service has removed.
+pub async fn remove_abandoned(config: &Config) {
+    if config.store == StoreKind::Memory {
+        return;
+    }
+    for name in [STAGING, check::STAGING] {
+        let at = config.data.join(name);
+        match blocking(move || Ok(Staging::remove_abandoned(&at)?)).await {
+            Ok(true) => tracing::info!(name, "removed the links of an interrupted command"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(name, %error, "links were not removed yet"),
+        }
+    }
+}
+
 /// Links everything that a backup needs.
-async fn take(data: &Path, staging: &Path) -> Result<(), BackupError> {
+async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<(), BackupError> {
     for _ in 0..ATTEMPTS {
         let newest = link_log(data, staging).await?;
-        checkpoint(data, staging).await?;
+        checkpoint(data, staging, is_stopped).await?;
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.
@@ -154,7 +210,12 @@ pub async fn restore(
     name: Option<String>,
 ) -> Result<String, BackupError> {
     refuse(config, Some(&directory))?;
-    let key = master_key::source(config)?.location();
+    let source = master_key::source(config)?;
+    let key = source.location();
+    let key = match source.find() {
+        Ok(Some(_)) => format!("{key} must have that of the original instance"),
+        _ => format!("if the original instance has one, put it in {key} before Weir starts"),
+    };
     let target = config.data.clone();
     let restored = blocking(move || {
         let repository = Repository::open(&directory)?;
@@ -170,7 +231,7 @@ pub async fn restore(
     let (name, Restored { files, bytes }) = restored.await?;
     Ok(format!(
         "Restored the backup {name} to {}: {files} files, {bytes} bytes\n\
-         The master key is not in the backup: it must be in {key} before Weir starts",
+         The master key is not in the backup: {key}",
         config.data.display()
     ))
 }
@@ -181,7 +242,8 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
     }
-    if config.segment_bucket().is_some() {
+    // The file says where the files of events are, whatever the settings of this command.
+    if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
         return Err(BackupError::InBucket);
     }
     match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
@@ -190,13 +252,56 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     }
 }
 
+/// Refuses another user than that of the server: links of that user could not be removed by
+/// the server, and files would not be readable for it after a restore.
+fn refuse_other_user(data: &Path) -> Result<(), BackupError> {
+    let owner = std::fs::metadata(data).map(|meta| meta.uid());
+    match owner {
+        Ok(owner) if owner != rustix::process::geteuid().as_raw() => {
+            Err(BackupError::NotOwner(data.to_owned()))
+        }
+        // What cannot be read is noticed later.
+        _ => Ok(()),
+    }
+}
+
+/// Whether a directory, which need not exist, is in another one or is the same.
+fn is_inside(directory: &Path, other: &Path) -> bool {
+    let (Ok(directory), Ok(other)) = (std::path::absolute(directory), other.canonicalize()) else {
+        return false;
+    };
+    let existing = directory.ancestors().find_map(|above| above.canonicalize().ok());
+    existing.is_some_and(|existing| existing.starts_with(&other))
+}
+
+/// What to do with the key, which is not in the backup.
+fn about_key(source: &dyn KeySource) -> String {
+    match source.find() {
+        Ok(Some(_)) => format!(
+            "The master key is not in the backup. Keep a copy of {}, separate from the backups. \
+             Without it the stored secrets are lost",
+            source.location()
+        ),
+        Ok(None) => "There is no master key yet, because no secret is stored".to_owned(),
+        // The backup is complete without it.
+        Err(error) => format!("The master key is not in the backup. It cannot be read: {error}"),
+    }
+}
+
 fn outcome(stored: &Stored, key: &str) -> String {
-    let Stored { name, files, bytes, new_files, new_bytes } = stored;
+    let Stored { name, files, bytes, new_files, new_bytes, kept_for } = stored;
+    let kept = match kept_for.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nUnused content of the directory stays, because these files of `backups` cannot be \
+             read as manifests: {}",
+            kept_for.iter().map(|name| format!("{name:?}.json")).collect::<Vec<_>>().join(", ")
+        ),
+    };
     format!(
         "Stored the backup {name}: {files} files, {bytes} bytes; \
          new: {new_files} files, {new_bytes} bytes\n\
-         The master key is not in the backup: keep a copy of {key}, apart from backups; \
-         without it the stored secrets are lost"
+         {key}{kept}"
     )
 }
 

@@ -8,7 +8,7 @@ use weir_import::ImportError;
 use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
-use crate::backup::check::{self, CheckError};
+use crate::backup::check::{self, CheckError, Checked};
 use crate::backup::{self, BackupError};
 use crate::config::{Config, ConfigError, Settings};
 use crate::domains::{self, DomainCommand, DomainError};
@@ -62,7 +62,7 @@ enum Command {
     Backup(BackupArguments),
     /// Restore a backup to the data directory, which must not exist or be empty
     Restore(RestoreArguments),
-    /// Check the data directory, or the backups in a directory, while no server runs; exits with 1 if there are faults
+    /// Check the data directory, or the backups in a directory; a server may run; exits with 1 if there are faults
     Check(CheckArguments),
     /// Seal the stored secrets with a new master key, while no server runs
     RotateKey(RotateKeyArguments),
@@ -211,8 +211,11 @@ impl Cli {
                 print(&backup::restore(&config, directory, backup).await?)?;
             }
             Command::Check(CheckArguments { directory, backup }) => {
-                let faults = check::run(&config, directory, backup).await?;
+                let Checked { faults, failure } = check::run(&config, directory, backup).await;
                 faults.iter().try_for_each(|fault| print(&fault.to_string()))?;
+                if let Some(failure) = failure {
+                    return Err(failure.into());
+                }
                 if !faults.is_empty() {
                     return Err(CheckError::Faulty(faults.len()).into());
                 }

@@ -38,6 +38,7 @@ use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
+use crate::backup;
 use crate::config::{Config, ConfigError, StoreKind};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{AppExportServices, EgressHostPolicy};
@@ -194,6 +195,7 @@ impl Server {
             watching.spawn(listener::serve(tcp, terms.clone(), page));
         }
         let store = open_store(&config).await?;
+        backup::remove_abandoned(&config).await;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         // A log that outlives a store in memory would fill the next store.
         let (log, temporary_log) = match config.store {
@@ -438,20 +440,20 @@ where
 }
 
 /// The stop signals SIGTERM and SIGINT.
-struct StopSignals {
+pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
 
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -6,9 +6,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use crate::error::{Error, Result, failed};
+use crate::error::{Result, failed};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
@@ -48,12 +49,26 @@ pub(crate) fn create_directory(path: &Path) -> Result<()> {
     created.map_err(failed("create", path))
 }
 
-/// Takes the lock of a directory, which ends with the value.
-pub(crate) fn lock(directory: &Path) -> Result<File> {
-    let file = File::open(directory).map_err(failed("open", directory))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| Error::InUse { path: directory.to_owned() })?;
-    Ok(file)
+/// The same, and makes the names of new directories durable.
+pub(crate) fn create_durably(path: &Path) -> Result<()> {
+    let absolute = std::path::absolute(path).map_err(failed("find", path))?;
+    let new: Vec<&Path> = absolute.ancestors().take_while(|above| !above.exists()).collect();
+    create_directory(path)?;
+    new.iter().filter_map(|directory| directory.parent()).try_for_each(sync_directory)
+}
+
+/// Takes the lock of a file, which is created if it is missing. It ends with the value.
+/// `None`: another process has it.
+pub(crate) fn lock(path: &Path) -> Result<Option<File>> {
+    // Some file systems lock only files that are open for writing.
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    let file = options.open(path).map_err(failed("open", path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error == Errno::WOULDBLOCK => Ok(None),
+        Err(error) => Err(failed("lock", path)(error.into())),
+    }
 }
 
 /// Makes the names in a directory durable.

@@ -27,10 +27,54 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory for unfinished files is another one.
+    #[error("`{}` was not made by this command; move it away", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something is neither a file nor a directory.
+    #[error("`{}` is neither a file nor a directory; it cannot be in a backup", path.display())]
+    NoFile {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The backup would take the disk space that the service needs.
+    #[error(
+        "the disk of `{}` has less than {least} bytes free and has the data directory too; \
+         free space, or choose a directory on another disk",
+        path.display()
+    )]
+    LowDisk {
+        /// A directory of the repository.
+        path: PathBuf,
+        /// The free bytes that it must have.
+        least: u64,
+    },
+    /// The process was asked to end.
+    #[error("the process was asked to end; earlier backups stay as they are")]
+    Interrupted,
     /// The directory has files, and they are not backups.
     #[error("the directory `{}` has other files than backups; choose another one", path.display())]
     Foreign {
         /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has backups of another instance.
+    #[error(
+        "the directory `{}` has backups of another instance ({found}); choose another one",
+        path.display()
+    )]
+    OtherInstance {
+        /// The directory.
+        path: PathBuf,
+        /// The id of that instance.
+        found: String,
+    },
+    /// A file does not have the id of an instance.
+    #[error("`{}` does not have the id of an instance", path.display())]
+    NoId {
+        /// The file.
         path: PathBuf,
     },
     /// The directory has no backups.

@@ -4,11 +4,17 @@
 //! |---|---|
 //! | `backups/<time>-<hash>.json` | the manifest of a backup; the hash in its name is its own |
 //! | `files/<2 digits>/<SHA-256>` | the content of files, which backups share |
+//! | `weir-repository` | the id of the instance. The lock of the file is held by the command that uses the repository |
+//! | `damaged/<SHA-256>` | content that a check found damaged |
 //!
 //! A file is stored once, by its SHA-256. So a backup adds what earlier ones do not have,
 //! and every backup is complete: none depends on another. A manifest is written last, so a
 //! backup that was interrupted has none, and the next one removes what only it stored
 //! (DUR-17).
+//!
+//! A backup does not trust stored content with the bytes that it has just read: it replaces
+//! it. Content of files that have not changed is not read; a check moves it away if it is
+//! damaged, and the next backup stores it again (DUR-18).
 //!
 //! What belongs here: files of backups. What does not: making a consistent snapshot of a
 //! data directory (`weir-store`, `weir-ingest`), what its files mean, and the commands
@@ -18,6 +24,7 @@
 
 mod copy;
 mod error;
+mod instance;
 mod manifest;
 mod repository;
 mod restore;
@@ -26,7 +33,8 @@ mod staging;
 mod tests;
 
 pub use error::{Error, FileFault, Result};
+pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
-pub use repository::{About, Partial, Repository, Stored};
+pub use repository::{About, Limits, Partial, Repository, Stored};
 pub use restore::{Damage, Restored, link, restore, verify};
 pub use staging::Staging;

@@ -7,6 +7,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::instance::is_id;
+use crate::repository::About;
+
 /// The form of manifests that this program writes and reads.
 const VERSION: u32 = 1;
 /// Longest manifest, bytes.
@@ -30,6 +33,8 @@ const DIGITS: usize = 64;
 pub struct Manifest {
     /// The form of the manifest.
     pub version: u32,
+    /// The id of the instance.
+    pub instance: String,
     /// The newest schema of the store that the program which made the backup knows.
     pub schema: i64,
     /// The version of that program.
@@ -70,8 +75,9 @@ impl Entry {
 }
 
 impl Manifest {
-    pub(crate) fn new(schema: i64, program: String, created_at: i64, files: Vec<Entry>) -> Self {
-        Self { version: VERSION, schema, program, created_at, files }
+    pub(crate) fn new(instance: String, about: About, files: Vec<Entry>) -> Self {
+        let About { schema, program, created_at } = about;
+        Self { version: VERSION, instance, schema, program, created_at, files }
     }
 
     /// Reads a manifest; the error says what is wrong with it.
@@ -82,6 +88,9 @@ impl Manifest {
         let manifest: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if manifest.version != VERSION {
             return Err(format!("its version is {}, and not {VERSION}", manifest.version));
+        }
+        if !is_id(&manifest.instance) {
+            return Err("it has no id of an instance".to_owned());
         }
         if manifest.files.len() > FILES {
             return Err(format!("it has more than {FILES} files"));
@@ -113,7 +122,9 @@ fn is_path(path: &str) -> bool {
     path.len() <= LONGEST_PATH
         && (2..=DEEPEST).contains(&names.len())
         && names.first().is_some_and(|first| PARTS.contains(first))
-        && names.iter().all(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'))
+        && names.iter().all(|name| !matches!(*name, "" | "." | ".."))
+        // The commands print paths.
+        && !path.contains(char::is_control)
 }
 
 /// Whether a text is a SHA-256 as this crate writes it.

@@ -5,19 +5,28 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use chrono::DateTime;
 
-use crate::copy::{copy, create_directory, lock, names, sha256, sync_directory};
+use crate::copy::{copy, create_directory, create_durably, lock, names, sha256, sync_directory};
 use crate::error::{Error, Result, failed};
+use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
+use crate::restore::Damage;
 
 /// The directory of manifests.
 const BACKUPS: &str = "backups";
 /// The directory of the content of files.
 const FILES: &str = "files";
+/// The directory of damaged content.
+const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
 const EXTENSION: &str = ".json";
+/// The file that makes a directory a repository, with the id of the instance. Its lock is
+/// held by the command that uses the repository.
+const MARKER: &str = "weir-repository";
 /// The name of a file that is not complete.
 const UNFINISHED: &str = "unfinished";
 /// A new file system has this directory.
@@ -33,7 +42,9 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug)]
 pub struct Repository {
     root: PathBuf,
-    _lock: File,
+    instance: String,
+    /// `None`: the file system is mounted for reading.
+    _lock: Option<File>,
 }
 
 /// What a manifest says of its backup.
@@ -47,6 +58,30 @@ pub struct About {
     pub created_at: i64,
 }
 
+/// What ends a backup before it is complete.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
+    /// Set when the process is asked to end.
+    pub is_stopped: &'a AtomicBool,
+    /// Free bytes that a backup leaves on the disk if the data is on it too.
+    pub least_free: u64,
+}
+
+impl Limits<'_> {
+    /// `shared`: a directory on the disk that has the data too.
+    fn check(self, shared: Option<&Path>) -> Result<()> {
+        if self.is_stopped.load(Ordering::Acquire) {
+            return Err(Error::Interrupted);
+        }
+        let Some(path) = shared else { return Ok(()) };
+        let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
+        match stat.f_bavail.saturating_mul(stat.f_frsize) < self.least_free {
+            true => Err(Error::LowDisk { path: path.to_owned(), least: self.least_free }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A file of a snapshot that is still being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
@@ -54,6 +89,15 @@ pub struct Partial {
     pub path: String,
     /// Its bytes that belong to the backup. Zeros take the place of the others.
     pub bytes: u64,
+}
+
+/// What becomes of the content that an interrupted backup has stored.
+#[derive(Debug, Clone, Copy)]
+enum Interrupted {
+    /// It stays for the next backup. It is newer than the newest manifest.
+    Stays,
+    /// It goes: a backup has used what it needs of it.
+    Goes,
 }
 
 /// What a backup stored.
@@ -69,24 +113,34 @@ pub struct Stored {
     pub new_files: usize,
     /// The bytes of that content.
     pub new_bytes: u64,
+    /// The names of manifests that cannot be read. Until they are repaired or removed, no
+    /// unused content is removed.
+    pub kept_for: Vec<String>,
 }
 
 impl Repository {
-    /// Opens a directory of backups, and creates it if there is none.
+    /// Opens the directory of backups of an instance, and creates it if there is none.
     ///
     /// # Errors
     /// [`Error::InUse`] when another command uses it, [`Error::Foreign`] when it has other
-    /// files, and errors of the file system.
-    pub fn create(root: &Path) -> Result<Self> {
-        create_directory(root)?;
-        let repository = Self { root: root.to_owned(), _lock: lock(root)? };
-        let backups = root.join(BACKUPS);
-        if !backups.is_dir() {
-            if names(root)?.iter().any(|name| name != LOST_AND_FOUND) {
-                return Err(Error::Foreign { path: root.to_owned() });
-            }
-            create_directory(&backups)?;
+    /// files, [`Error::OtherInstance`], and errors of the file system.
+    pub fn create(root: &Path, instance: &str) -> Result<Self> {
+        create_durably(root)?;
+        let marker = root.join(MARKER);
+        if !marker.exists() && names(root)?.iter().any(|name| name != LOST_AND_FOUND) {
+            return Err(Error::Foreign { path: root.to_owned() });
         }
+        let lock = Self::lock(root)?;
+        match read(&marker)? {
+            Some(found) if found != instance => {
+                return Err(Error::OtherInstance { path: root.to_owned(), found });
+            }
+            Some(_) => {}
+            // It is new. This keeps its lock: the file is the same.
+            None => write(&marker, instance)?,
+        }
+        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), _lock: lock };
+        create_directory(&root.join(BACKUPS))?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
         Ok(repository)
@@ -98,10 +152,23 @@ impl Repository {
     /// [`Error::InUse`] when another command uses it, [`Error::Empty`] when it has no
     /// backups, and errors of the file system.
     pub fn open(root: &Path) -> Result<Self> {
-        if !root.join(BACKUPS).is_dir() {
-            return Err(Error::Empty { path: root.to_owned() });
+        let empty = || Error::Empty { path: root.to_owned() };
+        if !root.join(BACKUPS).is_dir() || !root.join(MARKER).is_file() {
+            return Err(empty());
         }
-        Ok(Self { root: root.to_owned(), _lock: lock(root)? })
+        let lock = Self::lock(root)?;
+        let instance = read(&root.join(MARKER))?.ok_or_else(empty)?;
+        Ok(Self { root: root.to_owned(), instance, _lock: lock })
+    }
+
+    fn lock(root: &Path) -> Result<Option<File>> {
+        match lock(&root.join(MARKER)) {
+            // No command can change it, and it can be restored.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+                Ok(None)
+            }
+            locked => locked?.ok_or_else(|| Error::InUse { path: root.to_owned() }).map(Some),
+        }
     }
 
     /// Where it is.
@@ -114,21 +181,33 @@ impl Repository {
     /// # Errors
     /// When they cannot be listed.
     pub fn names(&self) -> Result<Vec<String>> {
-        let files = names(&self.root.join(BACKUPS))?.into_iter();
-        let name = |file: String| file.strip_suffix(EXTENSION).map(str::to_owned);
-        Ok(files.filter_map(name).filter(|name| is_name(name)).collect())
+        let mut names = self.manifests()?;
+        names.retain(|name| is_name(name));
+        Ok(names)
     }
 
-    /// The name of a backup; `None`: that of the newest.
+    /// The names of all files that may be manifests.
+    fn manifests(&self) -> Result<Vec<String>> {
+        let files = names(&self.root.join(BACKUPS))?.into_iter();
+        let name = |file: String| file.strip_suffix(EXTENSION).map(str::to_owned);
+        Ok(files.filter_map(name).collect())
+    }
+
+    /// The name of a backup; `None`: that of the newest whose manifest can be read, or of
+    /// the newest if there is none.
     ///
     /// # Errors
     /// [`Error::Unknown`] and [`Error::Empty`].
     pub fn find(&self, name: Option<&str>) -> Result<String> {
-        let mut names = self.names()?;
+        let names = self.names()?;
         match name {
             Some(name) if names.iter().any(|known| known == name) => Ok(name.to_owned()),
             Some(name) if !names.is_empty() => Err(Error::Unknown { name: name.to_owned(), names }),
-            _ => names.pop().ok_or_else(|| Error::Empty { path: self.root.clone() }),
+            _ => {
+                let sound = names.iter().rfind(|name| self.manifest(name).is_ok());
+                let found = sound.or(names.last()).cloned();
+                found.ok_or_else(|| Error::Empty { path: self.root.clone() })
+            }
         }
     }
 
@@ -146,47 +225,99 @@ impl Repository {
         if hash != sha256(&bytes).get(..DIGITS) {
             return Err(wrong("its bytes differ from the checksum in its name".to_owned()));
         }
-        Manifest::parse(&bytes).map_err(wrong)
+        let manifest = Manifest::parse(&bytes).map_err(wrong)?;
+        match manifest.instance == self.instance {
+            true => Ok(manifest),
+            false => Err(wrong(format!("it is of another instance ({})", manifest.instance))),
+        }
     }
 
-    /// Stores the files of a snapshot as a backup. What an interrupted backup has stored is
-    /// used if this one needs it, and removed otherwise.
+    /// Stores the files of a snapshot as a backup. Each is removed from the snapshot as soon
+    /// as it is stored, because a link keeps a file on the disk that the service has removed.
+    /// What an interrupted backup has stored is used if this one needs it, and removed
+    /// otherwise.
     ///
     /// # Errors
-    /// Errors of the file system. Earlier backups stay as they are.
+    /// [`Error::Interrupted`], [`Error::LowDisk`], and errors of the file system. Earlier backups stay as they are.
     pub fn store(
         &self,
         snapshot: &Path,
         partial: Option<&Partial>,
         about: About,
+        limits: Limits<'_>,
+    ) -> Result<Stored> {
+        // Manifests may have been removed to make room.
+        self.remove_unused(Interrupted::Stays)?;
+        match self.store_all(snapshot, partial, about, limits) {
+            Ok(stored) => {
+                let kept_for = self.remove_unused(Interrupted::Goes)?;
+                Ok(Stored { kept_for, ..stored })
+            }
+            Err(error) => {
+                // It says more than an error of one of these.
+                let _ = fs::remove_file(self.root.join(FILES).join(UNFINISHED));
+                let _ = self.remove_unused(Interrupted::Stays);
+                Err(error)
+            }
+        }
+    }
+
+    fn store_all(
+        &self,
+        snapshot: &Path,
+        partial: Option<&Partial>,
+        about: About,
+        limits: Limits<'_>,
     ) -> Result<Stored> {
         let known = self.known()?;
+        let shared = self.shares_disk_with(snapshot)?.then(|| self.root.join(FILES));
         let mut paths = Vec::new();
         files_below(snapshot, "", &mut paths)?;
         let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
-        let mut changed: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut directories = BTreeSet::from([self.root.join(FILES)]);
         for path in paths {
+            limits.check(shared.as_deref())?;
             let source = snapshot.join(&path);
             let partial = partial.filter(|partial| partial.path == path);
             let before = known.get(&path);
             let (entry, is_new) = self.add(path, &source, partial, before)?;
+            fs::remove_file(&source).map_err(failed("remove", &source))?;
             stored.files += 1;
             stored.bytes += entry.bytes;
             if is_new {
                 stored.new_files += 1;
                 stored.new_bytes += entry.bytes;
-                let content = self.content(&entry.sha256);
-                changed.extend(content.parent().map(Path::to_owned));
             }
+            // Also those of content that is not new: the command that stored it may have
+            // been interrupted before it synced them.
+            directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
             entries.push(entry);
         }
-        let files = self.root.join(FILES);
-        changed.insert(files);
-        changed.iter().try_for_each(|directory| sync_directory(directory))?;
-        let About { schema, program, created_at } = about;
-        stored.name = self.write(&Manifest::new(schema, program, created_at, entries))?;
-        self.remove_unused()?;
+        directories.iter().try_for_each(|directory| sync_directory(directory))?;
+        stored.name = self.write(&Manifest::new(self.instance.clone(), about, entries))?;
         Ok(stored)
+    }
+
+    /// Moves content that is damaged to `damaged`, so that the next backup stores it again.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub fn set_aside(&self, damage: &Damage) -> Result<()> {
+        let (from, directory) = (self.content(&damage.sha256), self.root.join(DAMAGED));
+        create_directory(&directory)?;
+        match fs::rename(&from, directory.join(&damage.sha256)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("move", &from)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a backup takes the space of the files that it copies.
+    fn shares_disk_with(&self, snapshot: &Path) -> Result<bool> {
+        let device = |path: &Path| {
+            let meta = fs::metadata(path).map_err(failed("read", path));
+            meta.map(|meta| meta.dev())
+        };
+        Ok(device(&self.root)? == device(snapshot)?)
     }
 
     /// The path of the content with this checksum.
@@ -199,10 +330,9 @@ impl Repository {
         self.root.join(BACKUPS).join(format!("{name}{EXTENSION}"))
     }
 
-    /// The files of the newest backup, by their paths. A damaged manifest only means that
-    /// every file is read again.
+    /// The files of the newest backup whose manifest can be read, by their paths.
     fn known(&self) -> Result<HashMap<String, Entry>> {
-        let newest = self.names()?.pop().and_then(|name| self.manifest(&name).ok());
+        let newest = self.names()?.iter().rev().find_map(|name| self.manifest(name).ok());
         let files = newest.map(|manifest| manifest.files).unwrap_or_default().into_iter();
         Ok(files.map(|entry| (entry.path.clone(), entry)).collect())
     }
@@ -236,17 +366,15 @@ impl Repository {
             return Err(Error::Changed { path: source.to_owned() });
         }
         let entry = Entry { path, bytes, sha256, zeros, modified };
-        if self.has(&entry) {
-            fs::remove_file(&unfinished).map_err(failed("remove", &unfinished))?;
-            return Ok((entry, false));
-        }
+        let is_new = !self.has(&entry);
         target.sync_all().map_err(failed("sync", &unfinished))?;
         let content = self.content(&entry.sha256);
         if let Some(directory) = content.parent() {
             create_directory(directory)?;
         }
+        // Also over stored content, which may be damaged: these bytes were just read.
         fs::rename(&unfinished, &content).map_err(failed("rename", &unfinished))?;
-        Ok((entry, true))
+        Ok((entry, is_new))
     }
 
     /// Whether the content of a file is stored, by its name and its length.
@@ -276,12 +404,27 @@ impl Repository {
     }
 
     /// Removes content that no backup has. While a manifest cannot be read, everything
-    /// stays, because it is not known what that backup has.
-    fn remove_unused(&self) -> Result<()> {
+    /// stays, because it is not known what that backup has. Returns the names of these.
+    fn remove_unused(&self, interrupted: Interrupted) -> Result<Vec<String>> {
         let mut used: HashSet<String> = HashSet::new();
-        for name in self.names()? {
-            let Ok(manifest) = self.manifest(&name) else { return Ok(()) };
+        let mut newest: Option<SystemTime> = None;
+        let mut kept_for = Vec::new();
+        for name in self.manifests()? {
+            let manifest = match self.manifest(&name) {
+                // A copy under another name may be the only one, and may be wanted again.
+                Ok(manifest) if is_name(&name) => manifest,
+                _ => {
+                    kept_for.push(name);
+                    continue;
+                }
+            };
             used.extend(manifest.files.into_iter().map(|entry| entry.sha256));
+            let path = self.manifest_path(&name);
+            let written = fs::metadata(&path).and_then(|meta| meta.modified());
+            newest = newest.max(Some(written.map_err(failed("read", &path))?));
+        }
+        if !kept_for.is_empty() {
+            return Ok(kept_for);
         }
         let files = self.root.join(FILES);
         for directory in names(&files)? {
@@ -291,12 +434,22 @@ impl Repository {
             }
             for name in names(&directory)? {
                 let path = directory.join(&name);
-                if is_sha256(&name) && !used.contains(&name) {
+                if !is_sha256(&name) || used.contains(&name) {
+                    continue;
+                }
+                let stays = match interrupted {
+                    Interrupted::Goes => false,
+                    Interrupted::Stays => {
+                        let written = fs::metadata(&path).and_then(|meta| meta.modified());
+                        Some(written.map_err(failed("read", &path))?) > newest
+                    }
+                };
+                if !stays {
                     fs::remove_file(&path).map_err(failed("remove", &path))?;
                 }
             }
         }
-        Ok(())
+        Ok(kept_for)
     }
 }
 
@@ -329,6 +482,8 @@ fn files_below(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> 
             files_below(root, &path, paths)?;
         } else if meta.is_file() {
             paths.push(path);
+        } else {
+            return Err(Error::NoFile { path: at });
         }
     }
     Ok(())

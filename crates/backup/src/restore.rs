@@ -6,15 +6,17 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use crate::copy::{copy, create_directory, sync_directory};
 use crate::error::{Error, FileFault, Result, failed};
+use crate::instance;
 use crate::manifest::{Entry, Manifest};
 use crate::repository::Repository;
 use crate::staging::Staging;
 
 /// What the directory is called in addition while it is restored.
-const UNFINISHED: &str = ".restoring";
+const UNFINISHED: &str = ".weir-restoring";
 
 /// What a restore wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Damage {
     pub path: String,
     /// What is wrong with it.
     pub fault: FileFault,
+    /// The SHA-256 that its content must have.
+    pub sha256: String,
 }
 
 /// Restores a backup to a directory that does not exist or is empty. Every checksum is
@@ -53,14 +57,8 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
     let mut name = target.file_name().ok_or_else(no_name)?.to_owned();
     name.push(UNFINISHED);
     let staging = Staging::create(&target.with_file_name(name))?;
-    let bytes = match write(repository, manifest, staging.path(), false) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            // The next restore removes what stays.
-            let _ = staging.remove();
-            return Err(error);
-        }
-    };
+    let bytes = write(repository, manifest, staging.path(), false)?;
+    instance::write_to(staging.path(), &manifest.instance)?;
     // It replaces an empty directory, and no other one.
     fs::rename(staging.path(), target).map_err(failed("create", target))?;
     let above = target.parent().filter(|above| !above.as_os_str().is_empty());
@@ -96,7 +94,9 @@ pub fn verify(
             Ok(()) => {
                 verified.insert(entry.sha256.clone());
             }
-            Err(Error::Damaged { path, fault }) => damaged.push(Damage { path, fault }),
+            Err(Error::Damaged { path, fault }) => {
+                damaged.push(Damage { path, fault, sha256: entry.sha256.clone() });
+            }
             Err(error) => return Err(error),
         }
     }
@@ -137,8 +137,16 @@ fn write_file(repository: &Repository, entry: &Entry, path: &Path) -> Result<()>
     copy_content(repository, entry, &mut file)?;
     if entry.zeros > 0 {
         // Allocated, as the ingest log expects of its segments.
-        fallocate(&file, FallocateFlags::empty(), entry.bytes, entry.zeros)
-            .map_err(|error| failed("allocate", path)(error.into()))?;
+        match fallocate(&file, FallocateFlags::empty(), entry.bytes, entry.zeros) {
+            // A file system that cannot allocate.
+            Err(error) if error == Errno::OPNOTSUPP => {
+                let length = entry.bytes.saturating_add(entry.zeros);
+                file.set_len(length).map_err(failed("allocate", path))?;
+            }
+            allocated => {
+                allocated.map_err(|error| failed("allocate", path)(error.into()))?;
+            }
+        }
     }
     file.sync_all().map_err(failed("sync", path))
 }
@@ -170,7 +178,5 @@ fn copy_content(repository: &Repository, entry: &Entry, target: &mut impl io::Wr
 /// Whether an error of reading says that the device or the file system has lost data.
 fn is_damage(error: &io::Error) -> bool {
     let code = error.raw_os_error();
-    [rustix::io::Errno::IO, rustix::io::Errno::UCLEAN, rustix::io::Errno::BADMSG]
-        .iter()
-        .any(|lost| code == Some(lost.raw_os_error()))
+    [Errno::IO, Errno::UCLEAN, Errno::BADMSG].iter().any(|lost| code == Some(lost.raw_os_error()))
 }

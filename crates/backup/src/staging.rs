@@ -1,16 +1,28 @@
 //! A directory for files that are not complete yet. What an interrupted command has left
-//! in it is removed by the next one.
+//! in it is removed by the next one, or by the server.
+//!
+//! | name in the directory | content |
+//! |---|---|
+//! | `weir-staging` | the marker of such a directory. The lock of this file is held by the command |
+//! | `content` | the files. Nothing else is ever removed |
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::copy::{create_directory, lock, names};
-use crate::error::{Result, failed};
+use crate::copy::{create_directory, lock};
+use crate::error::{Error, Result, failed};
 
-/// A directory that one command uses at a time.
+const MARKER: &str = "weir-staging";
+const CONTENT: &str = "content";
+
+/// A directory that one command uses at a time. It is removed with the value.
 #[derive(Debug)]
 pub struct Staging {
-    path: PathBuf,
+    root: PathBuf,
+    content: PathBuf,
+    is_removed: bool,
     _lock: File,
 }
 
@@ -18,41 +30,93 @@ impl Staging {
     /// Creates the directory if there is none, takes its lock and empties it.
     ///
     /// # Errors
-    /// [`crate::Error::InUse`] when another command uses it, and errors of the file system.
-    pub fn create(path: &Path) -> Result<Self> {
-        create_directory(path)?;
-        let staging = Self { path: path.to_owned(), _lock: lock(path)? };
-        staging.clear()?;
+    /// [`Error::InUse`] when another command uses it, [`Error::NotOurs`] when it is another
+    /// directory or a symbolic link, and errors of the file system.
+    pub fn create(root: &Path) -> Result<Self> {
+        create_directory(root)?;
+        let staging = Self::open(root)?.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
+        staging.remove_content()?;
+        create_directory(&staging.content)?;
         Ok(staging)
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Removes everything in it.
+    /// Removes the directory if it exists and no command uses it. Returns whether it did.
     ///
     /// # Errors
-    /// When something cannot be removed.
-    pub fn clear(&self) -> Result<()> {
-        for name in names(&self.path)? {
-            let path = self.path.join(name);
-            let meta = fs::symlink_metadata(&path).map_err(failed("read", &path))?;
-            let removed = match meta.is_dir() {
-                true => fs::remove_dir_all(&path),
-                false => fs::remove_file(&path),
-            };
-            removed.map_err(failed("remove", &path))?;
+    /// As [`Staging::create`].
+    pub fn remove_abandoned(root: &Path) -> Result<bool> {
+        match fs::symlink_metadata(root) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed("read", root)(error)),
+            Ok(_) => {}
         }
-        Ok(())
+        let Some(staging) = Self::open(root)? else { return Ok(false) };
+        staging.remove().map(|()| true)
+    }
+
+    /// `None`: another command uses it.
+    fn open(root: &Path) -> Result<Option<Self>> {
+        let marker = root.join(MARKER);
+        let is_directory = fs::symlink_metadata(root).map_err(failed("read", root))?.is_dir();
+        let is_ours = is_directory
+            && match fs::symlink_metadata(&marker) {
+                Ok(meta) => meta.is_file(),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    fs::read_dir(root).map_err(failed("list", root))?.next().is_none()
+                }
+                Err(error) => return Err(failed("read", &marker)(error)),
+            };
+        if !is_ours {
+            return Err(Error::NotOurs { path: root.to_owned() });
+        }
+        let Some(lock) = lock(&marker)? else { return Ok(None) };
+        // The command that had the lock may have removed the directory, and another command
+        // may have made a new one.
+        let held = lock.metadata().map_err(failed("read", &marker))?;
+        let is_same = |meta: fs::Metadata| (meta.dev(), meta.ino()) == (held.dev(), held.ino());
+        if !fs::metadata(&marker).is_ok_and(is_same) {
+            return Ok(None);
+        }
+        let (root, content) = (root.to_owned(), root.join(CONTENT));
+        Ok(Some(Self { root, content, is_removed: false, _lock: lock }))
+    }
+
+    /// Where the files are.
+    pub fn path(&self) -> &Path {
+        &self.content
     }
 
     /// Removes the directory.
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn remove(self) -> Result<()> {
-        fs::remove_dir_all(&self.path).map_err(failed("remove", &self.path))
+    pub fn remove(mut self) -> Result<()> {
+        self.is_removed = true;
+        self.remove_all()
+    }
+
+    fn remove_content(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.content) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(failed("remove", &self.content)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_all(&self) -> Result<()> {
+        self.remove_content()?;
+        let marker = self.root.join(MARKER);
+        fs::remove_file(&marker).map_err(failed("remove", &marker))?;
+        fs::remove_dir(&self.root).map_err(failed("remove", &self.root))
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            // The next command removes what stays.
+            let _ = self.remove_all();
+        }
     }
 }

@@ -1,10 +1,20 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
 
 use super::*;
+
+/// The id of the instance.
+const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
+
+/// Nothing ends a backup.
+fn going() -> Limits<'static> {
+    static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+    Limits { is_stopped: &IS_STOPPED, least_free: 0 }
+}
 
 /// A snapshot, a repository and a place for restored data.
 struct Place {
@@ -41,13 +51,28 @@ impl Place {
     }
 
     fn repository(&self) -> Repository {
-        Repository::create(&self.root()).unwrap()
+        Repository::create(&self.root(), INSTANCE).unwrap()
     }
 
     fn store(&self, created_at: i64) -> Stored {
         let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
         let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
-        self.repository().store(&self.snapshot(), Some(&partial), about).unwrap()
+        let taken = self.take();
+        let stored = self.repository().store(&taken, Some(&partial), about, going()).unwrap();
+        assert!(below(&taken).is_empty(), "each link was removed after it was stored");
+        stored
+    }
+
+    /// Links to the files of the snapshot, which a backup removes.
+    fn take(&self) -> PathBuf {
+        let taken = self.directory.path().join("taken");
+        let _ = fs::remove_dir_all(&taken);
+        for path in below(&self.snapshot()) {
+            let link = taken.join(path.strip_prefix(self.snapshot()).unwrap());
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            fs::hard_link(&path, link).unwrap();
+        }
+        taken
     }
 
     fn restore(&self, name: &str) -> Result<Restored> {
@@ -159,7 +184,8 @@ fn the_rest_of_an_interrupted_backup_is_removed_by_the_next_one() {
 fn a_flipped_bit_is_found_and_not_restored() {
     let place = Place::new();
     let stored = place.store(1_000_000);
-    for path in below(&place.root()) {
+    let parts = ["backups", "files"].map(|part| below(&place.root().join(part)));
+    for path in parts.concat() {
         let sound = fs::read(&path).unwrap();
         let mut bytes = sound.clone();
         bytes[0] ^= 1;
@@ -184,6 +210,53 @@ fn a_flipped_bit_is_found_and_not_restored() {
     assert!(matches!(refused, Error::Damaged { fault: FileFault::Missing, .. }), "{refused}");
 }
 
+/// Changes a bit of all stored content.
+fn flip(place: &Place) {
+    for path in below(&place.root().join("files")) {
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[0] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_backup_replaces_damaged_content_of_what_it_reads() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    flip(&place);
+    // The same bytes with another time are read again.
+    for path in below(&place.snapshot()) {
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    }
+    let second = place.store(2_000_000);
+    assert_eq!((second.files, second.new_files), (4, 0));
+    place.restore(&second.name).unwrap();
+    fs::remove_dir_all(place.target()).unwrap();
+    place.restore(&first.name).unwrap();
+}
+
+#[test]
+fn damaged_content_that_was_set_aside_is_stored_again() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    flip(&place);
+    let repository = place.repository();
+    let manifest = repository.manifest(&first.name).unwrap();
+    let damaged = verify(&repository, &manifest, &mut HashSet::new()).unwrap();
+    assert_eq!(damaged.len(), 4, "{damaged:?}");
+    damaged.iter().for_each(|damage| repository.set_aside(damage).unwrap());
+    // What is not there any more cannot be moved, which is no error.
+    damaged.iter().for_each(|damage| repository.set_aside(damage).unwrap());
+    drop(repository);
+    assert_eq!(below(&place.root().join("damaged")).len(), 4);
+    let second = place.store(2_000_000);
+    assert_eq!((second.files, second.new_files), (4, 4));
+    place.restore(&second.name).unwrap();
+    fs::remove_dir_all(place.target()).unwrap();
+    place.restore(&first.name).unwrap();
+}
+
 /// While it is not known what a backup has, nothing of it may be removed.
 #[test]
 fn a_damaged_manifest_keeps_all_content() {
@@ -193,9 +266,39 @@ fn a_damaged_manifest_keeps_all_content() {
     let sound = fs::read(&manifest).unwrap();
     fs::write(&manifest, "{}").unwrap();
     place.write("store/CURRENT", "MANIFEST-000007\n");
-    place.store(2_000_000);
-    fs::write(&manifest, sound).unwrap();
+    let second = place.store(2_000_000);
+    assert_eq!(second.kept_for, [first.name.clone()]);
+    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    fs::write(&manifest, &sound).unwrap();
     place.restore(&first.name).unwrap();
+    fs::remove_dir_all(place.target()).unwrap();
+
+    // So is one that was renamed, or is no manifest.
+    let renamed = manifest.with_file_name("before the update.json");
+    fs::rename(&manifest, &renamed).unwrap();
+    fs::write(manifest.with_file_name("notes.json"), "{}").unwrap();
+    let third = place.store(3_000_000);
+    assert_eq!(third.kept_for, ["before the update", "notes"]);
+    fs::rename(&renamed, &manifest).unwrap();
+    place.restore(&first.name).unwrap();
+}
+
+/// What is restored without a name is the newest that can be.
+#[test]
+fn the_newest_backup_is_the_newest_with_a_sound_manifest() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let second = place.store(2_000_000);
+    let manifest = |name: &str| place.root().join("backups").join(format!("{name}.json"));
+    fs::write(manifest(&second.name), "{}").unwrap();
+    assert_eq!(place.repository().find(None).unwrap(), first.name);
+    assert_eq!(place.repository().find(Some(&second.name)).unwrap(), second.name);
+    fs::write(manifest(&first.name), "{}").unwrap();
+    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    // A name that this program does not write sorts last and is not used.
+    fs::write(manifest("z"), "{}").unwrap();
+    let third = place.store(3_000_000);
+    assert_eq!(place.repository().find(None).unwrap(), third.name);
 }
 
 #[test]
@@ -208,7 +311,7 @@ fn a_manifest_cannot_lead_to_other_directories() {
     };
     let manifest = |version: u32, files: &str| {
         format!(
-            r#"{{"version":{version},"schema":1,"program":"x","created_at":1,"files":[{files}]}}"#
+            r#"{{"version":{version},"instance":"{INSTANCE}","schema":1,"program":"x","created_at":1,"files":[{files}]}}"#
         )
     };
     let deep = format!("store/{}", "a/".repeat(20));
@@ -224,6 +327,7 @@ fn a_manifest_cannot_lead_to_other_directories() {
         "other/a",
         "",
         "store/a\0b",
+        "store/a\nb",
         deep.as_str(),
         long.as_str(),
     ] {
@@ -255,17 +359,45 @@ fn a_manifest_cannot_lead_to_other_directories() {
 fn a_directory_with_other_files_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter"), "").unwrap();
-    let refused = Repository::create(directory.path()).unwrap_err();
+    let refused = Repository::create(directory.path(), INSTANCE).unwrap_err();
     assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
     let refused = Repository::open(directory.path()).unwrap_err();
     assert!(matches!(refused, Error::Empty { .. }), "{refused}");
 }
 
 #[test]
+fn a_repository_has_the_backups_of_one_instance() {
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    let refused = Repository::create(&place.root(), "another").unwrap_err();
+    assert!(matches!(refused, Error::OtherInstance { .. }), "{refused}");
+    // A restored instance is the same.
+    place.restore(&stored.name).unwrap();
+    let id = instance_id(&place.target(), || "new".to_owned()).unwrap();
+    assert_eq!(id, INSTANCE);
+    assert_eq!(instance_id(&place.snapshot(), || "new".to_owned()).unwrap(), "new");
+    assert_eq!(instance_id(&place.snapshot(), || "newer".to_owned()).unwrap(), "new");
+    fs::write(place.snapshot().join("instance-id"), "../other\n").unwrap();
+    let refused = instance_id(&place.snapshot(), || "newer".to_owned()).unwrap_err();
+    assert!(matches!(refused, Error::NoId { .. }), "{refused}");
+    // A manifest that was copied from another repository.
+    let path = place.root().join("backups").join(format!("{}.json", stored.name));
+    let text = fs::read_to_string(path).unwrap().replace(INSTANCE, "another");
+    let name = forge(&place.root(), &text);
+    fs::remove_dir_all(place.target()).unwrap();
+    let refused = place.restore(&name).unwrap_err();
+    assert!(refused.to_string().contains("of another instance"), "{refused}");
+    // Without the marker it is a directory of others.
+    fs::remove_file(place.root().join("weir-repository")).unwrap();
+    let refused = Repository::create(&place.root(), INSTANCE).unwrap_err();
+    assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
+}
+
+#[test]
 fn one_command_at_a_time_uses_a_repository() {
     let place = Place::new();
     let first = place.repository();
-    let refused = Repository::create(&place.root()).unwrap_err();
+    let refused = Repository::create(&place.root(), INSTANCE).unwrap_err();
     assert!(matches!(refused, Error::InUse { .. }), "{refused}");
     drop(first);
     place.repository();
@@ -286,4 +418,111 @@ fn files_that_never_change_are_linked_for_reading() {
     assert_eq!((links("store/CURRENT"), links("log/00000000000000000000.log")), (1, 1));
     staging.remove().unwrap();
     assert!(!repository.root().join("check").exists());
+}
+
+#[test]
+fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 2_000_000 };
+    let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
+    let refused = place.repository().store(&place.take(), None, about, stopped).unwrap_err();
+    assert!(matches!(refused, Error::Interrupted), "{refused}");
+    assert_eq!(place.repository().names().unwrap(), [first.name.clone()]);
+    place.restore(&first.name).unwrap();
+}
+
+/// Otherwise a full repository stays full.
+#[test]
+fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_one_stays() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    place.write("store/000012.sst", "another table");
+    let second = place.store(2_000_000);
+    let at = |text: &str| {
+        let hash = crate::copy::sha256(text.as_bytes());
+        place.root().join("files").join(&hash[..2]).join(hash)
+    };
+    let manifest = |name: &str| place.root().join("backups").join(format!("{name}.json"));
+    // The clock of the file system may be coarse.
+    let now = fs::metadata(manifest(&second.name)).unwrap().modified().unwrap();
+    let interrupted = at("interrupted");
+    fs::create_dir_all(interrupted.parent().unwrap()).unwrap();
+    fs::write(&interrupted, "interrupted").unwrap();
+    let file = fs::File::options().write(true).open(&interrupted).unwrap();
+    file.set_modified(now + std::time::Duration::from_secs(1)).unwrap();
+    assert!(at("table").exists());
+    fs::remove_file(manifest(&first.name)).unwrap();
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 3_000_000 };
+    let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
+    place.repository().store(&place.take(), None, about, stopped).unwrap_err();
+    assert!(!at("table").exists(), "room was made although this backup failed");
+    assert!(interrupted.exists(), "the next backup may need it");
+    place.store(4_000_000);
+    assert!(!interrupted.exists() && at("another table").exists());
+}
+
+/// The repository of the test is on the disk of the snapshot.
+#[test]
+fn a_backup_leaves_the_disk_space_that_the_service_needs() {
+    let place = Place::new();
+    let first = place.store(1_000_000);
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 2_000_000 };
+    let limits = Limits { least_free: u64::MAX, ..going() };
+    let refused = place.repository().store(&place.take(), None, about, limits).unwrap_err();
+    assert!(matches!(refused, Error::LowDisk { .. }), "{refused}");
+    assert_eq!(place.repository().names().unwrap(), [first.name]);
+}
+
+#[test]
+fn a_symbolic_link_is_not_left_out_silently() {
+    let place = Place::new();
+    let taken = place.take();
+    std::os::unix::fs::symlink("000012.sst", taken.join("store/000013.sst")).unwrap();
+    let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 1_000_000 };
+    let refused = place.repository().store(&taken, None, about, going()).unwrap_err();
+    assert!(matches!(refused, Error::NoFile { .. }), "{refused}");
+    assert!(place.repository().names().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    assert!(!Staging::remove_abandoned(&root).unwrap());
+    let staging = Staging::create(&root).unwrap();
+    fs::write(staging.path().join("link"), "").unwrap();
+    assert!(!Staging::remove_abandoned(&root).unwrap());
+    let refused = Staging::create(&root).unwrap_err();
+    assert!(matches!(refused, Error::InUse { .. }), "{refused}");
+    assert!(staging.path().join("link").exists());
+    drop(staging);
+    assert!(!root.exists(), "it is removed with the value");
+    // A killed command removes nothing.
+    fs::create_dir_all(root.join("content/store")).unwrap();
+    fs::write(root.join("weir-staging"), "").unwrap();
+    assert!(Staging::remove_abandoned(&root).unwrap());
+    assert!(!root.exists());
+}
+
+#[test]
+fn a_directory_of_others_is_never_emptied() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    fs::create_dir_all(root.join("content")).unwrap();
+    fs::write(root.join("content/letter"), "").unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    let empty = place.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let linked = place.path().join("linked");
+    std::os::unix::fs::symlink(&empty, &linked).unwrap();
+    for path in [&root, &link, &linked] {
+        let refused = Staging::create(path).unwrap_err();
+        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+        let refused = Staging::remove_abandoned(path).unwrap_err();
+        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+    }
+    assert!(root.join("content/letter").exists() && empty.exists());
+    Staging::create(&empty).unwrap();
 }

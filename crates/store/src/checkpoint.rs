@@ -22,9 +22,11 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::engine::{STORE, create_private};
+use crate::Error;
+use crate::engine::{STORE, create_private, lock_directory};
 use crate::events::{SEGMENTS, lock_segments};
 
 /// Attempts to link all files between two changes of the manifest.
@@ -39,6 +41,14 @@ const MANIFEST: &str = "MANIFEST-";
 /// Files that RocksDB copies into a checkpoint too, if they exist.
 const IDENTITY: &str = "IDENTITY";
 const OPTIONS: &str = "OPTIONS-";
+/// Longest file with the settings of the database, bytes.
+const LONGEST_OPTIONS: u64 = 1 << 20;
+/// Settings of the database that a checkpoint relies on.
+const NEEDED_OPTIONS: [(&str, &str); 3] = [
+    ("recycle_log_file_num", "0"),
+    ("track_and_verify_wals_in_manifest", "false"),
+    ("track_and_verify_wals", "false"),
+];
 /// The ending of a file that is not complete.
 const UNFINISHED: &str = ".tmp";
 
@@ -55,6 +65,38 @@ pub enum CheckpointError {
         /// The error of the operating system.
         #[source]
         source: io::Error,
+    },
+    /// The database has settings with which its files cannot be copied like this.
+    #[error("the settings of the database do not allow a backup: {detail}")]
+    Options {
+        /// The setting.
+        detail: String,
+    },
+    /// A server of an earlier version uses the data directory.
+    #[error(
+        "a server of an earlier version uses the data directory `{}`; \
+         start this version once, or stop Weir",
+        path.display()
+    )]
+    Earlier {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// Something in the data directory is neither a file nor a directory.
+    #[error("`{}` is neither a file nor a directory; move it away", path.display())]
+    NoFile {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A part of the data directory is on another file system, which has no links to it.
+    #[error(
+        "`{}` is on another file system than the data directory; \
+         move it there: a backup links the files of `store`, `segments` and `log`",
+        path.display()
+    )]
+    OtherFileSystem {
+        /// A file of this part.
+        path: PathBuf,
     },
     /// The database changed its files in every attempt.
     #[error("the database changed its files in each of {attempts} attempts; try again later")]
@@ -75,17 +117,18 @@ type Result<T, E = CheckpointError> = std::result::Result<T, E>;
 /// Everything that was committed before this function was called is in it.
 ///
 /// # Errors
-/// [`CheckpointError`] with the reason. What `target` has then is no checkpoint.
-pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
-    let (of, segments) = (data.to_owned(), target.join(SEGMENTS));
-    let lock = blocking(move || {
-        let lock = lock_segments(&of).map_err(failed("lock", &of))?;
-        remove(&segments)?;
-        link_below(&of.join(SEGMENTS), &segments)?;
-        Ok(lock)
+/// [`CheckpointError`] with the reason; [`CheckpointError::Interrupted`] when `is_stopped`
+/// was set. What `target` has then is no checkpoint.
+pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> Result<()> {
+    let lock = lock(data, is_stopped).await?;
+    let (from, to) = (data.join(SEGMENTS), target.join(SEGMENTS));
+    let linked = blocking(move || {
+        remove(&to)?;
+        link_below(&from, &to)
     });
-    let lock = lock.await?;
+    linked.await?;
     for attempt in 1..=ATTEMPTS {
+        end_if(is_stopped)?;
         let (from, to) = (data.join(STORE), target.join(STORE));
         if blocking(move || link_engine(&from, &to)).await? {
             drop(lock);
@@ -95,6 +138,39 @@ pub async fn checkpoint(data: &Path, target: &Path) -> Result<()> {
         tokio::time::sleep(PAUSE).await;
     }
     Err(CheckpointError::Unsettled { attempts: ATTEMPTS })
+}
+
+/// Waits for the lock of the files of events, for as long as a merge takes.
+async fn lock(data: &Path, is_stopped: &AtomicBool) -> Result<File> {
+    let of = data.to_owned();
+    // If the process is asked to end meanwhile, the thread is left behind.
+    let mut locking = tokio::task::spawn_blocking(move || lock_segments(&of));
+    let locked = loop {
+        end_if(is_stopped)?;
+        if let Ok(locked) = tokio::time::timeout(PAUSE, &mut locking).await {
+            break locked.map_err(|_| CheckpointError::Interrupted)?;
+        }
+    };
+    match locked.map_err(failed("lock", data))? {
+        Some(lock) => Ok(lock),
+        None => lock_stopped(data),
+    }
+}
+
+/// No server of this version has used the data directory yet. While none of an earlier one
+/// runs, its own lock is enough.
+fn lock_stopped(data: &Path) -> Result<File> {
+    lock_directory(data).map_err(|error| match error {
+        Error::Directory { path, source } => failed("lock", &path)(source),
+        _ => CheckpointError::Earlier { path: data.to_owned() },
+    })
+}
+
+fn end_if(is_stopped: &AtomicBool) -> Result<()> {
+    match is_stopped.load(Ordering::Acquire) {
+        true => Err(CheckpointError::Interrupted),
+        false => Ok(()),
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -163,7 +239,41 @@ fn link_engine(store: &Path, target: &Path) -> Result<bool> {
     copy(&store.join(&needed.manifest), &target.join(&needed.manifest), needed.length)?;
     let current = target.join(CURRENT);
     fs::write(&current, &needed.current).map_err(failed("write", &current))?;
-    Ok(Needed::read(store)?.as_ref() == Some(&needed))
+    let is_settled = Needed::read(store)?.as_ref() == Some(&needed);
+    if is_settled {
+        refuse_options(target)?;
+    }
+    Ok(is_settled)
+}
+
+/// Refuses settings of the database with which a copy of these files would be no
+/// checkpoint: recycled logs are not only appended to, and tracked logs must have the
+/// length that the manifest says.
+fn refuse_options(store: &Path) -> Result<()> {
+    let mut files = names(store)?;
+    files.retain(|name| name.strip_prefix(OPTIONS).is_some_and(is_number));
+    files.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+    let Some(newest) = files.last() else {
+        return Err(CheckpointError::Options { detail: "no file names them".to_owned() });
+    };
+    let path = store.join(newest);
+    let file = File::open(&path).map_err(failed("open", &path))?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_OPTIONS).read_to_end(&mut bytes).map_err(failed("read", &path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    for (option, needed) in NEEDED_OPTIONS {
+        let value = |line: &str| {
+            let value = line.trim().strip_prefix(option)?.strip_prefix('=')?;
+            Some(value.to_owned())
+        };
+        let found = text.lines().find_map(value);
+        if found.as_deref() != Some(needed) {
+            let found = found.unwrap_or_else(|| "not set".to_owned());
+            let detail = format!("`{option}` is {found}, and must be {needed}");
+            return Err(CheckpointError::Options { detail });
+        }
+    }
+    Ok(())
 }
 
 /// Removes what an earlier attempt has linked: it may be of another moment.
@@ -184,8 +294,8 @@ fn link_below(from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (from.join(&name), to.join(&name));
         match fs::symlink_metadata(&from) {
             Ok(meta) if meta.is_dir() => link_below(&from, &to)?,
-            Ok(meta) if meta.is_file() && !name.ends_with(UNFINISHED) => link(&from, &to)?,
-            Ok(_) => {}
+            Ok(meta) if meta.is_file() && name.ends_with(UNFINISHED) => {}
+            Ok(_) => link(&from, &to)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed("read", &from)(error)),
         }
@@ -195,7 +305,14 @@ fn link_below(from: &Path, to: &Path) -> Result<()> {
 
 /// Links a file, unless it was removed.
 fn link(from: &Path, to: &Path) -> Result<()> {
+    // A symbolic link would be linked itself, and lead out of the backup.
+    if fs::symlink_metadata(from).is_ok_and(|meta| !meta.is_file()) {
+        return Err(CheckpointError::NoFile { path: from.to_owned() });
+    }
     match fs::hard_link(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            Err(CheckpointError::OtherFileSystem { path: from.to_owned() })
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("link", from)(error)),
         _ => Ok(()),
     }

@@ -289,7 +289,7 @@ fn engine_settings(settings: &Settings) -> ConfigMap {
 }
 
 /// Creates the directory (accessible to the owner only) and takes its lock.
-fn lock_directory(directory: &Path) -> Result<File, Error> {
+pub(crate) fn lock_directory(directory: &Path) -> Result<File, Error> {
     let unusable = |source| Error::Directory { path: directory.to_owned(), source };
     create_private(directory).map_err(unusable)?;
     let path = directory.join("LOCK");

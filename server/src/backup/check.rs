@@ -1,7 +1,8 @@
 //! `weir check`: whether a data directory, or a backup, is complete and sound.
 //!
-//! It opens the store as a start does, so no server may run. A backup is opened from links
-//! to its files, in a directory beside them.
+//! It opens the store as a start does, which may change files. So a backup is opened from
+//! links to its files, in a directory beside them, and a data directory from links as a
+//! backup takes them. The data itself is never changed, and a server may run.
 //!
 //! What belongs here: what is checked, and the list of faults. What does not: how files,
 //! counts (`weir_store::events`), the log (`weir_ingest::log`) and stored content
@@ -9,20 +10,22 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use weir_backup::{Damage, Repository, Staging};
 use weir_ingest::log::{self, Broken};
 use weir_store::events::{self, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
 
-use super::{BackupError, LOG, blocking, refuse};
+use super::{BackupError, LOG, blocking, refuse, refuse_other_user, take};
 use crate::config::Config;
 use crate::log_tools::has_store;
-use crate::serve::open_store;
+use crate::serve::{StopSignals, open_store};
 
-/// The directory in a repository in which a backup is opened.
-const STAGING: &str = "check";
+/// The directory in a repository, or in the data directory, with the links that are opened.
+pub(super) const STAGING: &str = ".weir-check";
 
 /// Why a check could not be made, or what it found.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +61,13 @@ pub enum Fault {
         /// Why.
         detail: String,
     },
+    /// A part of the store cannot be read.
+    Unread {
+        /// The part.
+        part: &'static str,
+        /// Why.
+        detail: String,
+    },
     /// Opening the store found damaged files of events, and may have repaired them.
     AtOpening {
         /// The number of times.
@@ -65,7 +75,7 @@ pub enum Fault {
     },
     /// A file of the catalog of events is missing or damaged.
     File(Unsound),
-    /// A project has not the events that were counted.
+    /// A project does not have the events that were counted.
     Count(Miscount),
     /// The log has no sound record in a range that is needed.
     Log(Broken),
@@ -82,10 +92,11 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Manifest { detail } => f.write_str(detail),
-            Self::Content { backup, damage: Damage { path, fault } } => {
+            Self::Content { backup, damage: Damage { path, fault, .. } } => {
                 write!(f, "backup {backup}: {path}: {fault}")
             }
             Self::Unopened { detail } => write!(f, "the store cannot be opened: {detail}"),
+            Self::Unread { part, detail } => write!(f, "{part} cannot be read: {detail}"),
             Self::AtOpening { times } => {
                 write!(f, "opening the store found damaged files of events: {times}")
             }
@@ -104,50 +115,82 @@ impl fmt::Display for Fault {
     }
 }
 
+/// What a check found.
+#[derive(Debug)]
+pub struct Checked {
+    /// What is not as it must be.
+    pub faults: Vec<Fault>,
+    /// Why the check ended before it was complete.
+    pub failure: Option<CheckError>,
+}
+
 /// Checks the data directory, or with `directory` the backups there: the content of all, and
 /// one completely, which is the one with this name or the newest.
-///
-/// # Errors
-/// [`CheckError`] when the check could not be made.
-pub async fn run(
+pub async fn run(config: &Config, directory: Option<PathBuf>, name: Option<String>) -> Checked {
+    let mut faults = Vec::new();
+    let failure = match StopSignals::new().map_err(BackupError::Signals) {
+        Ok(mut signals) => tokio::select! {
+            checked = check(config, directory, name, &mut faults) => checked.err(),
+            // The links are removed with the future of the check.
+            () = signals.stop() => Some(BackupError::Interrupted.into()),
+        },
+        Err(error) => Some(error.into()),
+    };
+    Checked { faults, failure }
+}
+
+async fn check(
     config: &Config,
     directory: Option<PathBuf>,
     name: Option<String>,
-) -> Result<Vec<Fault>, CheckError> {
+    faults: &mut Vec<Fault>,
+) -> Result<(), CheckError> {
     refuse(config, directory.as_deref())?;
     let Some(directory) = directory else {
-        if !has_store(config) {
-            return Err(BackupError::NoStore(config.data.clone()).into());
-        }
-        return examine(config).await;
+        let staging = link_data(config).await?;
+        return examine(config, staging, faults).await;
     };
-    let (mut faults, linked) = blocking(move || Ok(examine_content(&directory, name)?)).await?;
-    // Links to damaged content would be found damaged once more.
-    if let Some(Linked { staging, _repository }) = linked {
-        let of = Config { data: staging.path().to_owned(), ..config.clone() };
-        let found = examine(&of).await;
-        blocking(move || Ok(staging.remove()?)).await?;
-        faults.extend(found?);
+    let (found, linked) = blocking(move || Ok(examine_content(&directory, name))).await?;
+    faults.extend(found);
+    // Links to damaged content would be found damaged once more. The lock of the repository
+    // is free again: the links are enough.
+    match linked.map_err(BackupError::from)? {
+        Some(staging) => examine(config, staging, faults).await,
+        None => Ok(()),
     }
-    Ok(faults)
 }
 
-/// A backup whose files are linked into a directory of their own.
-struct Linked {
-    staging: Staging,
-    /// Its lock is held until the check has ended.
-    _repository: Repository,
+/// Links the files of the data directory as a backup does.
+async fn link_data(config: &Config) -> Result<Staging, BackupError> {
+    if !has_store(config) {
+        return Err(BackupError::NoStore(config.data.clone()));
+    }
+    refuse_other_user(&config.data)?;
+    let at = config.data.join(STAGING);
+    let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
+    take(&config.data, staging.path(), &AtomicBool::new(false)).await?;
+    Ok(staging)
 }
 
 /// Compares the content of all backups with their checksums, and links the files of one if
-/// these are sound.
+/// these are sound. What was found is returned also with an error.
 fn examine_content(
     directory: &Path,
     name: Option<String>,
-) -> Result<(Vec<Fault>, Option<Linked>), weir_backup::Error> {
+) -> (Vec<Fault>, Result<Option<Staging>, weir_backup::Error>) {
+    let mut faults = Vec::new();
+    let linked = compare_content(directory, name, &mut faults);
+    (faults, linked)
+}
+
+fn compare_content(
+    directory: &Path,
+    name: Option<String>,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<Staging>, weir_backup::Error> {
     let repository = Repository::open(directory)?;
     let chosen = repository.find(name.as_deref())?;
-    let (mut faults, mut linked, mut verified) = (Vec::new(), None, HashSet::new());
+    let (mut linked, mut verified, mut damages) = (None, HashSet::new(), Vec::new());
     for backup in repository.names()? {
         let manifest = match repository.manifest(&backup) {
             Ok(manifest) => manifest,
@@ -164,42 +207,109 @@ fn examine_content(
             linked = Some(staging);
         }
         let fault = |damage| Fault::Content { backup: backup.clone(), damage };
-        faults.extend(damaged.into_iter().map(fault));
+        faults.extend(damaged.iter().cloned().map(fault));
+        damages.extend(damaged);
     }
-    Ok((faults, linked.map(|staging| Linked { staging, _repository: repository })))
+    // After all backups were compared, so that each that has the content is named.
+    damages.iter().try_for_each(|damage| repository.set_aside(damage))?;
+    Ok(linked)
 }
 
-/// Checks the data directory of these settings.
-async fn examine(config: &Config) -> Result<Vec<Fault>, CheckError> {
-    let store = match open_store(config).await {
-        Ok(store) => store,
-        Err(error @ (StoreError::InUse { .. } | StoreError::NewerSchema { .. })) => {
-            return Err(error.into());
+/// Checks the linked files, and removes the links.
+async fn examine(
+    config: &Config,
+    staging: Staging,
+    faults: &mut Vec<Fault>,
+) -> Result<(), CheckError> {
+    let of = Config { data: staging.path().to_owned(), ..config.clone() };
+    let examined = match open_store(&of).await {
+        Ok(store) => {
+            let compared = compare(&store, of.data.join(LOG), faults).await;
+            let closed = store.close_at_end().await;
+            compared.and(closed.map_err(CheckError::from))
         }
-        Err(error) => return Ok(vec![Fault::Unopened { detail: error.to_string() }]),
+        Err(error) if !is_damage(&error) => Err(error.into()),
+        Err(error) => {
+            faults.push(Fault::Unopened { detail: error.to_string() });
+            Ok(())
+        }
     };
-    let found = compare(&store, config.data.join(LOG)).await;
-    store.close_at_end().await?;
-    found
+    let removed = blocking(move || Ok(staging.remove()?)).await;
+    examined?;
+    Ok(removed?)
 }
 
 /// Compares files, counts, and the positions with the log at this path.
-async fn compare(store: &Store, at: PathBuf) -> Result<Vec<Fault>, CheckError> {
-    let mut faults = Vec::new();
+async fn compare(store: &Store, at: PathBuf, faults: &mut Vec<Fault>) -> Result<(), CheckError> {
     let times = store.segment_damage();
     faults.extend((times > 0).then_some(Fault::AtOpening { times }));
-    faults.extend(events::check_files(store).await?.into_iter().map(Fault::File));
-    faults.extend(events::check_counts(store).await?.into_iter().map(Fault::Count));
-    let positions = events::positions(store).await?;
+    let mut files = Vec::new();
+    let checked = events::check_files(store, &mut files).await;
+    faults.extend(files.into_iter().map(Fault::File));
+    unread("the catalog of the files of events", checked, faults)?;
+    let mut counts = Vec::new();
+    let checked = events::check_counts(store, &mut counts).await;
+    faults.extend(counts.into_iter().map(Fault::Count));
+    unread("the counts of events", checked, faults)?;
+    let positions = events::positions(store).await;
+    let Some(positions) = unread("the positions in the ingest log", positions, faults)? else {
+        return Ok(());
+    };
     let applied = log::Applied::of(&positions);
-    let inspected = blocking(move || Ok(log::inspect(&at, &positions, |_| {})?)).await?;
-    let end = inspected.bounds().map_or(0, |(_, end)| end.0);
-    let highest = applied.highest.0;
-    faults.extend((end < highest).then_some(Fault::LogEnds { end, applied: highest }));
+    let inspect = || {
+        let (at, positions) = (at.clone(), positions.clone());
+        blocking(move || Ok(log::inspect(&at, &positions, |_| {})?))
+    };
     // Damage of what is applied is no loss. A torn end was not acknowledged.
     let is_needed = |broken: &Broken| {
         broken.fault != log::Fault::Torn && broken.offset.0 + broken.bytes > applied.lowest.0
     };
-    faults.extend(inspected.broken.into_iter().filter(is_needed).map(Fault::Log));
-    Ok(faults)
+    let inspected = inspect().await?;
+    let end = inspected.bounds().map_or(0, |(_, end)| end.0);
+    let highest = applied.highest.0;
+    faults.extend((end < highest).then_some(Fault::LogEnds { end, applied: highest }));
+    let mut broken = inspected.broken;
+    broken.retain(is_needed);
+    if !broken.is_empty() {
+        // A server may have written the last segment while it was read, and then it is whole
+        // now: the writer writes in order.
+        let again = inspect().await?.broken;
+        broken.retain(|broken| again.contains(broken));
+    }
+    faults.extend(broken.into_iter().map(Fault::Log));
+    Ok(())
+}
+
+/// The result of reading a part. That it is damaged is a fault.
+fn unread<T>(
+    part: &'static str,
+    read: Result<T, StoreError>,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<T>, CheckError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if !is_damage(&error) => Err(error.into()),
+        Err(error) => {
+            faults.push(Fault::Unread { part, detail: error.to_string() });
+            Ok(None)
+        }
+    }
+}
+
+/// Whether an error says something about the data, and not about the machine or the program.
+fn is_damage(error: &StoreError) -> bool {
+    let of_machine = ["No space left on device", "Permission denied", "Too many open files"];
+    match error {
+        // That no file of events is there is damage.
+        StoreError::File { source, .. } => source.kind() == ErrorKind::NotFound,
+        StoreError::Open { detail, .. } | StoreError::Storage { detail, .. } => {
+            !of_machine.iter().any(|cause| detail.contains(cause))
+        }
+        StoreError::InUse { .. }
+        | StoreError::Directory { .. }
+        | StoreError::NewerSchema { .. }
+        | StoreError::DiskLow
+        | StoreError::Stopped => false,
+        _ => true,
+    }
 }

@@ -18,6 +18,7 @@ use weir_store::events::{self, Compacted, SealBounds, SealReport};
 
 use super::retention::Retention;
 use crate::app::App;
+use crate::backup;
 use crate::metrics::memory;
 
 /// Time between two checks of states that send no notification.
@@ -97,6 +98,7 @@ async fn seal_events(app: App, store: Store, plugins: Plugins) {
         if let Err(error) = seal_now(&app, &store, bounds).await {
             tracing::warn!(%error, "not all events were sealed; trying again later");
         }
+        backup::remove_abandoned(&app.config).await;
         if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
         }

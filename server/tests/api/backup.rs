@@ -1,10 +1,12 @@
 //! `weir backup`, `weir restore` and `weir check`.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_testkit::{Caller, until};
@@ -70,7 +72,7 @@ impl Instance {
     async fn back_up(&self) -> String {
         let stored = self.run(&["backup", "backups"]).await;
         assert!(stored.ok, "{}", stored.err);
-        assert!(stored.out.contains("The master key is not in the backup"), "{}", stored.out);
+        assert!(stored.out.contains("master key"), "{}", stored.out);
         let name = stored.out.strip_prefix("Stored the backup ").unwrap();
         name.split_once(':').unwrap().0.to_owned()
     }
@@ -126,6 +128,15 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// All files below a directory, with their lengths and times.
+fn state(directory: &Path) -> BTreeSet<(PathBuf, u64, SystemTime)> {
+    let about = |path: PathBuf| {
+        let meta = path.metadata().unwrap();
+        (path, meta.len(), meta.modified().unwrap())
+    };
+    files(directory, "").into_iter().map(about).collect()
 }
 
 /// Changes a bit in the middle of a file. A second call changes it back.
@@ -197,6 +208,18 @@ async fn a_second_backup_adds_only_what_is_new() {
     assert!(instance.run(&["seal"]).await.ok);
     let first = instance.back_up().await;
     let content = files(&instance.backups().join("files"), "").len();
+    // A key is named only if there is one.
+    let key = instance.folder.path().join("data.key");
+    let has_key = key.exists();
+    let stored = instance.run(&["backup", "other"]).await.out;
+    assert_eq!(stored.contains("separate from the backups"), has_key, "{stored}");
+    if !has_key {
+        std::fs::write(&key, "ab".repeat(32)).unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let stored = instance.run(&["backup", "other"]).await.out;
+        assert!(stored.contains("separate from the backups"), "{stored}");
+        std::fs::remove_file(&key).unwrap();
+    }
     // Nothing has changed, so only a manifest is new.
     let second = instance.back_up().await;
     assert_ne!(first, second);
@@ -213,26 +236,39 @@ async fn a_second_backup_adds_only_what_is_new() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_backup_leaves_the_earlier_ones_as_they_are() {
     let instance = Instance::new().await;
-    let serving = instance.serve().await;
+    let mut often = weir(instance.folder.path());
+    often.env("WEIR_SEAL_SECONDS", "1");
+    let serving = Serving::start_with(often).await;
     let mut sent = 0;
     let mut names = Vec::new();
-    for _ in 0..5 {
+    let staging = instance.data().join(".weir-backup");
+    for round in 0..5 {
         instance.send(&serving.caller, sent..sent + 20).await;
         sent += 20;
         names.push((instance.back_up().await, sent));
         let mut command = weir(instance.folder.path());
         let mut killed = command.args(["backup", "backups"]).spawn().unwrap();
         // It has begun to link files. It may also be complete already.
-        let staging = instance.data().join("backup/store");
-        until(async || staging.exists() || killed.try_wait().unwrap().is_some()).await;
+        let linked = staging.join("content/store");
+        until(async || linked.exists() || killed.try_wait().unwrap().is_some()).await;
         // One that has ended cannot be killed.
-        let _ = killed.start_kill();
-        killed.wait().await.unwrap();
+        if round % 2 == 0 {
+            let _ = killed.start_kill();
+            killed.wait().await.unwrap();
+            // The server removes the links in its next pass.
+            until(async || !staging.exists()).await;
+        } else {
+            let id = killed.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap()));
+            if let Some(id) = id {
+                let _ = kill_process(id, Signal::INT);
+            }
+            killed.wait().await.unwrap();
+            assert!(!staging.exists(), "the command has removed its links");
+        }
     }
     let (last, _) = names.last().unwrap().clone();
     names.push((instance.back_up().await, sent));
-    let staging = std::fs::read_dir(instance.data().join("backup")).unwrap();
-    assert_eq!(staging.count(), 0, "the next backup has removed the links");
+    assert!(!staging.exists());
     stop(serving).await;
     let checked = instance.run(&["check", "backups", "--backup", &last]).await;
     assert!(checked.ok, "{}{}", checked.out, checked.err);
@@ -252,10 +288,13 @@ async fn damage_is_found_and_not_restored() {
     let serving = instance.serve().await;
     instance.send(&serving.caller, 0..SEALED).await;
     instance.numbers(&serving.caller, SEALED).await;
-    let refused = instance.run(&["check"]).await;
-    assert!(!refused.ok && refused.err.contains("in use by another process"), "{}", refused.err);
+    let checked = instance.run(&["check"]).await;
+    assert!(checked.ok, "while a server runs: {}{}", checked.out, checked.err);
     stop(serving).await;
     assert!(instance.run(&["seal"]).await.ok);
+    let before = state(&instance.data());
+    assert!(instance.run(&["check"]).await.ok);
+    assert_eq!(state(&instance.data()), before, "a check changes nothing");
     instance.back_up().await;
     let refused = instance.run(&["restore", "backups"]).await;
     assert!(!refused.ok && refused.err.contains("not an empty directory"), "{}", refused.err);
@@ -273,19 +312,27 @@ async fn damage_is_found_and_not_restored() {
     assert!(!checked.ok && checked.out.contains("and 100 were counted"), "{}", checked.out);
     std::fs::rename(&moved, &segment).unwrap();
 
-    // The same of a backup.
-    let content = files(&instance.backups().join("files"), "");
-    let largest = content.iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
-    flip(largest);
+    // The same of a backup. Its content is that of the file in the data directory.
+    let bytes = std::fs::read(&segment).unwrap();
+    let mut content = files(&instance.backups().join("files"), "");
+    content.retain(|path| std::fs::read(path).unwrap() == bytes);
+    let [content] = content.as_slice() else { panic!("{content:?}") };
+    flip(content);
     let checked = instance.run(&["check", "backups"]).await;
     let said = "its bytes differ from their checksum";
     assert!(!checked.ok && checked.out.contains(said), "{}", checked.out);
+    // It was moved away, so that the next backup stores it again.
+    let name = content.file_name().unwrap();
+    assert!(!content.exists() && instance.backups().join("damaged").join(name).exists());
     let folder = tempfile::tempdir().unwrap();
     let backups = instance.backups();
     let refused = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
+    let said = "its content is missing";
     assert!(!refused.ok && refused.err.contains(said), "{}", refused.err);
     assert!(!folder.path().join("data").exists());
-    flip(largest);
+    instance.back_up().await;
+    let checked = instance.run(&["check", "backups"]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
     let restored = command(folder.path(), &["restore", backups.to_str().unwrap()]).await;
     assert!(restored.ok, "{}", restored.err);
 }
@@ -299,7 +346,17 @@ async fn without_files_there_is_no_backup() {
     let made = set_up(folder.path(), "plum-otter-violin-93").await;
     assert!(made.ok, "{}", made.err);
     let refused = command(folder.path(), &["backup", "s3://bucket/weir"]).await;
-    assert!(!refused.ok && refused.err.contains("is no directory"), "{}", refused.err);
+    assert!(!refused.ok && refused.err.contains("is not a directory"), "{}", refused.err);
+    for inside in ["data", "data/backups", "data/../data/store/backups"] {
+        let refused = command(folder.path(), &["backup", inside]).await;
+        assert!(!refused.ok && refused.err.contains("in the data directory"), "{}", refused.err);
+    }
+    let foreign = folder.path().join("data/.weir-backup");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("letter"), "").unwrap();
+    let refused = command(folder.path(), &["backup", "backups"]).await;
+    assert!(!refused.ok && refused.err.contains("not made by this command"), "{}", refused.err);
+    assert!(foreign.join("letter").exists());
     for arguments in [&["backup", "backups"][..], &["restore", "backups"], &["check"]] {
         let mut command = weir(folder.path());
         command.args(["--store", "mem://"]).args(arguments);
@@ -309,6 +366,13 @@ async fn without_files_there_is_no_backup() {
         command.args(["--segments", "s3://bucket/weir", "--segments-access-key", "key"]);
         command.args(["--segments-secret-key", "secret"]).args(arguments);
         let refused = run(command, "").await;
+        assert!(!refused.ok && refused.err.contains("in a bucket"), "{}", refused.err);
+    }
+    // Also without the settings of the server.
+    std::fs::create_dir_all(folder.path().join("data/segments")).unwrap();
+    std::fs::write(folder.path().join("data/segments/bucket"), "s3://bucket/weir").unwrap();
+    for arguments in [&["backup", "backups"][..], &["check"]] {
+        let refused = command(folder.path(), arguments).await;
         assert!(!refused.ok && refused.err.contains("in a bucket"), "{}", refused.err);
     }
 }

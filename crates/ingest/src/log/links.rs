@@ -62,12 +62,20 @@ fn create(directory: &Path) -> Result<(), LogError> {
 
 fn link_one(path: &Path, target: &Path) -> Result<(), LogError> {
     let Some(name) = path.file_name() else { return Ok(()) };
+    let unlinkable = |why| LogError::Unlinkable { path: path.to_owned(), why };
+    // A symbolic link would be linked itself, and lead out of the backup.
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return Err(unlinkable("it is not a file"));
+    }
     match std::fs::hard_link(path, target.join(name)) {
         Ok(()) => Ok(()),
         // It was linked before, or the log has removed it because it is applied.
         Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
             Ok(())
         }
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => Err(unlinkable(
+            "`log` is on another file system than the data directory; move it there",
+        )),
         Err(source) => Err(LogError::Io { action: "link", path: path.to_owned(), source }),
     }
 }
@@ -117,6 +125,9 @@ mod tests {
         assert!((151..=171).contains(&records), "{records}");
         // A file that is linked already is no error.
         link(&path("log"), &path("linked")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("log/00000000000099999999.log")).unwrap();
+        let refused = link(&path("log"), &path("linked")).unwrap_err();
+        assert!(matches!(refused, LogError::Unlinkable { .. }), "{refused}");
     }
 
     #[tokio::test]

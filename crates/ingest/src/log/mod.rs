@@ -74,6 +74,14 @@ pub enum LogError {
         #[source]
         source: std::io::Error,
     },
+    /// A backup cannot link something in the directory of the log.
+    #[error("ingest log: cannot link `{path}`: {why}")]
+    Unlinkable {
+        /// Its path.
+        path: std::path::PathBuf,
+        /// Why.
+        why: &'static str,
+    },
     /// The data at this offset was removed or never existed.
     #[error("ingest log: nothing is kept at offset {0}")]
     Missing(u64),

@@ -50,7 +50,7 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
         until(async || committed.load(Ordering::Acquire) >= begin + 20).await;
         let before = committed.load(Ordering::Acquire);
         let target = directory.path().join(format!("copy-{round}"));
-        checkpoint(&data, &target).await.unwrap();
+        checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
         let after = committed.load(Ordering::Acquire);
         let found = numbers(&target).await;
         let last = found.last().copied().unwrap_or_default();
@@ -64,7 +64,7 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
     store.close().await.unwrap();
     // The same of a directory that no process uses.
     let target = directory.path().join("stopped");
-    checkpoint(&data, &target).await.unwrap();
+    checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
     let all = committed.load(Ordering::Acquire);
     assert_eq!(numbers(&target).await, (1..=all).collect::<Vec<_>>());
 }
@@ -101,10 +101,76 @@ async fn files_of_events_are_linked_and_unfinished_ones_are_not() {
     fs::write(segments.join("7/0/half.parquet.tmp"), "ev").unwrap();
     // A second one replaces the first.
     for _ in 0..2 {
-        checkpoint(&data, &target).await.unwrap();
+        checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
     }
+    std::os::unix::fs::symlink("whole.parquet", segments.join("7/0/link.parquet")).unwrap();
+    let other = directory.path().join("other");
+    let refused = checkpoint(&data, &other, &AtomicBool::new(false)).await.unwrap_err();
+    assert!(matches!(refused, CheckpointError::NoFile { .. }), "{refused}");
     let copied = target.join(SEGMENTS).join("7/0");
     assert_eq!(fs::read_to_string(copied.join("whole.parquet")).unwrap(), "events");
     assert!(!copied.join("half.parquet.tmp").exists());
     store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_is_asked_to_end_does_not_wait_for_the_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, target) = (directory.path().join("data"), directory.path().join("copy"));
+    let store = Store::open(&Location::Directory(data.clone()), Settings::default()).await.unwrap();
+    let held = lock_segments(&data).unwrap().unwrap();
+    let is_stopped = AtomicBool::new(true);
+    let ended = checkpoint(&data, &target, &is_stopped).await.unwrap_err();
+    assert!(matches!(ended, CheckpointError::Interrupted), "{ended}");
+    drop(held);
+    store.close().await.unwrap();
+}
+
+/// It does not take the lock of the files of events, and removes files at any time.
+#[tokio::test]
+async fn a_server_of_an_earlier_version_must_be_stopped_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, target) = (directory.path().join("data"), directory.path().join("copy"));
+    let store = Store::open(&Location::Directory(data.clone()), Settings::default()).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let lock = data.join("segments.lock");
+    fs::remove_file(&lock).unwrap();
+    let served = lock_directory(&data).unwrap();
+    let going = AtomicBool::new(false);
+    let refused = checkpoint(&data, &target, &going).await.unwrap_err();
+    assert!(matches!(refused, CheckpointError::Earlier { .. }), "{refused}");
+    assert!(!lock.exists(), "the next command would take it for that of a server");
+    drop(served);
+    checkpoint(&data, &target, &going).await.unwrap();
+    assert!(!lock.exists());
+}
+
+#[test]
+fn settings_that_a_checkpoint_cannot_have_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = || match refuse_options(directory.path()) {
+        Ok(()) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert!(refused().contains("no file names them"), "{}", refused());
+    let sound = "[DBOptions]\n  recycle_log_file_num=0\n  track_and_verify_wals=false\n  \
+                 track_and_verify_wals_in_manifest=false\n";
+    let write = |number: &str, text: &str| {
+        fs::write(directory.path().join(format!("OPTIONS-{number}")), text).unwrap();
+    };
+    for (option, other) in [
+        ("recycle_log_file_num=0", "recycle_log_file_num=4"),
+        ("track_and_verify_wals=false", "track_and_verify_wals=true"),
+        ("track_and_verify_wals_in_manifest=false", "track_and_verify_wals_in_manifest=true"),
+        ("track_and_verify_wals=false", ""),
+    ] {
+        write("999999", &sound.replace(option, other));
+        assert!(refused().contains("must be"), "{other}");
+    }
+    // The newest counts.
+    write("1000000", sound);
+    assert_eq!(refused(), "");
+    write("1000001.dbtmp", "");
+    assert_eq!(refused(), "");
 }

@@ -60,7 +60,7 @@ pub use skip::{Begin, skip};
 pub(crate) use self::keys::part;
 pub(crate) use self::read::{firsts_between as blocks_between, range, read_block};
 pub(crate) use self::segments::{
-    DIRECTORY as SEGMENTS, Segments, lock_changes as lock_segments, start as start_segments,
+    DIRECTORY as SEGMENTS, Segments, lock_existing as lock_segments, start as start_segments,
 };
 pub(crate) use self::shared::SharedBlocks;
 

@@ -4,6 +4,8 @@
 //! What belongs here: finding faults. What does not: repairing (`repair`), and what a start
 //! notices anyway (`start`).
 
+use std::io::ErrorKind;
+
 use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Run, Segment};
 
@@ -35,13 +37,13 @@ pub struct Miscount {
     pub failure: Option<String>,
 }
 
-/// Reads every file of the catalog, and compares it with its checksums and its row.
+/// Reads every file of the catalog, and compares it with its checksums and its row. What is
+/// unsound is added to `found`, also if an error ends the comparison.
 ///
 /// # Errors
-/// When the catalog cannot be read.
-pub async fn check_files(store: &Store) -> Result<Vec<Unsound>> {
-    let Some(files) = store.segments.files.clone() else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
+/// When the catalog or a file cannot be read for another reason than damage.
+pub async fn check_files(store: &Store, found: &mut Vec<Unsound>) -> Result<()> {
+    let Some(files) = store.segments.files.clone() else { return Ok(()) };
     let mut all = Segments::all(store).await?;
     while let Some(some) = all.next(store).await? {
         for sealed in some {
@@ -56,7 +58,7 @@ pub async fn check_files(store: &Store) -> Result<Vec<Unsound>> {
                 let segment = Segment::open(&of, bytes, &sums)?;
                 segment.verify().map(|()| segment.rows())
             });
-            found.extend(unsound(sealed.file, rows, checked.await?));
+            found.extend(unsound(store, sealed.file, rows, checked.await)?);
         }
     }
     for sealed in catalog::runs(store).await? {
@@ -66,28 +68,52 @@ pub async fn check_files(store: &Store) -> Result<Vec<Unsound>> {
             let run = Run::open(&of, bytes, &sums)?;
             run.verify().map(|()| run.len())
         });
-        found.extend(unsound(sealed.file, entries, checked.await?));
+        found.extend(unsound(store, sealed.file, entries, checked.await)?);
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The fault of a file that must have so many rows, if it has one.
-fn unsound(file: String, expected: u64, rows: Result<u64, FileError>) -> Option<Unsound> {
+fn unsound(
+    store: &Store,
+    file: String,
+    expected: u64,
+    rows: Result<Result<u64, FileError>>,
+) -> Result<Option<Unsound>> {
     let detail = match rows {
-        Ok(found) if found == expected => return None,
-        Ok(found) => format!("it has {found} rows, and {expected} in the catalog"),
-        Err(error) => error.to_string(),
+        Ok(Ok(found)) if found == expected => return Ok(None),
+        Ok(Ok(found)) => format!("it has {found} rows, and {expected} in the catalog"),
+        Ok(Err(error @ FileError::Io { .. })) if !is_missing(&error) => {
+            return Err(store.segments.error(error));
+        }
+        Ok(Err(error)) => error.to_string(),
+        // A panic of a reader.
+        Err(error @ Error::Damaged { .. }) => error.to_string(),
+        Err(error) => return Err(error),
     };
-    Some(Unsound { file, detail })
+    Ok(Some(Unsound { file, detail }))
+}
+
+fn is_missing(error: &FileError) -> bool {
+    matches!(error, FileError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+/// Whether an error says nothing about the data.
+fn is_of_system(error: &Error) -> bool {
+    match error {
+        Error::File { source, .. } => source.kind() != ErrorKind::NotFound,
+        Error::Stopped => true,
+        _ => false,
+    }
 }
 
 /// Reads every event of every project, and compares their numbers with the counts. Projects
-/// that are being deleted are skipped, because their events go away first.
+/// that are being deleted are skipped, because their events go away first. What differs is
+/// added to `found`, also if an error ends the comparison.
 ///
 /// # Errors
 /// When heads or projects cannot be read.
-pub async fn check_counts(store: &Store) -> Result<Vec<Miscount>> {
-    let mut found = Vec::new();
+pub async fn check_counts(store: &Store, found: &mut Vec<Miscount>) -> Result<()> {
     let (mut lanes, mut before) = (Heads::all(store).await?, None);
     while let Some(some) = lanes.next(store).await? {
         for Lane { project, .. } in some {
@@ -99,7 +125,7 @@ pub async fn check_counts(store: &Store) -> Result<Vec<Miscount>> {
             found.extend(miscount(store, project).await?);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 async fn miscount(store: &Store, project: ProjectId) -> Result<Option<Miscount>> {
@@ -114,13 +140,14 @@ async fn miscount(store: &Store, project: ProjectId) -> Result<Option<Miscount>>
             match scan.next().await {
                 Ok(Some(batch)) => events += batch.len() as u64,
                 Ok(None) => break,
+                Err(error) if is_of_system(&error) => return Err(error),
                 Err(error) => {
                     failure = Some(error.to_string());
                     break;
                 }
             }
         },
-        Err(error @ Error::Stopped) => return Err(error),
+        Err(error) if is_of_system(&error) => return Err(error),
         Err(error) => failure = Some(error.to_string()),
     }
     let is_sound = failure.is_none() && events == expected;

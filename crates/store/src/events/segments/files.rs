@@ -19,6 +19,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_segments::Error as FileError;
@@ -55,9 +56,21 @@ impl Files {
         Self { data: data.to_owned(), root: data.join(DIRECTORY) }
     }
 
-    /// Waits until no backup links files, and keeps others from it. Blocks the thread.
+    /// Keeps backups from linking files. `None`: one is linking them.
+    pub(super) fn try_lock_changes(&self) -> Result<Option<File>, FileError> {
+        let locked = lock_file(&self.data).and_then(|file| Ok(try_lock(&file)?.then_some(file)));
+        locked.map_err(|source| unusable(&self.changes(), source))
+    }
+
+    /// The same, and waits until no backup links files. Blocks the thread.
     pub(super) fn lock_changes(&self) -> Result<File, FileError> {
-        lock_changes(&self.data).map_err(|source| unusable(&self.data.join(CHANGES), source))
+        let locked = lock_file(&self.data).and_then(|file| wait_lock(&file).map(|()| file));
+        locked.map_err(|source| unusable(&self.changes(), source))
+    }
+
+    /// The file whose lock is held by the process that changes files.
+    pub(super) fn changes(&self) -> PathBuf {
+        self.data.join(CHANGES)
     }
 
     /// The path of a file.
@@ -212,15 +225,38 @@ impl Drop for Unlisted {
     }
 }
 
-/// Takes the lock of the files of a data directory: no process changes files, or rows that
-/// name them, while another one has it. It ends with the value. Blocks the thread, for as
-/// long as a merge takes.
-pub(crate) fn lock_changes(data: &Path) -> io::Result<File> {
+/// The file whose lock is held by the process that changes files, or rows that name them.
+fn lock_file(data: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
-    let file = options.open(data.join(CHANGES))?;
-    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
-    Ok(file)
+    options.open(data.join(CHANGES))
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(error) if error == Errno::WOULDBLOCK => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn wait_lock(file: &File) -> io::Result<()> {
+    rustix::io::retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?;
+    Ok(())
+}
+
+/// Takes the lock of the files of a data directory for a backup: no process changes files,
+/// or rows that name them, meanwhile. It ends with the value. Blocks the thread, for as long
+/// as a merge takes. The file is not created: a server of a version that does
+/// not take the lock may run. `None`: there is no file.
+pub(crate) fn lock_existing(data: &Path) -> io::Result<Option<File>> {
+    let file = match File::options().read(true).write(true).open(data.join(CHANGES)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    wait_lock(&file)?;
+    Ok(Some(file))
 }
 
 /// The error for a directory that cannot be used.

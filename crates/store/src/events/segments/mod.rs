@@ -44,9 +44,11 @@ mod table;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
@@ -58,7 +60,7 @@ pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
-pub(crate) use self::files::{DIRECTORY, lock_changes};
+pub(crate) use self::files::{DIRECTORY, lock_existing};
 pub use self::objects::BucketState;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
@@ -182,15 +184,44 @@ impl Segments {
     /// # Errors
     /// [`Error::File`] when the lock of the files cannot be taken.
     pub(crate) async fn changing(&self) -> Result<Changing> {
+        self.changing_within(None).await
+    }
+
+    /// The same. It is an error if a backup has the lock for longer.
+    async fn changing_within(&self, within: Option<Duration>) -> Result<Changing> {
         let turn = Arc::clone(&self.changing).lock_owned().await;
         let lock = match self.files.clone() {
-            Some(files) => {
-                let locked = self.blocking(files.path(""), move || files.lock_changes()).await?;
-                Some(locked.map_err(|error| self.error(error))?)
-            }
+            Some(files) => Some(self.lock_files(files, within).await?),
             None => None,
         };
         Ok(Changing { _turn: turn, _lock: lock })
+    }
+
+    async fn lock_files(&self, files: Files, within: Option<Duration>) -> Result<File> {
+        let (of, path) = (files.clone(), files.changes());
+        let tried = self.blocking(path.clone(), move || of.try_lock_changes()).await?;
+        if let Some(lock) = tried.map_err(|error| self.error(error))? {
+            return Ok(lock);
+        }
+        tracing::info!("waiting for a backup, which links files of events");
+        let begun = Instant::now();
+        let waiting = self.blocking(path.clone(), move || files.lock_changes());
+        let locked = match within {
+            None => waiting.await?,
+            // After that, the thread is left behind until the process ends.
+            Some(within) => match tokio::time::timeout(within, waiting).await {
+                Ok(locked) => locked?,
+                Err(_) => {
+                    let why = "a backup has not ended in time; is its process stopped?";
+                    let source = std::io::Error::new(ErrorKind::TimedOut, why);
+                    return Err(Error::File { file: path, source });
+                }
+            },
+        };
+        let lock = locked.map_err(|error| self.error(error))?;
+        let seconds = begun.elapsed().as_secs_f64();
+        tracing::info!(seconds, "the backup has linked the files of events");
+        Ok(lock)
     }
 
     fn runs(&self) -> Arc<Vec<HeldRun>> {
@@ -329,8 +360,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
     use crate::{Location, Settings};
+
+    /// Longer than a change takes that does not wait.
+    const AWHILE: Duration = Duration::from_millis(300);
 
     #[tokio::test]
     async fn a_panic_in_a_change_is_an_error_and_no_stop() {
@@ -352,12 +388,35 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let location = Location::Directory(directory.path().to_owned());
         let store = Store::open(&location, Settings::default()).await.unwrap();
-        let lock = lock_changes(directory.path()).unwrap();
-        let changing = store.clone();
-        let changed = tokio::spawn(async move { change(&changing, |_| async { Ok(7) }).await });
-        tokio::task::yield_now().await;
-        assert!(!changed.is_finished());
+        let lock = lock_existing(directory.path()).unwrap().unwrap();
+        // A start does not wait for ever.
+        let refused = store.segments.changing_within(Some(Duration::ZERO)).await.unwrap_err();
+        let Error::File { source, .. } = &refused else { panic!("{refused:?}") };
+        assert_eq!(source.kind(), ErrorKind::TimedOut);
+        let has_changed = Arc::new(AtomicBool::new(false));
+        let (changing, changed) = (store.clone(), Arc::clone(&has_changed));
+        let work = |_: Store| async move {
+            changed.store(true, Ordering::Release);
+            Ok(7)
+        };
+        let mut change = tokio::spawn(async move { change(&changing, work).await });
+        let waited = tokio::time::timeout(AWHILE, &mut change).await;
+        assert!(waited.is_err() && !has_changed.load(Ordering::Acquire));
         drop(lock);
-        assert_eq!(changed.await.unwrap().unwrap(), 7);
+        assert_eq!(change.await.unwrap().unwrap(), 7);
+        assert!(has_changed.load(Ordering::Acquire));
+    }
+
+    #[tokio::test]
+    async fn a_backup_waits_for_a_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
+        let changing = store.segments.changing().await.unwrap();
+        let of = directory.path().to_owned();
+        let mut backup = tokio::task::spawn_blocking(move || lock_existing(&of).unwrap());
+        assert!(tokio::time::timeout(AWHILE, &mut backup).await.is_err());
+        drop(changing);
+        assert!(backup.await.unwrap().is_some());
     }
 }

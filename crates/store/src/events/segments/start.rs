@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 use weir_segments::Error as FileError;
 
@@ -18,6 +19,9 @@ use super::files::{Files, is_run_path, unusable};
 use super::{lock, objects, repair};
 use crate::disk::DiskLevel;
 use crate::{Error, Result, Store};
+
+/// How long a start waits for a backup that links files, which takes seconds at most.
+const LONGEST_BACKUP: Duration = Duration::from_secs(60);
 
 /// Opens all runs, and removes the files that belong to nothing.
 ///
@@ -28,7 +32,7 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(()) };
     // A repair replaces runs, and no backup must come in between.
-    let _changing = segments.changing().await?;
+    let _changing = segments.changing_within(Some(LONGEST_BACKUP)).await?;
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut all = Segments::all(store).await?;
     while let Some(some) = all.next(store).await? {
