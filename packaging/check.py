@@ -29,8 +29,11 @@ def sbom(file):
         components[component["purl"]] = component
     names = {component["name"] for component in components.values()}
     assert len(names) > 400, len(names)
-    # The server, its database, a library in C, the browser side.
-    assert {"weir-server", "surrealdb-core", "zstd-sys", "weir-frontend", "gloo-net"} <= names
+    # The server, its database, a library in C, the browser side, the browser library.
+    expected = {
+        "weir-server", "surrealdb-core", "zstd-sys", "weir-frontend", "gloo-net", "posthog-js",
+    }
+    assert expected <= names, expected - names
     # For tests alone.
     assert not {"weir-testkit", "proptest"} & names
     for component in components.values():

@@ -1,13 +1,15 @@
-"""Lists the crates that are compiled into `weir`: a bill of materials in the format
-CycloneDX, and the texts of their licences.
+"""Lists what is compiled into `weir`: a bill of materials in the format CycloneDX, and the
+texts of the licences of all crates.
 
     components.py VERSION TARGET SBOM LICENCES
 
 Crates of both halves count: of the server, and of the browser side that it embeds. Which
 crates these are, cargo says, with the features that a build of the workspace has. Tests,
-build scripts and macros are not in the program. Both files depend on the sources alone.
+build scripts and macros are not in the program. The browser library is a package of npm,
+whose licences `docs/licences/posthog-js.txt` has. Both files depend on the sources alone.
 """
 
+import base64
 import datetime
 import json
 import os
@@ -98,10 +100,12 @@ def bill(version, crates, edges):
         if sha256:
             component["hashes"] = [{"alg": "SHA-256", "content": sha256}]
         components.append(component)
+    library = browser_library()
+    components.append(library)
     by_key = {(crate["name"], crate["version"]): purl(crate) for crate in crates}
     server = next(by_key[key] for key in by_key if key[0] == "weir-server")
     browser = next(by_key[key] for key in by_key if key[0] == "weir-frontend")
-    depends = [{"ref": root, "dependsOn": [server, browser, std]}]
+    depends = [{"ref": root, "dependsOn": [server, browser, library["purl"], std]}]
     for key in sorted(edges):
         depends.append({"ref": by_key[key], "dependsOn": [by_key[use] for use in sorted(edges[key])]})
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
@@ -119,6 +123,19 @@ def bill(version, crates, edges):
         "dependencies": depends,
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def browser_library():
+    """The scripts that the server has for pages of other sites."""
+    packages = json.loads(pathlib.Path("end2end/package-lock.json").read_text())["packages"]
+    package = packages["node_modules/posthog-js"]
+    address = f"pkg:npm/posthog-js@{package['version']}"
+    sha512 = base64.b64decode(package["integrity"].removeprefix("sha512-")).hex()
+    return {
+        "type": "library", "bom-ref": address, "name": "posthog-js",
+        "version": package["version"], "licenses": [{"expression": package["license"]}],
+        "purl": address, "hashes": [{"alg": "SHA-512", "content": sha512}],
+    }
 
 
 def checksums():
