@@ -63,8 +63,12 @@ install_package() {
         fail "this system has no dpkg: take the file that ends with .tar.gz"
     fi
     run="sudo -u weir weir --config /etc/weir/weir.toml"
-    echo "Weir is installed: http://127.0.0.1:8000, settings in /etc/weir/weir.toml."
-    echo "The link to set it up: $run setup-link"
+    if [ -d /run/systemd/system ]; then
+        echo "Weir runs at http://127.0.0.1:8000. To see how it does: systemctl status weir"
+        echo "The link to set it up: $run setup-link"
+    else
+        echo "Weir is installed. There is no systemd here; to start it: $run serve"
+    fi
 }
 
 install_program() {
