@@ -36,6 +36,7 @@ install: release ## Build the release and copy the program to PREFIX/bin (~/.loc
 .PHONY: package
 package: release ## Build the release, and make packages, an image and their checksums in dist
 	@scripts/setup package
+	@rm -rf dist
 	@source scripts/env; scripts/package "$$CARGO_TARGET_DIR/release/weir" dist
 	@echo "the files of the release are in dist"
 
