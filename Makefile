@@ -33,6 +33,13 @@ install: release ## Build the release and copy the program to PREFIX/bin (~/.loc
 	@source scripts/env; install -D -m 755 "$$CARGO_TARGET_DIR/release/weir" "$(PREFIX)/bin/weir"
 	@echo "installed $(PREFIX)/bin/weir"
 
+.PHONY: package
+package: release ## Build the release, and make packages, an image and their checksums in dist
+	@scripts/setup package
+	@rm -rf dist
+	@source scripts/env; scripts/package "$$CARGO_TARGET_DIR/release/weir" dist
+	@echo "the files of the release are in dist"
+
 .PHONY: dev
 dev: ## Run a debug build; rebuild, restart and reload on every change
 	@scripts/setup build

@@ -24,7 +24,7 @@ const AREAS: [(&str, &str); 9] = [
 ];
 
 /// Directories and files with our texts.
-const TEXTS: [&str; 26] = [
+const TEXTS: [&str; 27] = [
     ".cargo/config.toml",
     ".ci",
     ".github",
@@ -34,6 +34,7 @@ const TEXTS: [&str; 26] = [
     "end2end",
     "frontend",
     "fuzz",
+    "packaging",
     "public",
     "scripts",
     "server",
