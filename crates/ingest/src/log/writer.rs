@@ -151,8 +151,8 @@ impl Writer {
                 Err(Refusal::DiskFull)
             }
             Err(super::LogError::Io { source, .. }) => Err(Refusal::Broken(source)),
-            Err(super::LogError::Missing(_)) => {
-                Err(Refusal::Broken(std::io::Error::other("segment vanished")))
+            Err(error @ (super::LogError::Missing(_) | super::LogError::Unlinkable { .. })) => {
+                Err(Refusal::Broken(std::io::Error::other(error)))
             }
         }
     }

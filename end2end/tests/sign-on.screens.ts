@@ -1,0 +1,70 @@
+// Pictures of the pages of single sign-on, for review; see pages.screens.ts.
+
+import { type Page } from "@playwright/test";
+import { enterAddress, IdentityProvider, visitor, withProviders } from "../sign-on";
+import { alive, apiKey, call, expect, newOrganization } from "./helpers";
+
+const test = withProviders();
+const directory = process.env.WEIR_SCREENS ?? "";
+
+async function shot(page: Page, name: string): Promise<void> {
+  for (const theme of ["light", "dark"] as const) {
+    for (const width of [1440, 1280, 390]) {
+      await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
+      await page.emulateMedia({ colorScheme: theme });
+      await page.screenshot({ path: `${directory}/${name}-${theme}-${width}.png`, fullPage: true });
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+async function visit(page: Page, path: string, name: string): Promise<void> {
+  await page.goto(path);
+  await alive(page, true);
+  await shot(page, name);
+}
+
+test("single sign-on", async ({ page, server, names, browser }) => {
+  test.setTimeout(300_000);
+  const key = await apiKey(page, server, true);
+  const { id } = await newOrganization(server, key, "Herons");
+  const domains = `/api/organizations/${id}/domains/`;
+  const claimed = await call(server, key, "POST", domains, { domain: "herons.example" });
+  const path = `${domains}${claimed.id}/`;
+  const own = `/organizations/${id}/domains/${claimed.id}`;
+  await visit(page, own, "domain-unverified");
+  names.records.set("_posthog-challenge.herons.example", claimed.verification_challenge);
+  await call(server, key, "POST", `${path}verify/`);
+  await page.goto(own);
+  await alive(page, true);
+  for (const guide of await page.locator("#set-up details > summary").all()) await guide.click();
+  await shot(page, "domain-guides");
+  const provider = await IdentityProvider.start();
+  const { settings } = provider;
+  await page.getByLabel("Entity id", { exact: true }).fill(settings.entity_id);
+  await page.getByLabel("ACS URL", { exact: true }).fill(settings.sign_in_url);
+  await page.getByLabel("X.509 certificate", { exact: true }).fill(settings.certificate);
+  await page.getByRole("button", { name: "Save SAML" }).click();
+  await expect(page.locator("#saml")).toContainText("CN=idp.example");
+  await page.getByRole("link", { name: "Test the connection" }).click();
+  await page.waitForURL(`${provider.url}/sso?*`);
+  await page.getByLabel("Address").fill("grace@herons.example");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.waitForURL((url) => url.pathname.startsWith("/organizations/"));
+  await alive(page, true);
+  await shot(page, "domain-tested");
+  await visit(page, `/organizations/${id}/domains`, "domains");
+  await visit(page, `/organizations/${id}/members`, "members-ways");
+  await visit(page, "/account/security", "security-links");
+  await visit(page, "/instance", "instance-providers");
+  const other = await visitor(browser, server, true);
+  await visit(other, "/login", "login-address");
+  await enterAddress(other, true, "grace@herons.example");
+  await shot(other, "login-saml-offered");
+  await call(server, key, "PATCH", path, { sso_enforcement: "saml", confirmed_name: "herons.example" });
+  await enterAddress(other, true, "grace@herons.example");
+  await shot(other, "login-required");
+  await visit(other, "/login?error_code=sso_failed", "login-failed");
+});
