@@ -456,7 +456,7 @@ fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_on
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 3_000_000 };
     let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
     place.repository().store(&place.take(), None, about, stopped).unwrap_err();
-    assert!(!at("table").exists(), "room was made although this backup failed");
+    assert!(!at("table").exists(), "space was freed although this backup failed");
     assert!(interrupted.exists(), "the next backup may need it");
     place.store(4_000_000);
     assert!(!interrupted.exists() && at("another table").exists());
