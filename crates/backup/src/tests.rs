@@ -520,8 +520,7 @@ fn a_directory_of_others_is_never_emptied() {
     for path in [&root, &link, &linked] {
         let refused = Staging::create(path).unwrap_err();
         assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
-        let refused = Staging::remove_abandoned(path).unwrap_err();
-        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+        assert!(!Staging::remove_abandoned(path).unwrap());
     }
     assert!(root.join("content/letter").exists() && empty.exists());
     Staging::create(&empty).unwrap();
