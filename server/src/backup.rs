@@ -176,7 +176,8 @@ pub async fn remove_abandoned(config: &Config) {
 async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<(), BackupError> {
     for _ in 0..ATTEMPTS {
         let newest = link_log(data, staging).await?;
-        checkpoint(data, staging, is_stopped).await?;
+        let attempts = checkpoint(data, staging, is_stopped).await?;
+        tracing::debug!(attempts, "the store is linked");
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.

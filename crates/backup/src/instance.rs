@@ -1,6 +1,6 @@
 //! Whose backups a repository has. The id of an instance is random. It is in the data
 //! directory, in the marker file of the repository, and in each manifest. A restore writes
-//! it to the new data directory, which goes on with the same repository.
+//! it to the new data directory, which continues with the same repository.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -238,7 +238,8 @@ impl Repository {
     /// otherwise.
     ///
     /// # Errors
-    /// [`Error::Interrupted`], [`Error::LowDisk`], and errors of the file system. Earlier backups stay as they are.
+    /// [`Error::Interrupted`], [`Error::LowDisk`], and errors of the file system. Earlier
+    /// backups stay as they are.
     pub fn store(
         &self,
         snapshot: &Path,
@@ -246,7 +247,7 @@ impl Repository {
         about: About,
         limits: Limits<'_>,
     ) -> Result<Stored> {
-        // Manifests may have been removed to make room.
+        // Manifests may have been removed to free space.
         self.remove_unused(Interrupted::Stays)?;
         match self.store_all(snapshot, partial, about, limits) {
             Ok(stored) => {

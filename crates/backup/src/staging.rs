@@ -45,9 +45,11 @@ impl Staging {
     /// # Errors
     /// As [`Staging::create`].
     pub fn remove_abandoned(root: &Path) -> Result<bool> {
-        match fs::symlink_metadata(root) {
+        let marker = root.join(MARKER);
+        match fs::symlink_metadata(&marker) {
+            // Also while a command creates it.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(failed("read", root)(error)),
+            Err(error) => return Err(failed("read", &marker)(error)),
             Ok(_) => {}
         }
         let Some(staging) = Self::open(root)? else { return Ok(false) };

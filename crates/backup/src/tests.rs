@@ -456,7 +456,7 @@ fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_on
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at: 3_000_000 };
     let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
     place.repository().store(&place.take(), None, about, stopped).unwrap_err();
-    assert!(!at("table").exists(), "room was made although this backup failed");
+    assert!(!at("table").exists(), "space was freed although this backup failed");
     assert!(interrupted.exists(), "the next backup may need it");
     place.store(4_000_000);
     assert!(!interrupted.exists() && at("another table").exists());
@@ -520,8 +520,7 @@ fn a_directory_of_others_is_never_emptied() {
     for path in [&root, &link, &linked] {
         let refused = Staging::create(path).unwrap_err();
         assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
-        let refused = Staging::remove_abandoned(path).unwrap_err();
-        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+        assert!(!Staging::remove_abandoned(path).unwrap());
     }
     assert!(root.join("content/letter").exists() && empty.exists());
     Staging::create(&empty).unwrap();

@@ -114,12 +114,13 @@ type Result<T, E = CheckpointError> = std::result::Result<T, E>;
 /// Writes a checkpoint of the store in `data` to the directory `target` on the same file
 /// system: its files are links where that is possible.
 ///
-/// Everything that was committed before this function was called is in it.
+/// Everything that was committed before this function was called is in it. Returns the
+/// number of attempts.
 ///
 /// # Errors
 /// [`CheckpointError`] with the reason; [`CheckpointError::Interrupted`] when `is_stopped`
 /// was set. What `target` has then is no checkpoint.
-pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> Result<()> {
+pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> Result<u32> {
     let lock = lock(data, is_stopped).await?;
     let (from, to) = (data.join(SEGMENTS), target.join(SEGMENTS));
     let linked = blocking(move || {
@@ -132,7 +133,7 @@ pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> 
         let (from, to) = (data.join(STORE), target.join(STORE));
         if blocking(move || link_engine(&from, &to)).await? {
             drop(lock);
-            return Ok(());
+            return Ok(attempt);
         }
         tracing::debug!(attempt, "the database changed its files during a checkpoint");
         tokio::time::sleep(PAUSE).await;

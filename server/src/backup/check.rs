@@ -12,14 +12,13 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use weir_backup::{Damage, Repository, Staging};
 use weir_ingest::log::{self, Broken};
 use weir_store::events::{self, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
 
-use super::{BackupError, LOG, blocking, refuse, refuse_other_user, take};
+use super::{BackupError, LOG, blocking, refuse, refuse_other_user, stop_flag, take};
 use crate::config::Config;
 use crate::log_tools::has_store;
 use crate::serve::{StopSignals, open_store};
@@ -128,14 +127,7 @@ pub struct Checked {
 /// one completely, which is the one with this name or the newest.
 pub async fn run(config: &Config, directory: Option<PathBuf>, name: Option<String>) -> Checked {
     let mut faults = Vec::new();
-    let failure = match StopSignals::new().map_err(BackupError::Signals) {
-        Ok(mut signals) => tokio::select! {
-            checked = check(config, directory, name, &mut faults) => checked.err(),
-            // The links are removed with the future of the check.
-            () = signals.stop() => Some(BackupError::Interrupted.into()),
-        },
-        Err(error) => Some(error.into()),
-    };
+    let failure = check(config, directory, name, &mut faults).await.err();
     Checked { faults, failure }
 }
 
@@ -146,10 +138,27 @@ async fn check(
     faults: &mut Vec<Fault>,
 ) -> Result<(), CheckError> {
     refuse(config, directory.as_deref())?;
+    let mut signals = StopSignals::new().map_err(BackupError::Signals)?;
     let Some(directory) = directory else {
         let staging = link_data(config).await?;
-        return examine(config, staging, faults).await;
+        return tokio::select! {
+            examined = examine(config, staging, faults) => examined,
+            // The links are removed with the future.
+            () = signals.stop() => Err(BackupError::Interrupted.into()),
+        };
     };
+    tokio::select! {
+        checked = check_backups(config, directory, name, faults) => checked,
+        () = signals.stop() => Err(BackupError::Interrupted.into()),
+    }
+}
+
+async fn check_backups(
+    config: &Config,
+    directory: PathBuf,
+    name: Option<String>,
+    faults: &mut Vec<Fault>,
+) -> Result<(), CheckError> {
     let (found, linked) = blocking(move || Ok(examine_content(&directory, name))).await?;
     faults.extend(found);
     // Links to damaged content would be found damaged once more. The lock of the repository
@@ -168,7 +177,9 @@ async fn link_data(config: &Config) -> Result<Staging, BackupError> {
     refuse_other_user(&config.data)?;
     let at = config.data.join(STAGING);
     let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
-    take(&config.data, staging.path(), &AtomicBool::new(false)).await?;
+    // What is being linked cannot be removed, so a signal is noticed in between.
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    take(&config.data, staging.path(), &is_stopped).await?;
     Ok(staging)
 }
 
@@ -311,5 +322,32 @@ fn is_damage(error: &StoreError) -> bool {
         | StoreError::DiskLow
         | StoreError::Stopped => false,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(kind: ErrorKind) -> StoreError {
+        StoreError::File { file: "segments/1.parquet".into(), source: kind.into() }
+    }
+
+    #[test]
+    fn damage_is_a_fault_and_an_error_of_the_machine_is_none() {
+        let mut faults = Vec::new();
+        let detail = |detail: &str| StoreError::Storage { statement: "a", detail: detail.into() };
+        for damage in [file(ErrorKind::NotFound), detail("Corruption: block checksum mismatch")] {
+            assert_eq!(unread::<()>("the counts", Err(damage), &mut faults).unwrap(), None);
+        }
+        assert_eq!(faults.len(), 2);
+        for other in [
+            file(ErrorKind::PermissionDenied),
+            detail("IO error: No space left on device"),
+            StoreError::DiskLow,
+        ] {
+            unread::<()>("the counts", Err(other), &mut faults).unwrap_err();
+        }
+        assert_eq!(faults.len(), 2, "what was found before stays");
     }
 }

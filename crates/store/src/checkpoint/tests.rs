@@ -16,6 +16,8 @@ const NUMBERS: Statement = Statement::read("numbers", "SELECT VALUE number FROM 
 /// The length of a record. A write buffer holds a few dozens.
 const LENGTH: usize = 10_000;
 const ROUNDS: usize = 10;
+/// Rounds until an attempt must have been repeated.
+const MOST_ROUNDS: usize = 500;
 
 async fn numbers(directory: &Path) -> Vec<i64> {
     let location = Location::Directory(directory.to_owned());
@@ -45,12 +47,17 @@ async fn a_checkpoint_under_load_has_a_beginning_of_all_commits() {
             }
         })
     };
-    for round in 0..ROUNDS {
+    let (mut round, mut repeated) = (0, 0);
+    // The load must have changed files during an attempt.
+    while round < ROUNDS || repeated == 0 {
+        round += 1;
+        assert!(round < MOST_ROUNDS, "no attempt was repeated");
         let begin = committed.load(Ordering::Acquire);
         until(async || committed.load(Ordering::Acquire) >= begin + 20).await;
         let before = committed.load(Ordering::Acquire);
         let target = directory.path().join(format!("copy-{round}"));
-        checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
+        let attempts = checkpoint(&data, &target, &AtomicBool::new(false)).await.unwrap();
+        repeated += attempts - 1;
         let after = committed.load(Ordering::Acquire);
         let found = numbers(&target).await;
         let last = found.last().copied().unwrap_or_default();
