@@ -58,6 +58,7 @@ test("rules require the proof, SAML can be configured before", async ({ page, se
   await alive(page, scripts);
   // The steps of the set-up, with the guide of each provider.
   for (const provider of ["Okta", "Microsoft Entra", "Google", "Keycloak"]) {
+    await page.locator("#set-up summary").filter({ hasText: provider }).click();
     await expect(page.getByRole("link", { name: `Set up ${provider}` })).toBeVisible();
   }
   await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();

@@ -151,7 +151,7 @@ test("an administrator connects an identity provider, tests it, and requires it"
     await expect(section).toContainText("No member has an address of this domain now.");
     await section.getByLabel("People with an address of the domain sign in").selectOption("saml");
     await save(page, "Save single sign-on");
-    await expect(page.locator("#set-up").getByText("Open", { exact: true })).toHaveCount(0);
+    await expect(page.locator("#set-up").getByText("To do", { exact: true })).toHaveCount(0);
   });
 
   await test.step("a colleague signs in and is a member", async () => {

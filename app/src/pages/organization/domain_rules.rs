@@ -19,7 +19,7 @@ const JOINING: &str = "Applies to the SAML provider of the domain, to the provid
 /// What a required way of signing in changes.
 const BINDING: &str = "A domain can require one way of signing in. Passwords and other providers then no longer work for its addresses.";
 /// Why an unverified domain has no rules.
-const UNVERIFIED: &str = "Only for a verified domain.";
+const UNVERIFIED: &str = "Verify the domain first.";
 
 /// The request that changes the domain.
 pub(super) fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
@@ -91,6 +91,7 @@ pub(super) fn SignInWay(
         .map(|(value, name, is_here)| {
             let choice = Choice::new(value.clone(), name.clone());
             match (*is_here, is_verified) {
+                (false, _) if value == "saml" => choice.disabled("its settings are not complete"),
                 (false, _) => choice.disabled("not set up on this instance"),
                 (true, false) if !value.is_empty() => choice.disabled(UNVERIFIED),
                 (true, _) => choice,
@@ -124,7 +125,7 @@ pub(super) fn SignInWay(
                 <p>{you}</p>
                 {preview}
                 <p>
-                    "When you save, their sessions that were opened in another way end. Their API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
+                    "When you require a way, sessions of these addresses that were opened in another way end. API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
                 </p>
             </Alert>

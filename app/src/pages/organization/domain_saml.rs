@@ -46,7 +46,7 @@ pub(super) fn Saml(
             })}
             {certificates_end_soon.then(|| view! {
                 <Alert kind="warning">
-                    <p>"The certificate expires soon, and members can then no longer sign in with SAML. Enter the provider's next one as second certificate."</p>
+                    <p>"The certificate expires soon, and members can then no longer sign in with SAML. Before that, enter the provider's next one under Second certificate."</p>
                 </Alert>
             })}
             <dl class="facts">
@@ -113,7 +113,7 @@ pub(super) fn Saml(
                             hint="While the provider changes its certificate, both are accepted. Later move this one up and empty this field." />
                     </details>
                     <Check result=result name="saml_sign_requests" label="Sign requests to the provider"
-                        hint="Only if the provider asks for it. Weir makes a key for this domain when you save. Give the provider the certificate or the metadata that then appear above."
+                        hint="Only if the provider asks for it. Weir makes a key for this domain when you save. Then give the provider the certificate or the metadata from Set up single sign-on, Another provider."
                         checked=signs />
                     {unreadable.map(|why| unused("Certificate: ", why))}
                     {next_unreadable.map(|why| unused("Second certificate: ", why))}
@@ -121,6 +121,10 @@ pub(super) fn Saml(
                         <TextLine result=result name="confirmed_name" label="Name of the domain, to save it anyway" max=128
                             hint=format!("Type {name_of_domain}") />
                     })}
+                    <p class="hint">
+                        "Saved by an administrator, these settings sign in everyone but owners; saved with an API key, only members. When an owner checks them and presses Save SAML, they sign in owners too. "
+                        <a href="/help/single-sign-on#who-may-set-a-provider-up">"Who may set a provider up"</a>
+                    </p>
                     <Submit result=result label="Save SAML" busy="Saving SAML..." saved="Saved" />
                     <ApiRequest call=call />
                 </ActionForm>
@@ -174,18 +178,25 @@ fn test_section(link: String, test: Option<ConnectionTest>) -> AnyView {
     .into_any()
 }
 
+/// Whether the answer passed every check, whichever user it was about.
+pub(super) fn has_passed(test: &ConnectionTest) -> bool {
+    !test.checks.is_empty() && test.checks.iter().all(|check| check.passed == Some(true))
+}
+
 /// Each check with its result, and what the provider sent.
 fn report(test: ConnectionTest) -> AnyView {
+    let passed = has_passed(&test);
     let ConnectionTest { at, checks, attributes, outcome, works } = test;
     let kind = if works { "note" } else { "warning" };
-    let columns = vec![Column::text("Check"), Column::text("Result"), Column::text("Why")];
+    let columns = vec![Column::text("Check"), Column::text("Result")];
     let rows = checks.into_iter().map(|check| {
         let result = match check.passed {
             Some(true) => view! { <Status tone=Tone::Good label="Passed" /> }.into_any(),
             Some(false) => view! { <Status tone=Tone::Bad label="Failed" /> }.into_any(),
             None => view! { <Status tone=Tone::Quiet label="Not reached" /> }.into_any(),
         };
-        TableRow::new(vec![cell(check.name), result, cell(check.detail)])
+        let why = (!check.detail.is_empty()).then(|| view! { <p class="hint">{check.detail}</p> });
+        TableRow::new(vec![cell(check.name), cell(view! { <div>{result}{why}</div> })])
     });
     let rows: Vec<TableRow> = rows.collect();
     let (has_checks, has_sent) = (!rows.is_empty(), !attributes.is_empty());
@@ -194,7 +205,12 @@ fn report(test: ConnectionTest) -> AnyView {
     });
     let sent = sent.collect_view();
     view! {
-        <Alert kind=kind><p>{outcome}</p></Alert>
+        <Alert kind=kind>
+            <p>
+                {(passed && !works).then(|| view! { <strong>"All checks passed, but this person could not sign in. "</strong> })}
+                {outcome}
+            </p>
+        </Alert>
         <p>"Last test: " <Time iso=at.to_string() /></p>
         {has_checks.then(|| view! {
             <Table caption="Checks of the last test" columns=columns rows=rows />

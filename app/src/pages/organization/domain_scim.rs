@@ -28,7 +28,7 @@ const HINT: &str = "The identity provider adds, changes and deactivates members 
 /// What happens to a deactivated user.
 const OWNERS: &str = "Only owners make a token.";
 
-const EFFECT: &str = "A user whom it deactivates is signed out immediately, loses the API keys that reach nothing else, and cannot sign in. The last owner is never deactivated.";
+const EFFECT: &str = "A user whom it deactivates is signed out immediately, loses the API keys that reach no other organization, and cannot sign in. The last owner is never deactivated.";
 /// Title of the page with a new token.
 const NEW_TOKEN: &str = "Your new SCIM token";
 
@@ -56,7 +56,7 @@ pub(super) fn Scim(
     if !of_domain.is_verified {
         return view! {
             <Section id="scim" title="Provisioning" hint=HINT>
-                <p class="hint">"Only for a verified domain."</p>
+                <p class="hint">"Verify the domain first, in " <a href="#ownership">"Ownership"</a> "."</p>
             </Section>
         }
         .into_any();

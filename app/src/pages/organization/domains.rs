@@ -3,7 +3,7 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
-use weir_model::domains::DomainDetails;
+use weir_model::domains::{DomainDetails, SsoEnforcement};
 
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::id_in_path;
@@ -69,9 +69,10 @@ fn row(id: &str, details: &DomainDetails) -> TableRow {
     let href = format!("/organizations/{id}/domains/{}", domain.id);
     let name = domain.domain.clone();
     let joining = if domain.jit_provisioning_enabled { "On" } else { "Off" };
-    let way = match domain.sso_enforcement.text() {
-        "" => "Any sign-in method".to_owned(),
-        text => format!("{text} only"),
+    let way = match domain.sso_enforcement {
+        SsoEnforcement::Off => "Any sign-in method".to_owned(),
+        SsoEnforcement::Saml => "SAML only".to_owned(),
+        SsoEnforcement::Provider(name) => format!("{} only", name.label()),
     };
     TableRow::new(vec![
         cut_link(href, name),
