@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Advice, FlockOperation, fadvise, flock};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +32,21 @@ pub(crate) fn copy(source: &mut impl Read, target: &mut impl Write) -> io::Resul
         target.write_all(part)?;
         bytes += read as u64;
     }
+}
+
+/// The SHA-256 of the content of a file, read from the device if the system can.
+pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    // Otherwise the system may answer from its memory. Without it, that is read again.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    copy(&mut file, &mut io::sink()).map(|(_, sha256)| sha256)
+}
+
+/// Whether an error of reading says that the device or the file system cannot read data. It
+/// may be able to later.
+pub(crate) fn is_unreadable(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [Errno::IO, Errno::UCLEAN, Errno::BADMSG].iter().any(|lost| code == Some(lost.raw_os_error()))
 }
 
 /// The SHA-256 of bytes, in hexadecimal digits.

@@ -13,8 +13,9 @@
 //! (DUR-17).
 //!
 //! A backup does not trust stored content with the bytes that it has just read: it replaces
-//! it. Content of files that have not changed is not read; a check moves it away if it is
-//! damaged, and the next backup stores it again (DUR-18).
+//! it. Content of files that have not changed is not read; a check moves it away if two reads find
+//! it wrong, and the next backup stores it again (DUR-18). Content that cannot be read is
+//! never moved, and content that was moved and is right is moved back.
 //!
 //! What belongs here: files of backups. What does not: making a consistent snapshot of a
 //! data directory (`weir-store`, `weir-ingest`), what its files mean, and the commands

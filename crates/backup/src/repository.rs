@@ -10,8 +10,11 @@ use std::time::SystemTime;
 
 use chrono::DateTime;
 
-use crate::copy::{copy, create_directory, create_durably, lock, names, sha256, sync_directory};
-use crate::error::{Error, Result, failed};
+use crate::copy::{
+    copy, create_directory, create_durably, is_unreadable, lock, names, sha256, sha256_of,
+    sync_directory,
+};
+use crate::error::{Error, FileFault, Result, failed};
 use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
 use crate::restore::Damage;
@@ -44,7 +47,7 @@ pub struct Repository {
     root: PathBuf,
     instance: String,
     /// `None`: the file system is mounted for reading.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 /// What a manifest says of its backup.
@@ -139,7 +142,7 @@ impl Repository {
             // It is new. This keeps its lock: the file is the same.
             None => write(&marker, instance)?,
         }
-        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), _lock: lock };
+        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), lock };
         create_directory(&root.join(BACKUPS))?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
@@ -158,7 +161,7 @@ impl Repository {
         }
         let lock = Self::lock(root)?;
         let instance = read(&root.join(MARKER))?.ok_or_else(empty)?;
-        Ok(Self { root: root.to_owned(), instance, _lock: lock })
+        Ok(Self { root: root.to_owned(), instance, lock })
     }
 
     fn lock(root: &Path) -> Result<Option<File>> {
@@ -169,6 +172,11 @@ impl Repository {
             }
             locked => locked?.ok_or_else(|| Error::InUse { path: root.to_owned() }).map(Some),
         }
+    }
+
+    /// Whether its file system is mounted for reading.
+    pub fn is_read_only(&self) -> bool {
+        self.lock.is_none()
     }
 
     /// Where it is.
@@ -249,6 +257,7 @@ impl Repository {
     ) -> Result<Stored> {
         // Manifests may have been removed to free space.
         self.remove_unused(Interrupted::Stays)?;
+        self.put_back()?;
         match self.store_all(snapshot, partial, about, limits) {
             Ok(stored) => {
                 let kept_for = self.remove_unused(Interrupted::Goes)?;
@@ -299,17 +308,53 @@ impl Repository {
         Ok(stored)
     }
 
-    /// Moves content that is damaged to `damaged`, so that the next backup stores it again.
+    /// Moves content whose length or bytes are wrong to `damaged`, so that the next backup
+    /// stores it again. It is read a second time before. What is missing or cannot be read
+    /// stays as it is: a device may be able to read it later. Returns whether it was moved.
     ///
     /// # Errors
     /// When it cannot be moved.
-    pub fn set_aside(&self, damage: &Damage) -> Result<()> {
-        let (from, directory) = (self.content(&damage.sha256), self.root.join(DAMAGED));
-        create_directory(&directory)?;
-        match fs::rename(&from, directory.join(&damage.sha256)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("move", &from)(error)),
-            _ => Ok(()),
+    pub fn set_aside(&self, damage: &Damage) -> Result<bool> {
+        if !matches!(damage.fault, FileFault::Length { .. } | FileFault::Bytes) {
+            return Ok(false);
         }
+        let (from, directory) = (self.content(&damage.sha256), self.root.join(DAMAGED));
+        let found = match sha256_of(&from) {
+            // Content that several backups have may have been moved already.
+            Err(error) if error.kind() == ErrorKind::NotFound || is_unreadable(&error) => {
+                return Ok(false);
+            }
+            found => found.map_err(failed("read", &from))?,
+        };
+        if found == damage.sha256 {
+            return Ok(false);
+        }
+        create_directory(&directory)?;
+        fs::rename(&from, directory.join(&damage.sha256)).map_err(failed("move", &from))?;
+        Ok(true)
+    }
+
+    /// Moves content of `damaged` back whose checksum is right, unless it was stored again:
+    /// it was moved after wrong reads. Content that cannot be read stays there.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub fn put_back(&self) -> Result<()> {
+        let damaged = self.root.join(DAMAGED);
+        if self.is_read_only() || !damaged.is_dir() {
+            return Ok(());
+        }
+        for name in names(&damaged)?.into_iter().filter(|name| is_sha256(name)) {
+            let (from, to) = (damaged.join(&name), self.content(&name));
+            if to.exists() || !sha256_of(&from).is_ok_and(|found| found == name) {
+                continue;
+            }
+            let directory = to.parent().unwrap_or(&self.root);
+            create_directory(directory)?;
+            fs::rename(&from, &to).map_err(failed("move", &from))?;
+            sync_directory(directory)?;
+        }
+        Ok(())
     }
 
     /// Whether a backup takes the space of the files that it copies.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use crate::copy::{copy, create_directory, sync_directory};
+use crate::copy::{copy, create_directory, is_unreadable, sync_directory};
 use crate::error::{Error, FileFault, Result, failed};
 use crate::instance;
 use crate::manifest::{Entry, Manifest};
@@ -169,14 +169,10 @@ fn copy_content(repository: &Repository, entry: &Entry, target: &mut impl io::Wr
     match copy(&mut source, target) {
         Ok((_, sha256)) if sha256 == entry.sha256 => Ok(()),
         Ok(_) => Err(damaged(FileFault::Bytes)),
-        // What the device cannot read is damage. A full disk is none.
-        Err(error) if is_damage(&error) => Err(damaged(FileFault::Unreadable(error.to_string()))),
+        // What the device cannot read cannot be restored. A full disk is another error.
+        Err(error) if is_unreadable(&error) => {
+            Err(damaged(FileFault::Unreadable(error.to_string())))
+        }
         Err(error) => Err(failed("copy", &path)(error)),
     }
-}
-
-/// Whether an error of reading says that the device or the file system has lost data.
-fn is_damage(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    [Errno::IO, Errno::UCLEAN, Errno::BADMSG].iter().any(|lost| code == Some(lost.raw_os_error()))
 }

@@ -7,6 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod damage;
+
 /// The id of the instance.
 const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
 
@@ -208,53 +210,6 @@ fn a_flipped_bit_is_found_and_not_restored() {
     fs::remove_file(content).unwrap();
     let refused = place.restore(&stored.name).unwrap_err();
     assert!(matches!(refused, Error::Damaged { fault: FileFault::Missing, .. }), "{refused}");
-}
-
-/// Changes a bit of all stored content.
-fn flip(place: &Place) {
-    for path in below(&place.root().join("files")) {
-        let mut bytes = fs::read(&path).unwrap();
-        bytes[0] ^= 1;
-        fs::write(&path, bytes).unwrap();
-    }
-}
-
-#[test]
-fn a_backup_replaces_damaged_content_of_what_it_reads() {
-    let place = Place::new();
-    let first = place.store(1_000_000);
-    flip(&place);
-    // The same bytes with another time are read again.
-    for path in below(&place.snapshot()) {
-        let file = fs::File::options().write(true).open(&path).unwrap();
-        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    }
-    let second = place.store(2_000_000);
-    assert_eq!((second.files, second.new_files), (4, 0));
-    place.restore(&second.name).unwrap();
-    fs::remove_dir_all(place.target()).unwrap();
-    place.restore(&first.name).unwrap();
-}
-
-#[test]
-fn damaged_content_that_was_set_aside_is_stored_again() {
-    let place = Place::new();
-    let first = place.store(1_000_000);
-    flip(&place);
-    let repository = place.repository();
-    let manifest = repository.manifest(&first.name).unwrap();
-    let damaged = verify(&repository, &manifest, &mut HashSet::new()).unwrap();
-    assert_eq!(damaged.len(), 4, "{damaged:?}");
-    damaged.iter().for_each(|damage| repository.set_aside(damage).unwrap());
-    // What is not there any more cannot be moved, which is no error.
-    damaged.iter().for_each(|damage| repository.set_aside(damage).unwrap());
-    drop(repository);
-    assert_eq!(below(&place.root().join("damaged")).len(), 4);
-    let second = place.store(2_000_000);
-    assert_eq!((second.files, second.new_files), (4, 4));
-    place.restore(&second.name).unwrap();
-    fs::remove_dir_all(place.target()).unwrap();
-    place.restore(&first.name).unwrap();
 }
 
 /// While it is not known what a backup has, nothing of it may be removed.

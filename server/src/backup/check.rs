@@ -200,6 +200,7 @@ fn compare_content(
     faults: &mut Vec<Fault>,
 ) -> Result<Option<Staging>, weir_backup::Error> {
     let repository = Repository::open(directory)?;
+    repository.put_back()?;
     let chosen = repository.find(name.as_deref())?;
     let (mut linked, mut verified, mut damages) = (None, HashSet::new(), Vec::new());
     for backup in repository.names()? {
@@ -222,7 +223,7 @@ fn compare_content(
         damages.extend(damaged);
     }
     // After all backups were compared, so that each that has the content is named.
-    damages.iter().try_for_each(|damage| repository.set_aside(damage))?;
+    damages.iter().try_for_each(|damage| repository.set_aside(damage).map(drop))?;
     Ok(linked)
 }
 
