@@ -1,6 +1,6 @@
 //! Copying bytes with their checksum, and making files and directories durable.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -75,10 +75,17 @@ pub(crate) fn create_durably(path: &Path) -> Result<()> {
 /// Takes the lock of a file, which is created if it is missing. It ends with the value.
 /// `None`: another process has it.
 pub(crate) fn lock(path: &Path) -> Result<Option<File>> {
+    lock_with(path, File::options().create(true).truncate(false))
+}
+
+/// The same for a file that must exist.
+pub(crate) fn lock_existing(path: &Path) -> Result<Option<File>> {
+    lock_with(path, &mut File::options())
+}
+
+fn lock_with(path: &Path, options: &mut OpenOptions) -> Result<Option<File>> {
     // Some file systems lock only files that are open for writing.
-    let mut options = File::options();
-    options.create(true).truncate(false).read(true).write(true);
-    let file = options.open(path).map_err(failed("open", path))?;
+    let file = options.read(true).write(true).open(path).map_err(failed("open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(error) if error == Errno::WOULDBLOCK => Ok(None),

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::copy::{create_directory, lock};
+use crate::copy::{create_directory, lock, lock_existing};
 use crate::error::{Error, Result, failed};
 
 const MARKER: &str = "weir-staging";
@@ -34,7 +34,8 @@ impl Staging {
     /// directory or a symbolic link, and errors of the file system.
     pub fn create(root: &Path) -> Result<Self> {
         create_directory(root)?;
-        let staging = Self::open(root)?.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
+        let staging =
+            Self::open(root, lock)?.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
         staging.remove_content()?;
         create_directory(&staging.content)?;
         Ok(staging)
@@ -52,12 +53,17 @@ impl Staging {
             Err(error) => return Err(failed("read", &marker)(error)),
             Ok(_) => {}
         }
-        let Some(staging) = Self::open(root)? else { return Ok(false) };
-        staging.remove().map(|()| true)
+        // The marker is not created: a command that ends may have removed it meanwhile.
+        match Self::open(root, lock_existing) {
+            Ok(Some(staging)) => staging.remove().map(|()| true),
+            Ok(None) => Ok(false),
+            Err(error) if is_not_found(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
-    /// `None`: another command uses it.
-    fn open(root: &Path) -> Result<Option<Self>> {
+    /// `take` takes the lock of the marker. `None`: another command uses it.
+    fn open(root: &Path, take: fn(&Path) -> Result<Option<File>>) -> Result<Option<Self>> {
         let marker = root.join(MARKER);
         let is_directory = fs::symlink_metadata(root).map_err(failed("read", root))?.is_dir();
         let is_ours = is_directory
@@ -71,7 +77,7 @@ impl Staging {
         if !is_ours {
             return Err(Error::NotOurs { path: root.to_owned() });
         }
-        let Some(lock) = lock(&marker)? else { return Ok(None) };
+        let Some(lock) = take(&marker)? else { return Ok(None) };
         // The command that had the lock may have removed the directory, and another command
         // may have made a new one.
         let held = lock.metadata().map_err(failed("read", &marker))?;
@@ -110,7 +116,15 @@ impl Staging {
         self.remove_content()?;
         let marker = self.root.join(MARKER);
         fs::remove_file(&marker).map_err(failed("remove", &marker))?;
-        fs::remove_dir(&self.root).map_err(failed("remove", &self.root))
+        match fs::remove_dir(&self.root) {
+            // Without the marker another command may use or remove the directory already.
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) =>
+            {
+                Err(failed("remove", &self.root)(error))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -121,4 +135,8 @@ impl Drop for Staging {
             let _ = self.remove_all();
         }
     }
+}
+
+fn is_not_found(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }

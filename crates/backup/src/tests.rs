@@ -460,6 +460,22 @@ fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
     assert!(!root.exists());
 }
 
+/// The server removes what was left while a command begins or ends.
+#[test]
+fn the_removal_of_a_directory_does_not_fail_when_another_command_uses_it_again() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    let staging = Staging::create(&root).unwrap();
+    fs::write(root.join("of another command"), "").unwrap();
+    staging.remove().unwrap();
+    assert_eq!(below(&root).len(), 1, "it stays");
+    // A directory whose marker is gone is being removed by its command.
+    let empty = place.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert!(!Staging::remove_abandoned(&empty).unwrap());
+    assert!(below(&empty).is_empty(), "no marker was created");
+}
+
 #[test]
 fn a_directory_of_others_is_never_emptied() {
     let place = tempfile::tempdir().unwrap();
