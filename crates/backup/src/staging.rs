@@ -10,12 +10,17 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::copy::{create_directory, lock, lock_existing};
 use crate::error::{Error, Result, failed};
 
 const MARKER: &str = "weir-staging";
 const CONTENT: &str = "content";
+/// Attempts to take the directory, about five seconds in all.
+const ATTEMPTS: u32 = 100;
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A directory that one command uses at a time. It is removed with the value.
 #[derive(Debug)]
@@ -27,12 +32,26 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Creates the directory if there is none, takes its lock and empties it.
+    /// Creates the directory if there is none, takes its lock and empties it. Waits some
+    /// seconds for a server that removes it, or for a command that ends.
     ///
     /// # Errors
     /// [`Error::InUse`] when another command uses it, [`Error::NotOurs`] when it is another
     /// directory or a symbolic link, and errors of the file system.
     pub fn create(root: &Path) -> Result<Self> {
+        for _ in 1..ATTEMPTS {
+            match Self::create_at_once(root) {
+                Err(error) if matches!(error, Error::InUse { .. }) || is_not_found(&error) => {
+                    pause();
+                }
+                created => return created,
+            }
+        }
+        Self::create_at_once(root)
+    }
+
+    /// The same without waiting.
+    pub(crate) fn create_at_once(root: &Path) -> Result<Self> {
         create_directory(root)?;
         let staging =
             Self::open(root, lock)?.ok_or_else(|| Error::InUse { path: root.to_owned() })?;
@@ -139,4 +158,12 @@ impl Drop for Staging {
 
 fn is_not_found(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "functions of this crate block their thread, and nothing tells that a lock is free"
+)]
+fn pause() {
+    std::thread::sleep(PAUSE);
 }

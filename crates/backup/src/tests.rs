@@ -448,7 +448,7 @@ fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
     let staging = Staging::create(&root).unwrap();
     fs::write(staging.path().join("link"), "").unwrap();
     assert!(!Staging::remove_abandoned(&root).unwrap());
-    let refused = Staging::create(&root).unwrap_err();
+    let refused = Staging::create_at_once(&root).unwrap_err();
     assert!(matches!(refused, Error::InUse { .. }), "{refused}");
     assert!(staging.path().join("link").exists());
     drop(staging);
@@ -474,6 +474,20 @@ fn the_removal_of_a_directory_does_not_fail_when_another_command_uses_it_again()
     fs::create_dir(&empty).unwrap();
     assert!(!Staging::remove_abandoned(&empty).unwrap());
     assert!(below(&empty).is_empty(), "no marker was created");
+}
+
+#[test]
+fn a_command_that_begins_waits_for_the_removal_of_what_was_left() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("staging");
+    let before = Staging::create(&root).unwrap();
+    let beginning = std::thread::spawn({
+        let root = root.clone();
+        move || Staging::create(&root)
+    });
+    before.remove().unwrap();
+    let staging = beginning.join().unwrap().unwrap();
+    assert!(staging.path().is_dir());
 }
 
 #[test]
