@@ -26,6 +26,7 @@ use weir_store::{CheckpointError, checkpoint, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
+use crate::logs::with_causes;
 use crate::master_key;
 use crate::serve::StopSignals;
 
@@ -136,7 +137,15 @@ pub async fn back_up(
         });
         let removed = staging.remove();
         let stored = stored?;
-        removed?;
+        // The backup exists, whatever happens to its links.
+        if let Err(error) = removed {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the links are not removed; a server that runs removes them");
+        }
+        if let Some(error) = &stored.unremoved {
+            let error = with_causes(error);
+            tracing::warn!(error, "unused content stays; the next backup removes it");
+        }
         Ok(stored)
     });
     Ok(outcome(&stored.await?, &key))
@@ -290,7 +299,7 @@ fn about_key(source: &dyn KeySource) -> String {
 }
 
 fn outcome(stored: &Stored, key: &str) -> String {
-    let Stored { name, files, bytes, new_files, new_bytes, kept_for } = stored;
+    let Stored { name, files, bytes, new_files, new_bytes, kept_for, .. } = stored;
     let kept = match kept_for.is_empty() {
         true => String::new(),
         false => format!(

@@ -104,7 +104,7 @@ enum Interrupted {
 }
 
 /// What a backup stored.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Default)]
 pub struct Stored {
     /// The name of the backup.
     pub name: String,
@@ -119,6 +119,8 @@ pub struct Stored {
     /// The names of manifests that cannot be read. Until they are repaired or removed, no
     /// unused content is removed.
     pub kept_for: Vec<String>,
+    /// Why unused content was not removed. The next backup tries it again.
+    pub unremoved: Option<Error>,
 }
 
 impl Repository {
@@ -259,10 +261,11 @@ impl Repository {
         self.remove_unused(Interrupted::Stays)?;
         self.put_back()?;
         match self.store_all(snapshot, partial, about, limits) {
-            Ok(stored) => {
-                let kept_for = self.remove_unused(Interrupted::Goes)?;
-                Ok(Stored { kept_for, ..stored })
-            }
+            // The backup exists now, whatever happens to the rest.
+            Ok(stored) => Ok(match self.remove_unused(Interrupted::Goes) {
+                Ok(kept_for) => Stored { kept_for, ..stored },
+                Err(error) => Stored { unremoved: Some(error), ..stored },
+            }),
             Err(error) => {
                 // It says more than an error of one of these.
                 let _ = fs::remove_file(self.root.join(FILES).join(UNFINISHED));

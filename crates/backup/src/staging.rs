@@ -41,9 +41,7 @@ impl Staging {
     pub fn create(root: &Path) -> Result<Self> {
         for _ in 1..ATTEMPTS {
             match Self::create_at_once(root) {
-                Err(error) if matches!(error, Error::InUse { .. }) || is_not_found(&error) => {
-                    pause();
-                }
+                Err(error) if may_pass(&error) => pause(),
                 created => return created,
             }
         }
@@ -158,6 +156,16 @@ impl Drop for Staging {
 
 fn is_not_found(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+/// Whether an error may come from the removal of the directory in the same moment.
+fn may_pass(error: &Error) -> bool {
+    match error {
+        Error::InUse { .. } => true,
+        // A directory that is removed after it was found to exist.
+        Error::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists => true,
+        error => is_not_found(error),
+    }
 }
 
 #[expect(

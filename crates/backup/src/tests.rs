@@ -387,6 +387,21 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
     place.restore(&first.name).unwrap();
 }
 
+#[test]
+fn a_backup_whose_rest_cannot_be_removed_is_stored() {
+    let place = Place::new();
+    // A directory in the place of content that no backup has: it cannot be removed. A backup
+    // that it is newer than lets it stay until the end.
+    let content = place.root().join("files/00").join("0".repeat(64));
+    fs::create_dir_all(content.join("full")).unwrap();
+    fs::write(place.root().join("weir-repository"), "").unwrap();
+    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33);
+    fs::File::open(&content).unwrap().set_modified(time).unwrap();
+    let stored = place.store(1_000_000);
+    assert!(matches!(stored.unremoved, Some(Error::Io { .. })), "{stored:?}");
+    place.restore(&stored.name).unwrap();
+}
+
 /// Otherwise a full repository stays full.
 #[test]
 fn content_of_removed_backups_goes_before_a_backup_and_that_of_an_interrupted_one_stays() {
