@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use uuid::Uuid;
-use weir_backup::{About, Limits, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{About, Found, Limits, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
@@ -229,7 +229,11 @@ pub async fn restore(
     let target = config.data.clone();
     let restored = blocking(move || {
         let repository = Repository::open(&directory)?;
-        let name = repository.find(name.as_deref())?;
+        let Found { name, passed_over } = repository.find(name.as_deref())?;
+        if !passed_over.is_empty() {
+            let newer = passed_over.join(", ");
+            tracing::warn!(backup = name, newer, "manifests of newer backups cannot be used");
+        }
         let manifest = repository.manifest(&name)?;
         let known = schema_version();
         if manifest.schema > known {

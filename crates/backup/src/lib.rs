@@ -36,6 +36,6 @@ mod tests;
 pub use error::{Error, FileFault, Result};
 pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
-pub use repository::{About, Limits, Partial, Repository, Stored};
+pub use repository::{About, Found, Limits, Partial, Repository, Stored};
 pub use restore::{Damage, Restored, link, restore, verify};
 pub use staging::Staging;

@@ -123,6 +123,15 @@ pub struct Stored {
     pub unremoved: Option<Error>,
 }
 
+/// A backup that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// The names of newer backups whose manifests cannot be used, the newest first.
+    pub passed_over: Vec<String>,
+}
+
 impl Repository {
     /// Opens the directory of backups of an instance, and creates it if there is none.
     ///
@@ -203,22 +212,29 @@ impl Repository {
         Ok(files.filter_map(name).collect())
     }
 
-    /// The name of a backup; `None`: that of the newest whose manifest can be read, or of
-    /// the newest if there is none.
+    /// Finds a backup; `None`: the newest whose manifest is sound, or the newest if none is.
     ///
     /// # Errors
-    /// [`Error::Unknown`] and [`Error::Empty`].
-    pub fn find(&self, name: Option<&str>) -> Result<String> {
+    /// [`Error::Unknown`], [`Error::Empty`], and errors of the file system: a backup whose
+    /// manifest cannot be read now is not passed over.
+    pub fn find(&self, name: Option<&str>) -> Result<Found> {
         let names = self.names()?;
-        match name {
-            Some(name) if names.iter().any(|known| known == name) => Ok(name.to_owned()),
-            Some(name) if !names.is_empty() => Err(Error::Unknown { name: name.to_owned(), names }),
-            _ => {
-                let sound = names.iter().rfind(|name| self.manifest(name).is_ok());
-                let found = sound.or(names.last()).cloned();
-                found.ok_or_else(|| Error::Empty { path: self.root.clone() })
+        let newest = names.last().ok_or_else(|| Error::Empty { path: self.root.clone() })?;
+        if let Some(name) = name {
+            return match names.iter().any(|known| known == name) {
+                true => Ok(Found { name: name.to_owned(), passed_over: Vec::new() }),
+                false => Err(Error::Unknown { name: name.to_owned(), names }),
+            };
+        }
+        let mut passed_over = Vec::new();
+        for name in names.iter().rev() {
+            match self.manifest(name) {
+                Ok(_) => return Ok(Found { name: name.clone(), passed_over }),
+                Err(Error::Manifest { .. }) => passed_over.push(name.clone()),
+                Err(error) => return Err(error),
             }
         }
+        Ok(Found { name: newest.clone(), passed_over: Vec::new() })
     }
 
     /// Reads the manifest of a backup.

@@ -140,7 +140,7 @@ fn a_second_backup_stores_what_is_new_and_the_first_stays() {
     assert_eq!((second.files, second.new_files), (5, 2));
     let repository = place.repository();
     assert_eq!(repository.names().unwrap(), [first.name.clone(), second.name.clone()]);
-    assert_eq!(repository.find(None).unwrap(), second.name);
+    assert_eq!(repository.find(None).unwrap().name, second.name);
     drop(repository);
     place.restore(&first.name).unwrap();
     assert_eq!(place.read("store/CURRENT"), "MANIFEST-000005\n");
@@ -223,7 +223,7 @@ fn a_damaged_manifest_keeps_all_content() {
     place.write("store/CURRENT", "MANIFEST-000007\n");
     let second = place.store(2_000_000);
     assert_eq!(second.kept_for, [first.name.clone()]);
-    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    assert_eq!(place.repository().find(None).unwrap().name, second.name);
     fs::write(&manifest, &sound).unwrap();
     place.restore(&first.name).unwrap();
     fs::remove_dir_all(place.target()).unwrap();
@@ -246,14 +246,20 @@ fn the_newest_backup_is_the_newest_with_a_sound_manifest() {
     let second = place.store(2_000_000);
     let manifest = |name: &str| place.root().join("backups").join(format!("{name}.json"));
     fs::write(manifest(&second.name), "{}").unwrap();
-    assert_eq!(place.repository().find(None).unwrap(), first.name);
-    assert_eq!(place.repository().find(Some(&second.name)).unwrap(), second.name);
+    let found = place.repository().find(None).unwrap();
+    assert_eq!((found.name, found.passed_over), (first.name.clone(), vec![second.name.clone()]));
+    assert_eq!(place.repository().find(Some(&second.name)).unwrap().name, second.name);
     fs::write(manifest(&first.name), "{}").unwrap();
-    assert_eq!(place.repository().find(None).unwrap(), second.name);
+    assert_eq!(place.repository().find(None).unwrap().name, second.name);
     // A name that this program does not write sorts last and is not used.
     fs::write(manifest("z"), "{}").unwrap();
     let third = place.store(3_000_000);
-    assert_eq!(place.repository().find(None).unwrap(), third.name);
+    assert_eq!(place.repository().find(None).unwrap().name, third.name);
+    // One that cannot be read now may be sound: an older one is not taken for the newest.
+    fs::remove_file(manifest(&third.name)).unwrap();
+    fs::create_dir(manifest(&third.name)).unwrap();
+    let refused = place.repository().find(None).unwrap_err();
+    assert!(matches!(refused, Error::Io { .. }), "{refused}");
 }
 
 #[test]
@@ -390,13 +396,11 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
 #[test]
 fn a_backup_whose_rest_cannot_be_removed_is_stored() {
     let place = Place::new();
-    // A directory in the place of content that no backup has: it cannot be removed. A backup
-    // that it is newer than lets it stay until the end.
+    // A directory in the place of content that no backup has cannot be removed. While there
+    // is no manifest, it stays.
     let content = place.root().join("files/00").join("0".repeat(64));
     fs::create_dir_all(content.join("full")).unwrap();
     fs::write(place.root().join("weir-repository"), "").unwrap();
-    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33);
-    fs::File::open(&content).unwrap().set_modified(time).unwrap();
     let stored = place.store(1_000_000);
     assert!(matches!(stored.unremoved, Some(Error::Io { .. })), "{stored:?}");
     place.restore(&stored.name).unwrap();

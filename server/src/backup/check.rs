@@ -201,7 +201,7 @@ fn compare_content(
 ) -> Result<Option<Staging>, weir_backup::Error> {
     let repository = Repository::open(directory)?;
     repository.put_back()?;
-    let chosen = repository.find(name.as_deref())?;
+    let chosen = repository.find(name.as_deref())?.name;
     let (mut linked, mut verified, mut damages) = (None, HashSet::new(), Vec::new());
     for backup in repository.names()? {
         let manifest = match repository.manifest(&backup) {
