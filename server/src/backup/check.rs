@@ -13,7 +13,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use weir_backup::{Damage, Repository, Staging};
+use weir_backup::{Damage, Manifest, Repository, Staging};
 use weir_ingest::log::{self, Broken};
 use weir_store::events::{self, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
@@ -35,6 +35,12 @@ pub enum CheckError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The links cannot be made.
+    #[error(
+        "the file system of `{0}` is mounted for reading: the content of its backups was \
+         compared, and no backup was opened"
+    )]
+    ReadOnly(PathBuf),
     /// There are faults. They were printed.
     #[error("faults found: {0}")]
     Faulty(usize),
@@ -163,7 +169,7 @@ async fn check_backups(
     faults.extend(found);
     // Links to damaged content would be found damaged once more. The lock of the repository
     // is free again: the links are enough.
-    match linked.map_err(BackupError::from)? {
+    match linked? {
         Some(staging) => examine(config, staging, faults).await,
         None => Ok(()),
     }
@@ -188,7 +194,7 @@ async fn link_data(config: &Config) -> Result<Staging, BackupError> {
 fn examine_content(
     directory: &Path,
     name: Option<String>,
-) -> (Vec<Fault>, Result<Option<Staging>, weir_backup::Error>) {
+) -> (Vec<Fault>, Result<Option<Staging>, CheckError>) {
     let mut faults = Vec::new();
     let linked = compare_content(directory, name, &mut faults);
     (faults, linked)
@@ -198,11 +204,36 @@ fn compare_content(
     directory: &Path,
     name: Option<String>,
     faults: &mut Vec<Fault>,
-) -> Result<Option<Staging>, weir_backup::Error> {
-    let repository = Repository::open(directory)?;
+) -> Result<Option<Staging>, CheckError> {
+    let repository = Repository::open(directory).map_err(BackupError::from)?;
+    let sound = compare_backups(&repository, name, faults).map_err(BackupError::from)?;
+    // What follows writes to the directory.
+    if repository.is_read_only() {
+        return Err(CheckError::ReadOnly(directory.to_owned()));
+    }
+    // After all backups were compared, so that each that has the content is named.
+    for fault in faults.iter() {
+        if let Fault::Content { damage, .. } = fault {
+            repository.set_aside(damage).map_err(BackupError::from)?;
+        }
+    }
+    let Some(manifest) = sound else { return Ok(None) };
+    let at = repository.root().join(STAGING);
+    let staging = Staging::create(&at).map_err(BackupError::from)?;
+    weir_backup::link(&repository, &manifest, staging.path()).map_err(BackupError::from)?;
+    Ok(Some(staging))
+}
+
+/// Compares the content of all backups. Returns the manifest of the one with this name, or
+/// of the newest, if its content is sound.
+fn compare_backups(
+    repository: &Repository,
+    name: Option<String>,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<Manifest>, weir_backup::Error> {
     repository.put_back()?;
     let chosen = repository.find(name.as_deref())?.name;
-    let (mut linked, mut verified, mut damages) = (None, HashSet::new(), Vec::new());
+    let (mut sound, mut verified) = (None, HashSet::new());
     for backup in repository.names()? {
         let manifest = match repository.manifest(&backup) {
             Ok(manifest) => manifest,
@@ -212,19 +243,14 @@ fn compare_content(
             }
             Err(error) => return Err(error),
         };
-        let damaged = weir_backup::verify(&repository, &manifest, &mut verified)?;
+        let damaged = weir_backup::verify(repository, &manifest, &mut verified)?;
         if backup == chosen && damaged.is_empty() {
-            let staging = Staging::create(&repository.root().join(STAGING))?;
-            weir_backup::link(&repository, &manifest, staging.path())?;
-            linked = Some(staging);
+            sound = Some(manifest);
         }
         let fault = |damage| Fault::Content { backup: backup.clone(), damage };
-        faults.extend(damaged.iter().cloned().map(fault));
-        damages.extend(damaged);
+        faults.extend(damaged.into_iter().map(fault));
     }
-    // After all backups were compared, so that each that has the content is named.
-    damages.iter().try_for_each(|damage| repository.set_aside(damage).map(drop))?;
-    Ok(linked)
+    Ok(sound)
 }
 
 /// Checks the linked files, and removes the links.
