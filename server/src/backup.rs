@@ -119,7 +119,9 @@ pub async fn back_up(
         let staging = Staging::create(&data.join(STAGING))?;
         let id = weir_backup::instance_id(&data, || Uuid::new_v4().to_string())?;
         // Before anything is linked, so that a wrong directory is noticed first.
-        Ok((staging, Repository::create(&directory, &id)?))
+        let repository = Repository::create(&directory, &id)?;
+        remove_links(&directory.join(check::STAGING), check::STAGING);
+        Ok((staging, repository))
     });
     let (staging, repository) = begun.await?;
     let taken = take(&config.data, staging.path(), &is_stopped).await;
@@ -173,11 +175,20 @@ pub async fn remove_abandoned(config: &Config) {
     }
     for name in [STAGING, check::STAGING] {
         let at = config.data.join(name);
-        match blocking(move || Ok(Staging::remove_abandoned(&at)?)).await {
-            Ok(true) => tracing::info!(name, "removed the links of an interrupted command"),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(name, %error, "links were not removed yet"),
-        }
+        // It fails only when the process ends.
+        let _ = blocking(move || {
+            remove_links(&at, name);
+            Ok(())
+        })
+        .await;
+    }
+}
+
+fn remove_links(at: &Path, name: &str) {
+    match Staging::remove_abandoned(at) {
+        Ok(true) => tracing::info!(name, "removed the links of an interrupted command"),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(name, %error, "links were not removed yet"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -57,7 +58,7 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
     let mut name = target.file_name().ok_or_else(no_name)?.to_owned();
     name.push(UNFINISHED);
     let staging = Staging::create(&target.with_file_name(name))?;
-    let bytes = write(repository, manifest, staging.path(), false)?;
+    let bytes = write(repository, manifest, staging.path(), None)?;
     instance::write_to(staging.path(), &manifest.instance)?;
     // It replaces an empty directory, and no other one.
     fs::rename(staging.path(), target).map_err(failed("create", target))?;
@@ -70,23 +71,31 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
 /// files that are never written again are links. Their checksums are not verified.
 ///
 /// # Errors
-/// As [`restore`].
-pub fn link(repository: &Repository, manifest: &Manifest, target: &Path) -> Result<()> {
-    write(repository, manifest, target, true).map(|_| ())
+/// As [`restore`], and [`Error::Interrupted`] when `is_stopped` is set.
+pub fn link(
+    repository: &Repository,
+    manifest: &Manifest,
+    target: &Path,
+    is_stopped: &AtomicBool,
+) -> Result<()> {
+    write(repository, manifest, target, Some(is_stopped)).map(|_| ())
 }
 
 /// Compares the content of all files of a backup with their checksums. Content in
 /// `verified` is sound already, and sound content is added to it.
 ///
 /// # Errors
-/// When the file system fails otherwise than by damage.
+/// When the file system fails otherwise than by damage, and [`Error::Interrupted`] when
+/// `is_stopped` is set.
 pub fn verify(
     repository: &Repository,
     manifest: &Manifest,
     verified: &mut HashSet<String>,
+    is_stopped: &AtomicBool,
 ) -> Result<Vec<Damage>> {
     let mut damaged = Vec::new();
     for entry in &manifest.files {
+        end_if(is_stopped)?;
         if verified.contains(&entry.sha256) {
             continue;
         }
@@ -103,16 +112,25 @@ pub fn verify(
     Ok(damaged)
 }
 
-/// Writes all files durably, and returns their bytes.
+fn end_if(is_stopped: &AtomicBool) -> Result<()> {
+    match is_stopped.load(Ordering::Acquire) {
+        true => Err(Error::Interrupted),
+        false => Ok(()),
+    }
+}
+
+/// Writes all files durably, and returns their bytes. `for_reading`: with links, until this
+/// is set.
 fn write(
     repository: &Repository,
     manifest: &Manifest,
     target: &Path,
-    with_links: bool,
+    for_reading: Option<&AtomicBool>,
 ) -> Result<u64> {
     let mut bytes = 0_u64;
     let mut directories: BTreeSet<PathBuf> = BTreeSet::from([target.to_owned()]);
     for entry in &manifest.files {
+        for_reading.map_or(Ok(()), end_if)?;
         let path = target.join(&entry.path);
         // The paths of a manifest lead to no other directory (`Manifest::parse`).
         let above = path.ancestors().skip(1).take_while(|above| above.starts_with(target));
@@ -120,7 +138,7 @@ fn write(
         if let Some(directory) = path.parent() {
             create_directory(directory)?;
         }
-        let is_linked = with_links
+        let is_linked = for_reading.is_some()
             && entry.is_immutable()
             && fs::hard_link(repository.content(&entry.sha256), &path).is_ok();
         if !is_linked {

@@ -12,10 +12,12 @@ mod damage;
 /// The id of the instance.
 const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
 
+/// Nothing ends a command.
+static GOING: AtomicBool = AtomicBool::new(false);
+
 /// Nothing ends a backup.
 fn going() -> Limits<'static> {
-    static IS_STOPPED: AtomicBool = AtomicBool::new(false);
-    Limits { is_stopped: &IS_STOPPED, least_free: 0 }
+    Limits { is_stopped: &GOING, least_free: 0 }
 }
 
 /// A snapshot, a repository and a place for restored data.
@@ -199,7 +201,7 @@ fn a_flipped_bit_is_found_and_not_restored() {
                 assert!(matches!(refused, Error::Damaged { fault: FileFault::Bytes, .. }));
                 let repository = Repository::open(&place.root()).unwrap();
                 let manifest = repository.manifest(&stored.name).unwrap();
-                let damage = verify(&repository, &manifest, &mut HashSet::new()).unwrap();
+                let damage = verify(&repository, &manifest, &mut HashSet::new(), &GOING).unwrap();
                 assert_eq!(damage.len(), 1, "{damage:?}");
             }
         }
@@ -372,13 +374,20 @@ fn files_that_never_change_are_linked_for_reading() {
     let repository = place.repository();
     let manifest = repository.manifest(&stored.name).unwrap();
     let staging = Staging::create(&repository.root().join("check")).unwrap();
-    link(&repository, &manifest, staging.path()).unwrap();
+    link(&repository, &manifest, staging.path(), &GOING).unwrap();
     let links = |path: &str| fs::metadata(staging.path().join(path)).unwrap().nlink();
     assert_eq!((links("store/000012.sst"), links("segments/7/0/1-2-a.parquet")), (2, 2));
     // What the engine appends to is a copy.
     assert_eq!((links("store/CURRENT"), links("log/00000000000000000000.log")), (1, 1));
     staging.remove().unwrap();
     assert!(!repository.root().join("check").exists());
+    // A command that is asked to end can remove what it has linked.
+    let stopped = AtomicBool::new(true);
+    let refused = verify(&repository, &manifest, &mut HashSet::new(), &stopped).unwrap_err();
+    assert!(matches!(refused, Error::Interrupted), "{refused}");
+    let staging = Staging::create(&repository.root().join("check")).unwrap();
+    let refused = link(&repository, &manifest, staging.path(), &stopped).unwrap_err();
+    assert!(matches!(refused, Error::Interrupted), "{refused}");
 }
 
 #[test]

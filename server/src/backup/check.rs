@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use weir_backup::{Damage, Manifest, Repository, Staging};
 use weir_ingest::log::{self, Broken};
@@ -153,25 +154,17 @@ async fn check(
             () = signals.stop() => Err(BackupError::Interrupted.into()),
         };
     };
-    tokio::select! {
-        checked = check_backups(config, directory, name, faults) => checked,
-        () = signals.stop() => Err(BackupError::Interrupted.into()),
-    }
-}
-
-async fn check_backups(
-    config: &Config,
-    directory: PathBuf,
-    name: Option<String>,
-    faults: &mut Vec<Fault>,
-) -> Result<(), CheckError> {
-    let (found, linked) = blocking(move || Ok(examine_content(&directory, name))).await?;
+    // The thread that links files is waited for, so that it can remove them.
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    let examined = blocking(move || Ok(examine_content(&directory, name, &is_stopped)));
+    let (found, linked) = examined.await?;
     faults.extend(found);
     // Links to damaged content would be found damaged once more. The lock of the repository
     // is free again: the links are enough.
-    match linked? {
-        Some(staging) => examine(config, staging, faults).await,
-        None => Ok(()),
+    let Some(staging) = linked? else { return Ok(()) };
+    tokio::select! {
+        examined = examine(config, staging, faults) => examined,
+        () = signals.stop() => Err(BackupError::Interrupted.into()),
     }
 }
 
@@ -194,9 +187,10 @@ async fn link_data(config: &Config) -> Result<Staging, BackupError> {
 fn examine_content(
     directory: &Path,
     name: Option<String>,
+    is_stopped: &AtomicBool,
 ) -> (Vec<Fault>, Result<Option<Staging>, CheckError>) {
     let mut faults = Vec::new();
-    let linked = compare_content(directory, name, &mut faults);
+    let linked = compare_content(directory, name, &mut faults, is_stopped);
     (faults, linked)
 }
 
@@ -204,9 +198,11 @@ fn compare_content(
     directory: &Path,
     name: Option<String>,
     faults: &mut Vec<Fault>,
+    is_stopped: &AtomicBool,
 ) -> Result<Option<Staging>, CheckError> {
     let repository = Repository::open(directory).map_err(BackupError::from)?;
-    let sound = compare_backups(&repository, name, faults).map_err(BackupError::from)?;
+    let sound =
+        compare_backups(&repository, name, faults, is_stopped).map_err(BackupError::from)?;
     // What follows writes to the directory.
     if repository.is_read_only() {
         return Err(CheckError::ReadOnly(directory.to_owned()));
@@ -220,7 +216,8 @@ fn compare_content(
     let Some(manifest) = sound else { return Ok(None) };
     let at = repository.root().join(STAGING);
     let staging = Staging::create(&at).map_err(BackupError::from)?;
-    weir_backup::link(&repository, &manifest, staging.path()).map_err(BackupError::from)?;
+    let linked = weir_backup::link(&repository, &manifest, staging.path(), is_stopped);
+    linked.map_err(BackupError::from)?;
     Ok(Some(staging))
 }
 
@@ -230,6 +227,7 @@ fn compare_backups(
     repository: &Repository,
     name: Option<String>,
     faults: &mut Vec<Fault>,
+    is_stopped: &AtomicBool,
 ) -> Result<Option<Manifest>, weir_backup::Error> {
     repository.put_back()?;
     let chosen = repository.find(name.as_deref())?.name;
@@ -243,7 +241,7 @@ fn compare_backups(
             }
             Err(error) => return Err(error),
         };
-        let damaged = weir_backup::verify(repository, &manifest, &mut verified)?;
+        let damaged = weir_backup::verify(repository, &manifest, &mut verified, is_stopped)?;
         if backup == chosen && damaged.is_empty() {
             sound = Some(manifest);
         }

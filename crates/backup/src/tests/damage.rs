@@ -35,7 +35,7 @@ fn damaged_content_that_was_set_aside_is_stored_again() {
     flip(&place);
     let repository = place.repository();
     let manifest = repository.manifest(&first.name).unwrap();
-    let damaged = verify(&repository, &manifest, &mut HashSet::new()).unwrap();
+    let damaged = verify(&repository, &manifest, &mut HashSet::new(), &GOING).unwrap();
     assert_eq!(damaged.len(), 4, "{damaged:?}");
     assert!(damaged.iter().all(|damage| repository.set_aside(damage).unwrap()));
     // What is not there any more cannot be moved, which is no error.
@@ -52,7 +52,7 @@ fn damaged_content_that_was_set_aside_is_stored_again() {
 /// The damage of all content that a check finds.
 fn damages(repository: &Repository, name: &str) -> Vec<Damage> {
     let manifest = repository.manifest(name).unwrap();
-    verify(repository, &manifest, &mut HashSet::new()).unwrap()
+    verify(repository, &manifest, &mut HashSet::new(), &GOING).unwrap()
 }
 
 #[test]
