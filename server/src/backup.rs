@@ -34,6 +34,8 @@ use crate::serve::StopSignals;
 const STAGING: &str = ".weir-backup";
 /// The file in the data directory that names the bucket of event segments.
 const CLAIM: &str = "segments/bucket";
+/// A file in the data directory that each server with a store writes.
+const CURRENT: &str = "store/CURRENT";
 /// The ingest log, in the data directory and in a backup.
 const LOG: &str = "log";
 /// Attempts, if the log removes segments in the moment between linking them. It does so
@@ -55,8 +57,11 @@ pub enum BackupError {
     /// The target is not a directory of this machine.
     #[error("`{0}` is not a directory: backups are stored in a directory of this machine")]
     Remote(PathBuf),
-    /// The files of the data directory belong to another user.
-    #[error("the data directory `{0}` belongs to another user; run the command as that user")]
+    /// The files of the store belong to another user.
+    #[error(
+        "the store in the data directory `{0}` belongs to another user; run the command as \
+         that user"
+    )]
     NotOwner(PathBuf),
     /// The directory of backups would be in the data directory.
     #[error("`{0}` is in the data directory: choose a directory outside it")]
@@ -238,6 +243,7 @@ pub async fn restore(
         _ => format!("if the original instance has one, put it in {key} before Weir starts"),
     };
     let target = config.data.clone();
+    warn_other_user(&target);
     let restored = blocking(move || {
         let repository = Repository::open(&directory)?;
         let Found { name, passed_over } = repository.find(name.as_deref())?;
@@ -280,14 +286,31 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
 /// Refuses another user than that of the server: links of that user could not be removed by
 /// the server, and files would not be readable for it after a restore.
 fn refuse_other_user(data: &Path) -> Result<(), BackupError> {
-    let owner = std::fs::metadata(data).map(|meta| meta.uid());
-    match owner {
-        Ok(owner) if owner != rustix::process::geteuid().as_raw() => {
-            Err(BackupError::NotOwner(data.to_owned()))
-        }
-        // What cannot be read is noticed later.
-        _ => Ok(()),
+    // A server has written it. The data directory may be a mount point of another user.
+    match is_of_other_user(&data.join(CURRENT)) {
+        true => Err(BackupError::NotOwner(data.to_owned())),
+        false => Ok(()),
     }
+}
+
+/// Warns if the files of a restore will probably not be readable for the service.
+fn warn_other_user(data: &Path) {
+    let absolute = std::path::absolute(data).ok();
+    if let Some(above) = absolute.as_deref().and_then(Path::parent)
+        && is_of_other_user(above)
+    {
+        tracing::warn!(
+            directory = %above.display(),
+            "the directory belongs to another user: the restored files must belong to the user \
+             of the service"
+        );
+    }
+}
+
+/// Whether a file belongs to another user. What cannot be read is noticed later.
+fn is_of_other_user(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    std::fs::metadata(path).is_ok_and(|meta| meta.uid() != user)
 }
 
 /// Whether a directory, which need not exist, is in another one or is the same.

@@ -249,9 +249,14 @@ async fn a_second_backup_adds_only_what_is_new() {
         assert!(stored.contains("separate from the backups"), "{stored}");
         std::fs::remove_file(&key).unwrap();
     }
+    // What a killed check has left is removed.
+    let left = instance.backups().join(".weir-check");
+    std::fs::create_dir_all(left.join("content/store")).unwrap();
+    std::fs::write(left.join("weir-staging"), "").unwrap();
     // Nothing has changed, so only a manifest is new.
     let second = instance.back_up().await;
     assert_ne!(first, second);
+    assert!(!left.exists());
     assert_eq!(files(&instance.backups().join("files"), "").len(), content);
     assert_eq!(files(&instance.backups().join("backups"), ".json").len(), 2);
     for name in [first, second] {
