@@ -146,25 +146,22 @@ async fn check(
 ) -> Result<(), CheckError> {
     refuse(config, directory.as_deref())?;
     let mut signals = StopSignals::new().map_err(BackupError::Signals)?;
-    let Some(directory) = directory else {
-        let staging = link_data(config).await?;
-        return tokio::select! {
-            examined = examine(config, staging, faults) => examined,
-            // The links are removed with the future.
-            () = signals.stop() => Err(BackupError::Interrupted.into()),
-        };
+    let staging = match directory {
+        None => Some(link_data(config).await?),
+        Some(directory) => {
+            // The thread that links files is waited for, so that it can remove them.
+            let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+            let examined = blocking(move || Ok(examine_content(&directory, name, &is_stopped)));
+            let (found, linked) = examined.await?;
+            faults.extend(found);
+            linked?
+        }
     };
-    // The thread that links files is waited for, so that it can remove them.
-    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
-    let examined = blocking(move || Ok(examine_content(&directory, name, &is_stopped)));
-    let (found, linked) = examined.await?;
-    faults.extend(found);
     // Links to damaged content would be found damaged once more. The lock of the repository
     // is free again: the links are enough.
-    let Some(staging) = linked? else { return Ok(()) };
-    tokio::select! {
-        examined = examine(config, staging, faults) => examined,
-        () = signals.stop() => Err(BackupError::Interrupted.into()),
+    match staging {
+        Some(staging) => examine(config, staging, faults, &mut signals).await,
+        None => Ok(()),
     }
 }
 
@@ -251,16 +248,21 @@ fn compare_backups(
     Ok(sound)
 }
 
-/// Checks the linked files, and removes the links.
+/// Checks the linked files, and removes the links, also after a signal. The database writes
+/// beside the links until it is closed, and cannot be stopped while it is being opened.
 async fn examine(
     config: &Config,
     staging: Staging,
     faults: &mut Vec<Fault>,
+    signals: &mut StopSignals,
 ) -> Result<(), CheckError> {
     let of = Config { data: staging.path().to_owned(), ..config.clone() };
     let examined = match open_store(&of).await {
         Ok(store) => {
-            let compared = compare(&store, of.data.join(LOG), faults).await;
+            let compared = tokio::select! {
+                compared = compare(&store, of.data.join(LOG), faults) => compared,
+                () = signals.stop() => Err(BackupError::Interrupted.into()),
+            };
             let closed = store.close_at_end().await;
             compared.and(closed.map_err(CheckError::from))
         }
