@@ -116,7 +116,7 @@ fn dropped_events_are_shown_without_traces() {
             r#"{"event":"a","distinct_id":"ada","distinct_id":"$posthog_cookieless","uuid":"no","properties":{"$set":{}}}"#,
         ),
         (
-            format!(r#""$set":{{"$ip":1}},"uuid":"no","properties":{{"$cookieless_mode":true}}"#),
+            r#""$set":{"$ip":1},"uuid":"no","properties":{"$cookieless_mode":true}"#.to_owned(),
             DropReason::InvalidUuid,
             r#"{"event":"a","distinct_id":"ada","$set":{},"uuid":"no","properties":{"$cookieless_mode":true}}"#,
         ),

@@ -60,8 +60,6 @@ enum EntryPoint {
     SignIn(SignInMethod),
     /// A page in a session that is open when the rule comes.
     Page(SignInMethod),
-    /// A request to the API with the cookie of such a session.
-    Api(SignInMethod),
     /// A new personal key in such a session.
     NewKey(SignInMethod),
     /// Linking another account in such a session.
@@ -91,7 +89,6 @@ fn entry_points() -> Vec<(EntryPoint, Option<SignInMethod>)> {
     for method in METHODS {
         let own = [
             EntryPoint::Page(method),
-            EntryPoint::Api(method),
             EntryPoint::NewKey(method),
             EntryPoint::Linking(method),
             EntryPoint::SignIn(method),
@@ -337,9 +334,6 @@ impl Instance {
                 None => false,
             },
             EntryPoint::Page(method) => self.is_open(self.session(method)).await,
-            EntryPoint::Api(method) => {
-                get(&self.app, "/api/users/@me/", self.session(method)).await.status == 200
-            }
             EntryPoint::NewKey(method) => {
                 let fields = [
                     ("label", "entry point"),
