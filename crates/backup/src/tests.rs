@@ -224,7 +224,7 @@ fn a_damaged_manifest_keeps_all_content() {
     fs::write(&manifest, "{}").unwrap();
     place.write("store/CURRENT", "MANIFEST-000007\n");
     let second = place.store(2_000_000);
-    assert_eq!(second.kept_for, [first.name.clone()]);
+    assert_eq!(second.kept_for, std::slice::from_ref(&first.name));
     assert_eq!(place.repository().find(None).unwrap().name, second.name);
     fs::write(&manifest, &sound).unwrap();
     place.restore(&first.name).unwrap();
@@ -398,7 +398,7 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
     let stopped = Limits { is_stopped: &AtomicBool::new(true), ..going() };
     let refused = place.repository().store(&place.take(), None, about, stopped).unwrap_err();
     assert!(matches!(refused, Error::Interrupted), "{refused}");
-    assert_eq!(place.repository().names().unwrap(), [first.name.clone()]);
+    assert_eq!(place.repository().names().unwrap(), std::slice::from_ref(&first.name));
     place.restore(&first.name).unwrap();
 }
 
