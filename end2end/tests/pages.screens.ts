@@ -4,30 +4,10 @@
 //
 // Not part of the checks: nothing is compared.
 
-import { type Page } from "@playwright/test";
+import { shot, visit } from "../screens";
 import { alive, enter, expect, furnish, join, newKey, projectKey, send, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
-
-const directory = process.env.WEIR_SCREENS ?? "";
-
-async function shot(page: Page, name: string): Promise<void> {
-  for (const theme of ["light", "dark"] as const) {
-    for (const width of [1440, 1280, 390]) {
-      await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
-      await page.emulateMedia({ colorScheme: theme });
-      await page.screenshot({ path: `${directory}/${name}-${theme}-${width}.png`, fullPage: true });
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-async function visit(page: Page, path: string, name: string): Promise<void> {
-  await page.goto(path);
-  await alive(page, true);
-  await shot(page, name);
-}
 
 test("before the sign-in", async ({ page, server }) => {
   test.setTimeout(180_000);

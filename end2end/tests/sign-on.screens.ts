@@ -1,29 +1,10 @@
 // Pictures of the pages of single sign-on, for review; see pages.screens.ts.
 
-import { type Page } from "@playwright/test";
+import { shot, visit } from "../screens";
 import { enterAddress, IdentityProvider, visitor, withProviders } from "../sign-on";
 import { alive, apiKey, call, expect, newOrganization } from "./helpers";
 
 const test = withProviders();
-const directory = process.env.WEIR_SCREENS ?? "";
-
-async function shot(page: Page, name: string): Promise<void> {
-  for (const theme of ["light", "dark"] as const) {
-    for (const width of [1440, 1280, 390]) {
-      await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
-      await page.emulateMedia({ colorScheme: theme });
-      await page.screenshot({ path: `${directory}/${name}-${theme}-${width}.png`, fullPage: true });
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-async function visit(page: Page, path: string, name: string): Promise<void> {
-  await page.goto(path);
-  await alive(page, true);
-  await shot(page, name);
-}
 
 test("single sign-on", async ({ page, server, names, browser }) => {
   test.setTimeout(300_000);

@@ -271,23 +271,19 @@ async fn prune_pending_logins(app: App) {
 
 /// Ends sessions that have expired or that a domain refuses, at intervals.
 async fn end_refused_sessions(app: App) {
-    let mut part = 0;
+    let (mut part, mut wait) = (0, END_SESSIONS);
     loop {
-        let wait = match app.services.identity.end_refused_sessions(part, END_SESSIONS_TIME).await {
-            Ok(Some(next)) => {
-                part = next;
-                PRUNE_SOON
-            }
-            Ok(None) => {
-                part = 0;
-                END_SESSIONS
-            }
-            Err(error) => {
-                tracing::warn!(%error, "sessions that have ended were not removed yet");
-                END_SESSIONS
-            }
-        };
+        // A start does not wait for the search: these sessions open nothing anyway.
         tokio::time::sleep(wait).await;
+        (part, wait) =
+            match app.services.identity.end_refused_sessions(part, END_SESSIONS_TIME).await {
+                Ok(Some(next)) => (next, PRUNE_SOON),
+                Ok(None) => (0, END_SESSIONS),
+                Err(error) => {
+                    tracing::warn!(%error, "sessions that have ended were not removed yet");
+                    (part, END_SESSIONS)
+                }
+            };
     }
 }
 
