@@ -147,8 +147,9 @@ async fn sighup_applies_the_log_setting_and_keeps_the_filter_if_it_is_wrong() {
 async fn in_a_terminal_sighup_ends_the_process_also_if_its_input_is_redirected() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_weir");
+    // The caller of the tests may ignore the signal, as `nohup` does.
     let line = format!(
-        "echo $$ >pid; exec {program} --listen 127.0.0.1:0 --metrics-listen off --data data \
+        "echo $$ >pid; exec env --default-signal=HUP {program} --listen 127.0.0.1:0 --metrics-listen off --data data \
          serve </dev/null"
     );
     // `script` gives the program a terminal, and ends with its status.
