@@ -62,6 +62,15 @@ pub enum Location {
     Memory,
 }
 
+impl Location {
+    fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Memory => None,
+        }
+    }
+}
+
 /// Memory sizes and disk thresholds of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -130,44 +139,10 @@ impl Store {
     /// directory of segments cannot be read, [`Error::Directory`] or [`Error::Open`]
     /// otherwise.
     pub async fn open(location: &Location, settings: Settings) -> Result<Self, Error> {
-        let (path, lock) = match location {
-            Location::Memory => ("memory".to_owned(), None),
-            Location::Directory(directory) => {
-                let lock = lock_directory(directory)?;
-                let engine = directory.join(STORE);
-                (format!("rocksdb://{}?sync=every", engine.display()), Some(lock))
-            }
-        };
-        let directory = match location {
-            Location::Directory(directory) => Some(directory.clone()),
-            Location::Memory => None,
-        };
+        let directory = location.directory().map(Path::to_owned);
+        let lock = directory.as_deref().map(lock_directory).transpose()?;
         let segments = Segments::of(directory.as_deref(), settings.segments.as_ref())?;
-        let failed = |detail: String| Error::Open { location: path.clone(), detail };
-        let guard = Arc::new(DiskState::new(directory.clone(), settings.disk));
-
-        let datastore = Datastore::builder()
-            .with_config(engine_settings(&settings))
-            .with_runtime_worker_threads(INLINE)
-            .with_capabilities(capabilities())
-            .with_query_timeout(Some(QUERY_TIMEOUT))
-            .without_maintenance_tasks()
-            .build_with_path(&path)
-            .await
-            .map_err(|e| failed(format!("{e:#}")))?;
-        datastore.check_version().await.map_err(|e| failed(format!("{e:#}")))?;
-        datastore.bootstrap().await.map_err(|e| failed(format!("{e:#}")))?;
-        datastore.start_maintenance_tasks();
-        let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
-            .await
-            .map_err(|e| failed(e.message().to_owned()))?;
-        handle
-            .use_ns(NAMESPACE)
-            .use_db(DATABASE)
-            .await
-            .map_err(|e| failed(e.message().to_owned()))?;
-
-        let db = Db::new(handle, datastore, guard);
+        let db = open_engine(location, &settings).await?;
         migrations::run(&db).await?;
         if let Some(directory) = &directory {
             refuse_deleted_files(directory)?;
@@ -258,6 +233,62 @@ impl Store {
     /// As [`Store::close`].
     pub async fn close_at_end(self) -> Result<(), Error> {
         let closed = self.close().await;
+        std::mem::forget(self);
+        closed
+    }
+}
+
+/// Opens the engine, and leaves the schema as it is.
+async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Error> {
+    let directory = location.directory();
+    let path = match directory {
+        Some(directory) => format!("rocksdb://{}?sync=every", directory.join(STORE).display()),
+        None => "memory".to_owned(),
+    };
+    let failed = |detail: String| Error::Open { location: path.clone(), detail };
+    let guard = Arc::new(DiskState::new(directory.map(Path::to_owned), settings.disk));
+    let datastore = Datastore::builder()
+        .with_config(engine_settings(settings))
+        .with_runtime_worker_threads(INLINE)
+        .with_capabilities(capabilities())
+        .with_query_timeout(Some(QUERY_TIMEOUT))
+        .without_maintenance_tasks()
+        .build_with_path(&path)
+        .await
+        .map_err(|e| failed(format!("{e:#}")))?;
+    datastore.check_version().await.map_err(|e| failed(format!("{e:#}")))?;
+    datastore.bootstrap().await.map_err(|e| failed(format!("{e:#}")))?;
+    datastore.start_maintenance_tasks();
+    let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
+        .await
+        .map_err(|e| failed(e.message().to_owned()))?;
+    handle
+        .use_ns(NAMESPACE)
+        .use_db(DATABASE)
+        .await
+        .map_err(|e| failed(e.message().to_owned()))?;
+    Ok(Db::new(handle, datastore, guard))
+}
+
+/// The engine of a data directory, opened to read from it what may have an older schema.
+pub(crate) struct BareEngine {
+    pub(crate) db: Db,
+    _lock: File,
+}
+
+impl BareEngine {
+    /// Opens the engine of a data directory that no other process uses. The schema stays as
+    /// it is.
+    pub(crate) async fn open(data: &Path) -> Result<Self, Error> {
+        let lock = lock_directory(data)?;
+        let location = Location::Directory(data.to_owned());
+        let db = open_engine(&location, &Settings::default()).await?;
+        Ok(Self { db, _lock: lock })
+    }
+
+    /// As [`Store::close_at_end`].
+    pub(crate) async fn close_at_end(self) -> Result<(), Error> {
+        let closed = self.db.close().await;
         std::mem::forget(self);
         closed
     }

@@ -37,6 +37,7 @@ pub mod groups;
 mod hash_ranges;
 pub mod ids;
 pub mod imports;
+pub mod inspection;
 pub mod instance;
 pub mod invites;
 pub mod keys;
@@ -71,7 +72,7 @@ pub use engine::{Location, SegmentBucket, Settings, Store};
 pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
-pub use migrations::schema_version;
+pub use migrations::{MissingMigration, StoredSchema, schema_version};
 pub use weir_objects::{Access, Place, Secret};
 
 /// The result of a store operation.

@@ -11,151 +11,71 @@ use crate::error::Error;
 
 struct Migration {
     version: i64,
+    name: &'static str,
     statement: Statement,
 }
 
-/// All migrations, in order.
-const ALL: &[Migration] = &[
-    Migration {
-        version: 1,
-        statement: Statement::write("migration 1", include_str!("migrations/0001_first.surql")),
-    },
-    Migration {
-        version: 2,
-        statement: Statement::write(
-            "migration 2",
-            include_str!("migrations/0002_processing.surql"),
-        ),
-    },
-    Migration {
-        version: 3,
-        statement: Statement::write(
-            "migration 3",
-            include_str!("migrations/0003_management.surql"),
-        ),
-    },
-    Migration {
-        version: 4,
-        statement: Statement::write(
-            "migration 4",
-            include_str!("migrations/0004_person_processing.surql"),
-        ),
-    },
-    Migration {
-        version: 5,
-        statement: Statement::write("migration 5", include_str!("migrations/0005_accounts.surql")),
-    },
-    Migration {
-        version: 6,
-        statement: Statement::write("migration 6", include_str!("migrations/0006_exports.surql")),
-    },
-    Migration {
-        version: 7,
-        statement: Statement::write(
-            "migration 7",
-            include_str!("migrations/0007_export_models.surql"),
-        ),
-    },
-    Migration {
-        version: 8,
-        statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
-    },
-    Migration {
-        version: 9,
-        statement: Statement::write(
-            "migration 9",
-            include_str!("migrations/0009_preferences.surql"),
-        ),
-    },
-    Migration {
-        version: 10,
-        statement: Statement::write(
-            "migration 10",
-            include_str!("migrations/0010_two_factor.surql"),
-        ),
-    },
-    Migration {
-        version: 11,
-        statement: Statement::write(
-            "migration 11",
-            include_str!("migrations/0011_key_overlap.surql"),
-        ),
-    },
-    Migration {
-        version: 12,
-        statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
-    },
-    Migration {
-        version: 13,
-        statement: Statement::write("migration 13", include_str!("migrations/0013_refused.surql")),
-    },
-    Migration {
-        version: 14,
-        statement: Statement::write(
-            "migration 14",
-            include_str!("migrations/0014_invite_links.surql"),
-        ),
-    },
-    Migration {
-        version: 15,
-        statement: Statement::write(
-            "migration 15",
-            include_str!("migrations/0015_export_work.surql"),
-        ),
-    },
-    Migration {
-        version: 16,
-        statement: Statement::write(
-            "migration 16",
-            include_str!("migrations/0016_known_browsers.surql"),
-        ),
-    },
-    Migration {
-        version: 17,
-        statement: Statement::write(
-            "migration 17",
-            include_str!("migrations/0017_affected_events.surql"),
-        ),
-    },
-    Migration {
-        version: 18,
-        statement: Statement::write("migration 18", include_str!("migrations/0018_roles.surql")),
-    },
-    Migration {
-        version: 19,
-        statement: Statement::write("migration 19", include_str!("migrations/0019_names.surql")),
-    },
-    Migration {
-        version: 20,
-        statement: Statement::write("migration 20", include_str!("migrations/0020_uuids.surql")),
-    },
-    Migration {
-        version: 21,
-        statement: Statement::write("migration 21", include_str!("migrations/0021_segments.surql")),
-    },
-    Migration {
-        version: 22,
-        statement: Statement::write(
-            "migration 22",
-            include_str!("migrations/0022_event_counts.surql"),
-        ),
-    },
-    Migration {
-        version: 23,
-        statement: Statement::write(
-            "migration 23",
-            include_str!("migrations/0023_single_sign_on.surql"),
-        ),
-    },
-    Migration {
-        version: 24,
-        statement: Statement::write("migration 24", include_str!("migrations/0024_scim.surql")),
-    },
-    Migration {
-        version: 25,
-        statement: Statement::write("migration 25", include_str!("migrations/0025_passkeys.surql")),
-    },
-];
+/// Lists migrations, with the texts of their files.
+macro_rules! migrations {
+    ($($version:literal $digits:literal $name:literal;)+) => {
+        &[$(Migration {
+            version: $version,
+            name: $name,
+            statement: Statement::write(
+                concat!("migration ", $version),
+                include_str!(concat!("migrations/", $digits, "_", $name, ".surql")),
+            ),
+        }),+]
+    };
+}
+
+/// All migrations, in order: the version, the same in the name of the file, and the rest of
+/// that name.
+const ALL: &[Migration] = migrations! {
+    1 "0001" "first";
+    2 "0002" "processing";
+    3 "0003" "management";
+    4 "0004" "person_processing";
+    5 "0005" "accounts";
+    6 "0006" "exports";
+    7 "0007" "export_models";
+    8 "0008" "plugins";
+    9 "0009" "preferences";
+    10 "0010" "two_factor";
+    11 "0011" "key_overlap";
+    12 "0012" "traffic";
+    13 "0013" "refused";
+    14 "0014" "invite_links";
+    15 "0015" "export_work";
+    16 "0016" "known_browsers";
+    17 "0017" "affected_events";
+    18 "0018" "roles";
+    19 "0019" "names";
+    20 "0020" "uuids";
+    21 "0021" "segments";
+    22 "0022" "event_counts";
+    23 "0023" "single_sign_on";
+    24 "0024" "scim";
+    25 "0025" "passkeys";
+};
+
+/// A migration that is not applied yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingMigration {
+    /// The schema version after it.
+    pub version: i64,
+    /// What it is about, as in the name of its file.
+    pub name: &'static str,
+}
+
+/// The schema of a data directory, compared with that of this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSchema {
+    /// The newest applied version; 0: none.
+    pub version: i64,
+    /// What a start of this program applies, in order.
+    pub missing: Vec<MissingMigration>,
+}
 
 const APPLIED: Statement = Statement::read(
     "migrations applied",
@@ -183,32 +103,51 @@ fn newest(all: &[Migration]) -> i64 {
     all.last().map_or(0, |migration| migration.version)
 }
 
+/// Compares the applied migrations with those of the program, and changes nothing.
+pub(crate) async fn compare(db: &Db) -> Result<StoredSchema, Error> {
+    let (version, unapplied) = unapplied(db, ALL).await?;
+    let missing = |migration: &Migration| MissingMigration {
+        version: migration.version,
+        name: migration.name,
+    };
+    Ok(StoredSchema { version, missing: unapplied.into_iter().map(missing).collect() })
+}
+
 async fn run_all(db: &Db, all: &[Migration]) -> Result<(), Error> {
+    let (_, unapplied) = unapplied(db, all).await?;
+    for migration in unapplied {
+        let mut vars = Variables::new();
+        vars.insert("version", migration.version);
+        vars.insert("checksum", checksum(migration.statement.text));
+        db.run(migration.statement, vars).await?;
+        tracing::info!(version = migration.version, "applied store migration");
+    }
+    Ok(())
+}
+
+/// The newest applied version, and the migrations that are not applied. Refuses the data of
+/// a newer program, and data that another text of a migration was applied to.
+async fn unapplied<'a>(db: &Db, all: &'a [Migration]) -> Result<(i64, Vec<&'a Migration>), Error> {
     let applied: Vec<Applied> = match db.run(APPLIED, Variables::new()).await {
         Ok(mut answer) => answer.rows(0)?,
         // The table does not exist before the first migration.
         Err(Error::Shape { .. }) => Vec::new(),
         Err(error) => return Err(error),
     };
+    let version = applied.iter().map(|applied| applied.version).max().unwrap_or(0);
     let known = newest(all);
-    if let Some(newer) = applied.iter().find(|a| a.version > known) {
-        return Err(Error::NewerSchema { found: newer.version, known });
+    if version > known {
+        return Err(Error::NewerSchema { found: version, known });
     }
+    let mut unapplied = Vec::new();
     for migration in all {
-        let checksum = checksum(migration.statement.text);
-        match applied.iter().find(|a| a.version == migration.version) {
-            Some(found) if found.checksum == checksum => {}
+        match applied.iter().find(|applied| applied.version == migration.version) {
+            Some(found) if found.checksum == checksum(migration.statement.text) => {}
             Some(found) => return Err(Error::ChangedMigration { version: found.version }),
-            None => {
-                let mut vars = Variables::new();
-                vars.insert("version", migration.version);
-                vars.insert("checksum", checksum);
-                db.run(migration.statement, vars).await?;
-                tracing::info!(version = migration.version, "applied store migration");
-            }
+            None => unapplied.push(migration),
         }
     }
-    Ok(())
+    Ok((version, unapplied))
 }
 
 fn checksum(text: &str) -> String {
@@ -230,6 +169,46 @@ mod tests {
     async fn a_second_run_changes_nothing() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
         run(&store.db).await.unwrap();
+    }
+
+    #[test]
+    fn the_number_of_a_file_is_that_of_its_migration() {
+        for (migration, version) in ALL.iter().zip(1..) {
+            assert_eq!(migration.version, version);
+            let path = format!(
+                "{}/src/migrations/{version:04}_{}.surql",
+                env!("CARGO_MANIFEST_DIR"),
+                migration.name
+            );
+            assert_eq!(std::fs::read_to_string(path).unwrap(), migration.statement.text);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_named_and_not_applied() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let version = schema_version();
+        let whole = StoredSchema { version, missing: Vec::new() };
+        assert_eq!(compare(&store.db).await.unwrap(), whole);
+        let before = Statement::write(
+            "an older schema",
+            "DELETE migration WHERE record::id(id) > 23;",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        for _ in 0..2 {
+            let found = compare(&store.db).await.unwrap();
+            let missing = |version, name| MissingMigration { version, name };
+            assert_eq!(found.version, 23);
+            assert_eq!(found.missing[..2], [missing(24, "scim"), missing(25, "passkeys")]);
+        }
+        let newer = Statement::write(
+            "a newer schema",
+            "CREATE migration:98 SET checksum = 'a'; CREATE migration:99 SET checksum = 'b';",
+        );
+        store.db.run(newer, Variables::new()).await.unwrap();
+        let refused = compare(&store.db).await.unwrap_err();
+        let Error::NewerSchema { found, known } = refused else { panic!("{refused}") };
+        assert_eq!((found, known), (99, schema_version()));
     }
 
     /// Projects that were created before the setting existed.
@@ -381,7 +360,8 @@ mod tests {
         let error = run_all(&store.db, &[]).await.unwrap_err();
         assert!(matches!(error, Error::NewerSchema { known: 0, .. }), "{error}");
         let text = Statement::write("m", "RETURN 1;");
-        let changed = ALL.iter().map(|m| Migration { version: m.version, statement: text });
+        let changed =
+            ALL.iter().map(|m| Migration { version: m.version, name: m.name, statement: text });
         let error = run_all(&store.db, &changed.collect::<Vec<_>>()).await.unwrap_err();
         assert!(matches!(error, Error::ChangedMigration { version: 1 }), "{error}");
     }
