@@ -253,6 +253,12 @@ impl Plugins {
         tasks.work.spawn_on(Arc::clone(&self.shared).run_by_the_clock(), runtime);
     }
 
+    /// Whether a config runs: it is enabled, and its code is compiled. Events that are
+    /// accepted from now on pass it.
+    pub fn runs(&self, config: PluginConfigId) -> bool {
+        self.shared.registry.config(config).is_some()
+    }
+
     /// The events of a project that its enabled destinations have not received yet.
     ///
     /// # Errors
