@@ -165,6 +165,11 @@ const LAYERS: &[Layer] = &[
         why: "words and delivery know what happened, not who may know it",
     },
     Layer {
+        of: "weir-demo",
+        uses: &["weir-model"],
+        why: "what the made-up shop does follows from the number of days and the time alone",
+    },
+    Layer {
         of: "weir-dns",
         uses: &["weir-service"],
         why: "asking name servers knows what is asked for, not what it means",
@@ -190,6 +195,7 @@ const LAYERS: &[Layer] = &[
             "weir-app",
             "weir-backup",
             "weir-capture",
+            "weir-demo",
             "weir-dns",
             "weir-egress",
             "weir-export",
