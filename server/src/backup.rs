@@ -218,6 +218,29 @@ async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, Backup
     blocking(move || Ok(log::link(&from, &to)?)).await
 }
 
+/// Links the store and the files of events of a data directory, for a command that opens
+/// them. A server may run. The data itself is never changed.
+///
+/// # Errors
+/// [`BackupError`] with the reason. The links are removed then.
+pub(crate) async fn link_store(data: &Path) -> Result<Staging, BackupError> {
+    refuse_other_user(data)?;
+    let at = data.join(check::STAGING);
+    let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
+    // What is being linked cannot be removed, so a signal is noticed in between.
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    checkpoint(data, staging.path(), &is_stopped).await?;
+    Ok(staging)
+}
+
+/// Removes the links of [`link_store`].
+///
+/// # Errors
+/// When they cannot be removed. A server that runs removes them later.
+pub(crate) async fn unlink_store(staging: Staging) -> Result<(), BackupError> {
+    blocking(move || Ok(staging.remove()?)).await
+}
+
 /// How much of the last segment of the log is in the backup.
 fn last_segment(staging: &Path) -> Result<Option<Partial>, BackupError> {
     let Some((path, bytes)) = log::last_segment(&staging.join(LOG))? else { return Ok(None) };

@@ -11,6 +11,8 @@ use weir_service::identity::SetupInput;
 use crate::backup::check::{self, CheckError, Checked};
 use crate::backup::{self, BackupError};
 use crate::config::{Config, ConfigError, Settings};
+use crate::demo::{self, DemoArguments, DemoError};
+use crate::doctor::{self, DoctorError, Sources};
 use crate::domains::{self, DomainCommand, DomainError};
 use crate::log_tools::{self, LogCommand, LogToolError};
 use crate::logs::{self, BadFilter};
@@ -19,6 +21,7 @@ use crate::organizations::{self, OrganizationCommand, OrganizationError};
 use crate::seal::{self, SealError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
+use crate::upgrade::{self, UpgradeError};
 use crate::users::{self, UserCommand, UserError};
 
 /// Self-hosted product analytics: takes the events of your product and keeps them.
@@ -31,9 +34,18 @@ pub struct Cli {
     #[command(flatten)]
     settings: Settings,
     #[command(subcommand)]
-    command: Command,
+    command: AnyCommand,
 }
 
+#[derive(Debug, Subcommand)]
+enum AnyCommand {
+    #[command(flatten)]
+    OfInstance(Command),
+    /// Serve a temporary instance that is filled with a month of a made-up shop
+    Demo(DemoArguments),
+}
+
+/// The commands that work with the settings of an instance.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the service
@@ -64,6 +76,10 @@ enum Command {
     Restore(RestoreArguments),
     /// Check the data directory, or the backups in a directory; a server may run; exits with 1 if there are faults
     Check(CheckArguments),
+    /// Say what an upgrade of a data directory would do; a server may run; exits with 3 if a newer program wrote it, and with 4 if the disk has too little space
+    Upgrade(UpgradeArguments),
+    /// Print a report about the instance, secrets hidden; a server may run
+    Doctor(DoctorArguments),
     /// Seal the stored secrets with a new master key, while no server runs
     RotateKey(RotateKeyArguments),
     /// Print the effective settings, secrets hidden
@@ -99,6 +115,25 @@ struct CheckArguments {
     /// Name of the backup that is opened [default: the newest]
     #[arg(long, value_name = "NAME", requires = "directory")]
     backup: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct UpgradeArguments {
+    /// Change nothing; the next start of the server upgrades
+    #[arg(long, required = true)]
+    check: bool,
+    /// Data directory [default: that of the settings]
+    directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct DoctorArguments {
+    /// Write the report to this new file [default: it is printed]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// File with log lines, whose last errors and warnings are in the report
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -157,6 +192,15 @@ pub enum CommandError {
     /// `check` failed, or found faults.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// `upgrade --check` failed, or an upgrade is not possible.
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
+    /// `doctor` failed.
+    #[error(transparent)]
+    Doctor(#[from] DoctorError),
+    /// `demo` failed.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
     /// `import` failed.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -180,6 +224,16 @@ pub enum CommandError {
     Stream(#[from] std::io::Error),
 }
 
+impl CommandError {
+    /// The exit code of the program.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Upgrade(error) => error.exit_code(),
+            _ => 1,
+        }
+    }
+}
+
 impl Cli {
     /// Runs the command.
     ///
@@ -187,6 +241,11 @@ impl Cli {
     /// [`CommandError`] with the reason.
     pub async fn run(self) -> Result<(), CommandError> {
         let Self { config: file, settings: given, command } = self;
+        let command = match command {
+            AnyCommand::OfInstance(command) => command,
+            AnyCommand::Demo(arguments) => return Ok(demo::run(given, arguments).await?),
+        };
+        let named = file.clone();
         let settings = move || Config::load(given.clone(), file.as_deref());
         let config = settings()?;
         logs::start(&config)?;
@@ -220,6 +279,25 @@ impl Cli {
                     return Err(CheckError::Faulty(faults.len()).into());
                 }
                 print("No faults found")?;
+            }
+            Command::Upgrade(UpgradeArguments { directory, .. }) => {
+                let upgrade::Checked { text, failure } = upgrade::check(&config, directory).await?;
+                print(&text)?;
+                if let Some(failure) = failure {
+                    return Err(failure.into());
+                }
+            }
+            Command::Doctor(DoctorArguments { output, log_file }) => {
+                let sources =
+                    Sources { settings_file: named.as_deref(), log_file: log_file.as_deref() };
+                let report = doctor::report(&config, sources).await;
+                match output {
+                    Some(file) => {
+                        doctor::write(&file, &report)?;
+                        print(&format!("The report is in {}", file.display()))?;
+                    }
+                    None => print(report.trim_end())?,
+                }
             }
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,

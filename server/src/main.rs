@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use weir_server::background::STACK;
-use weir_server::cli::Cli;
+use weir_server::cli::{Cli, CommandError};
 use weir_server::logs;
 
 /// With many threads it is faster than the system's allocator: a fifth of the work of
@@ -26,7 +26,13 @@ fn main() -> ExitCode {
     let outcome = run();
     let why = outcome.as_ref().err().map(|error| logs::with_causes(&**error));
     logs::end(why.as_deref());
-    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match &outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => match error.downcast_ref::<CommandError>() {
+            Some(error) => ExitCode::from(error.exit_code()),
+            None => ExitCode::FAILURE,
+        },
+    }
 }
 
 fn run() -> anyhow::Result<()> {

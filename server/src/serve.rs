@@ -334,7 +334,10 @@ impl Server {
 
 /// Binds an address. After a process was killed, a child that it was starting can have its
 /// sockets for a moment, so an address in use is tried again.
-async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, ServeError> {
+pub(crate) async fn bind(
+    address: &str,
+    setting: &'static str,
+) -> Result<TcpListener, ServeError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -421,15 +424,26 @@ where
         tracing::warn!(%error, "the address could not be printed");
     }
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
-    let failed = tokio::select! {
-        () = signals.stop() => false,
-        () = server.failed() => true,
-    };
+    let watched = watch(&server, &mut signals).await;
     announcing.abort();
-    if failed {
-        // The state in memory may be wrong now and must not be flushed.
-        return Err(ServeError::StorageFailed);
+    watched?;
+    stop(server, &mut signals).await
+}
+
+/// Returns when a stop signal arrives.
+///
+/// # Errors
+/// [`ServeError::StorageFailed`] when storage fails. The state in memory may be wrong then
+/// and must not be flushed.
+pub(crate) async fn watch(server: &Server, signals: &mut StopSignals) -> Result<(), ServeError> {
+    tokio::select! {
+        () = signals.stop() => Ok(()),
+        () = server.failed() => Err(ServeError::StorageFailed),
     }
+}
+
+/// Stops in order, or immediately at another stop signal.
+pub(crate) async fn stop(server: Server, signals: &mut StopSignals) -> Result<(), ServeError> {
     tokio::select! {
         stopped = server.stop() => stopped,
         () = signals.stop() => {
@@ -534,7 +548,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// Prints a line for people and scripts on standard output. The log is on standard error.
-fn say(line: &str) -> std::io::Result<()> {
+pub(crate) fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()

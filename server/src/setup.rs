@@ -99,7 +99,8 @@ pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, Setup
     Ok(summary)
 }
 
-async fn create(services: &Services, input: SetupInput) -> Result<Summary, SetupError> {
+/// The same with open services.
+pub(crate) async fn create(services: &Services, input: SetupInput) -> Result<Summary, SetupError> {
     let made = services.identity.setup_with_key(input, first_key()).await;
     let (outcome, key) = made.map_err(|error| match error {
         ServiceError::NotFound(_) => SetupError::AlreadySetUp,

@@ -1,7 +1,5 @@
 //! Facts about the process for the staff of the instance.
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use weir_app::facts::{DamageFacts, DiskFacts, Facts, InstanceFacts};
@@ -9,6 +7,7 @@ use weir_ingest::log::Damage;
 
 use crate::app::App;
 use crate::config::StoreKind;
+use crate::files::size;
 
 /// Collects the facts on every call.
 pub(super) fn facts(app: &App) -> InstanceFacts {
@@ -54,32 +53,4 @@ async fn disk(app: &App) -> Option<DiskFacts> {
         free_bytes,
     });
     counting.await.ok()
-}
-
-/// Bytes of the files below a directory. A file that disappears meanwhile counts as 0.
-fn size(directory: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
-    let of = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().map(of).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::size;
-
-    #[test]
-    fn files_below_count() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::create_dir(directory.path().join("deep")).unwrap();
-        fs::write(directory.path().join("a"), "abc").unwrap();
-        fs::write(directory.path().join("deep/b"), "de").unwrap();
-        assert_eq!(size(directory.path()), 5);
-        assert_eq!(size(&directory.path().join("missing")), 0);
-    }
 }

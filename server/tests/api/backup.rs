@@ -136,7 +136,7 @@ async fn stop(serving: Serving) {
 }
 
 /// Files below a directory whose names end so.
-fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+pub(crate) fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -150,7 +150,7 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// All files below a directory, with their lengths and times.
-fn state(directory: &Path) -> BTreeSet<(PathBuf, u64, SystemTime)> {
+pub(crate) fn state(directory: &Path) -> BTreeSet<(PathBuf, u64, SystemTime)> {
     let about = |path: PathBuf| {
         let meta = path.metadata().unwrap();
         (path, meta.len(), meta.modified().unwrap())

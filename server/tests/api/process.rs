@@ -18,6 +18,7 @@ use crate::accounts::second_factor::code;
 
 pub(crate) struct Output {
     pub(crate) ok: bool,
+    pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
@@ -56,6 +57,7 @@ pub(crate) async fn run(mut command: Command, input: &str) -> Output {
     let output = child.wait_with_output().await.unwrap();
     Output {
         ok: output.status.success(),
+        code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
@@ -102,7 +104,8 @@ impl Serving {
         Self { child, lines, address, caller: Caller::of(address) }
     }
 
-    async fn line(&mut self) -> String {
+    /// The next line that it prints.
+    pub(crate) async fn line(&mut self) -> String {
         let next = tokio::time::timeout(Duration::from_secs(20), self.lines.next_line()).await;
         next.unwrap().unwrap().unwrap_or_default()
     }
