@@ -28,6 +28,16 @@ release:
 serve: release ## Build the release and run it at http://127.0.0.1:8000, data in ./data
 	@source scripts/env; exec $(AS_USER) "$$CARGO_TARGET_DIR/release/weir" serve $(ARGS)
 
+# The command of the program that is tried, and whether the release is built afterwards:
+# make try RUN=demo RELEASE=yes
+RUN ?= serve
+RELEASE ?=
+
+.PHONY: try
+try: ## Run a program that is built quickly at http://127.0.0.1:8000, data in ./data
+	@scripts/setup try
+	@exec scripts/xtask try $(if $(RELEASE),--release) -- $(RUN) $(ARGS)
+
 .PHONY: install
 install: release ## Build the release and copy the program to PREFIX/bin (~/.local/bin)
 	@source scripts/env; install -D -m 755 "$$CARGO_TARGET_DIR/release/weir" "$(PREFIX)/bin/weir"

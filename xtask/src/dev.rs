@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::assets::files_below;
@@ -24,6 +24,7 @@ const SOURCES: [&str; 8] =
 pub(crate) fn watch_site(layout: &Layout, mode: Mode) -> Result<()> {
     on_every_change(layout, |change| {
         site::build(layout, mode)?;
+        layout.shows_progress.set(false);
         if mode == Mode::Dev { site::mark_changed(layout, change.number) } else { Ok(()) }
     })
 }
@@ -38,6 +39,7 @@ pub(crate) fn serve(layout: &Layout, arguments: &[String]) -> Result<()> {
         if change.is_in_code {
             refresh(layout, arguments, &mut running)?;
         }
+        layout.shows_progress.set(false);
         site::mark_changed(layout, change.number)
     })
 }
@@ -77,7 +79,36 @@ fn refresh(layout: &Layout, arguments: &[String], running: &mut Option<Server>) 
     }
     // Stop the old server first, because it holds the data directory and the port.
     drop(running.take());
-    *running = Some(Server::start(layout, &binary, version, arguments)?);
+    let mut whole = vec!["serve".to_owned()];
+    whole.extend_from_slice(arguments);
+    *running = Some(Server::start(layout, &binary, version, &whole)?);
+    Ok(())
+}
+
+/// Runs a program that is built quickly, as early as possible: first style sheet and static
+/// files, then the server, whose pages work without scripts, and while it runs the code for
+/// the browser. Then the release, if the caller asks for it.
+pub(crate) fn try_out(layout: &Layout, arguments: &[String], with_release: bool) -> Result<()> {
+    site::build_without_code(layout)?;
+    let binary = cargo::build_server(layout, Mode::Dev)?;
+    let version = sha::of(&[&fs::read(&binary)?]);
+    let mut server = Server::start(layout, &binary, version, arguments)?;
+    // Its lines would be mixed with those of the server.
+    layout.shows_progress.set(false);
+    eprintln!("xtask: the program runs; its pages have no scripts yet");
+    site::build(layout, Mode::Dev)?;
+    eprintln!("xtask: the pages have scripts now: reload them");
+    if with_release {
+        eprintln!("xtask: building the release, which takes much longer");
+        let setup = layout.root.join("scripts/setup");
+        let status = Command::new(setup).arg("build").current_dir(&layout.root).status()?;
+        ensure!(status.success(), "scripts/setup build failed");
+        site::build(layout, Mode::Release)?;
+        let release = cargo::build_server(layout, Mode::Release)?;
+        eprintln!("xtask: the release is built: {}", release.display());
+    }
+    let status = server.child.wait()?;
+    ensure!(status.success(), "the program ended: {status}");
     Ok(())
 }
 
@@ -95,7 +126,6 @@ impl Server {
         arguments: &[String],
     ) -> Result<Server> {
         let child = Command::new(binary)
-            .arg("serve")
             .args(arguments)
             .current_dir(&layout.root)
             // These variables are for scripts and builds. The server has no such
@@ -115,6 +145,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if !self.is_alive() {
+            return;
+        }
         if let Some(id) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // The process may have ended already.
             let _ = kill_process(id, Signal::TERM);

@@ -1,5 +1,6 @@
 //! Paths: the checkout, the target directory, the built site.
 
+use std::cell::Cell;
 use std::env;
 use std::path::PathBuf;
 
@@ -40,6 +41,9 @@ pub(crate) struct Layout {
     /// `scripts/env`.
     pub(crate) browser_library: Option<PathBuf>,
     pub(crate) conventions: Conventions,
+    /// Whether builds show how much is done. The estimate takes a second, which a build after
+    /// a change does not have.
+    pub(crate) shows_progress: Cell<bool>,
 }
 
 impl Layout {
@@ -63,7 +67,8 @@ impl Layout {
         let tools = from_env("WEIR_TOOLS").map(PathBuf::from);
         let browser_library = tools.map(|tools| tools.join("posthog-js/dist"));
         let conventions = Conventions::read(&root)?;
-        Ok(Layout { root, target, site, browser_library, conventions })
+        let shows_progress = Cell::new(true);
+        Ok(Layout { root, target, site, browser_library, conventions, shows_progress })
     }
 
     pub(crate) fn style_sheet(&self) -> Result<PathBuf> {

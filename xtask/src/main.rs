@@ -1,8 +1,9 @@
 //! Build tasks that cargo does not do.
 //!
 //! `site` builds the browser side, `build` builds the product, `dev` rebuilds and
-//! restarts after every change, `size` checks the byte budgets, `css` bundles the style
-//! sheets. `docs/adr/0004-build-tool.md` says what `xtask` does beside cargo-leptos.
+//! restarts after every change, `try` runs a quickly built program, `size` checks the byte
+//! budgets, `css` bundles the style sheets. `docs/adr/0004-build-tool.md` says what `xtask`
+//! does beside cargo-leptos.
 
 #![expect(
     clippy::print_stdout,
@@ -18,6 +19,7 @@ mod conventions;
 mod css;
 mod dev;
 mod layout;
+mod progress;
 mod sha;
 mod shared;
 mod site;
@@ -65,6 +67,15 @@ enum Task {
         #[arg(last = true)]
         serve: Vec<String>,
     },
+    /// Build a debug program as quickly as possible, and run it
+    Try {
+        /// Build the release afterwards, while the program runs
+        #[arg(long)]
+        release: bool,
+        /// Arguments for `weir`
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
     /// Check the site's files against their byte budgets
     Size,
     /// Print the style sheet as the browser gets it
@@ -101,6 +112,7 @@ fn run(task: Task) -> Result<()> {
             Ok(())
         }
         Task::Dev { serve } => dev::serve(&layout, &serve),
+        Task::Try { release, arguments } => dev::try_out(&layout, &arguments, release),
         Task::Size => size::check(&layout),
         Task::Css => {
             println!("{}", css::bundle(&layout.style_sheet()?)?);

@@ -33,14 +33,25 @@ pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
 
     let mut site = Site::open(&layout.site, mode == Mode::Release)?;
     add_code(&mut site, browser, mode)?;
-    site.add_hashed("weir", "css", css::bundle(&layout.style_sheet()?)?.as_bytes())?;
-    add_public(layout, &mut site)?;
-    add_browser_library(layout, &mut site)?;
+    add_files(layout, &mut site)?;
     if mode == Mode::Dev {
         let last = fs::read(layout.site.join(BUILD_MARK)).unwrap_or_default();
         site.add("build.txt", BUILD_MARK, &last)?;
     }
     site.finish()
+}
+
+/// Builds what needs no compiler. Pages without code for the browser work without scripts.
+pub(crate) fn build_without_code(layout: &Layout) -> Result<()> {
+    let mut site = Site::open(&layout.site, false)?;
+    add_files(layout, &mut site)?;
+    site.finish()
+}
+
+fn add_files(layout: &Layout, site: &mut Site) -> Result<()> {
+    site.add_hashed("weir", "css", css::bundle(&layout.style_sheet()?)?.as_bytes())?;
+    add_public(layout, site)?;
+    add_browser_library(layout, site)
 }
 
 /// Makes open pages reload. The process id makes the content differ from that of an
