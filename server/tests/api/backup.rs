@@ -136,7 +136,7 @@ async fn stop(serving: Serving) {
 }
 
 /// Files below a directory whose names end so.
-pub(crate) fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
