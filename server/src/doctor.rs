@@ -128,8 +128,10 @@ fn about_files(report: &mut Report, config: &Config) {
     report.section("Files: mode, owner, size");
     let data = &config.data;
     let mut paths = vec![data.clone()];
-    paths.extend(["LOCK", "store", "log", "log/quarantine", "segments", "ballast", "instance-id"]
-        .map(|name| data.join(name)));
+    paths.extend(
+        ["LOCK", "store", "log", "log/quarantine", "segments", "ballast", "instance-id"]
+            .map(|name| data.join(name)),
+    );
     for path in [&config.local_exports, &config.browser_library, &config.geoip_database] {
         if !path.as_os_str().is_empty() {
             paths.push(path.clone());

@@ -334,10 +334,7 @@ impl Server {
 
 /// Binds an address. After a process was killed, a child that it was starting can have its
 /// sockets for a moment, so an address in use is tried again.
-pub(crate) async fn bind(
-    address: &str,
-    setting: &'static str,
-) -> Result<TcpListener, ServeError> {
+pub(crate) async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, ServeError> {
     let mut attempts = 0;
     loop {
         attempts += 1;

@@ -76,10 +76,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`UpgradeError`] with the reason, also if this program refuses the data.
-pub async fn check(
-    config: &Config,
-    directory: Option<PathBuf>,
-) -> Result<Checked, UpgradeError> {
+pub async fn check(config: &Config, directory: Option<PathBuf>) -> Result<Checked, UpgradeError> {
     if config.store == StoreKind::Memory {
         return Err(UpgradeError::InMemory);
     }

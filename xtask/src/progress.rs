@@ -293,10 +293,7 @@ mod tests {
     #[test]
     fn the_line_has_the_part_that_is_done_and_the_time_left() {
         let line = |done, seconds| line("program", done, 1_000, Duration::from_secs(seconds));
-        assert_eq!(
-            line(10, 30),
-            "xtask: program: 1 % compiled, the time left is not known yet"
-        );
+        assert_eq!(line(10, 30), "xtask: program: 1 % compiled, the time left is not known yet");
         assert_eq!(line(100, 60), "xtask: program: 10 % compiled, about 9 minutes left");
         assert_eq!(line(990, 600), "xtask: program: 99 % compiled, about a minute left");
         assert_eq!(line(1_000, 600), "xtask: program: 99 % compiled, about a minute left");

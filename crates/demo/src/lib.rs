@@ -215,9 +215,9 @@ mod tests {
         ] {
             assert!(count(name) >= least, "{name}: {}", count(name));
         }
-        let bots = events.iter().filter(|event| {
-            event["properties"]["$raw_user_agent"].as_str() == Some(shop::BOT)
-        });
+        let bots = events
+            .iter()
+            .filter(|event| event["properties"]["$raw_user_agent"].as_str() == Some(shop::BOT));
         assert!(bots.count() >= 60);
         let without_id = events.iter().filter(|event| event.get("distinct_id").is_none());
         assert!(without_id.count() >= 10);

@@ -238,13 +238,15 @@ impl Writer {
             fields.insert("app_version".to_owned(), json!("4.0.3"));
         }
         self.track(visit, "order placed", order);
-        let mut shipped = json!({"order_id": number, "carrier": "Swift Post", "$lib": "shop-server"});
+        let mut shipped =
+            json!({"order_id": number, "carrier": "Swift Post", "$lib": "shop-server"});
         if let (Some(fields), Some(cafe)) = (shipped.as_object_mut(), cafe) {
             fields.insert("$groups".to_owned(), json!({"cafe": CAFES[cafe].key}));
         }
         self.later.push(("order shipped", visit.id.clone(), shipped));
         if self.random.percent(5) {
-            let refunded = json!({"order_id": number, "value": euros(value), "$lib": "shop-server"});
+            let refunded =
+                json!({"order_id": number, "value": euros(value), "$lib": "shop-server"});
             self.later.push(("order refunded", visit.id.clone(), refunded));
         }
     }

@@ -262,11 +262,7 @@ async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Err
     let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
         .await
         .map_err(|e| failed(e.message().to_owned()))?;
-    handle
-        .use_ns(NAMESPACE)
-        .use_db(DATABASE)
-        .await
-        .map_err(|e| failed(e.message().to_owned()))?;
+    handle.use_ns(NAMESPACE).use_db(DATABASE).await.map_err(|e| failed(e.message().to_owned()))?;
     Ok(Db::new(handle, datastore, guard))
 }
 

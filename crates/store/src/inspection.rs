@@ -101,10 +101,8 @@ async fn count(db: &Db, statement: Statement) -> Result<u64> {
     let counted = db.run(statement, bind! {}).await?.row::<Counted>(0)?;
     // A table without records has no row.
     let records = counted.map_or(0, |counted| counted.records);
-    u64::try_from(records).map_err(|error| Error::Shape {
-        statement: statement.name,
-        detail: error.to_string(),
-    })
+    u64::try_from(records)
+        .map_err(|error| Error::Shape { statement: statement.name, detail: error.to_string() })
 }
 
 async fn count_events(db: &Db) -> Result<u64> {

@@ -190,10 +190,8 @@ mod tests {
         let version = schema_version();
         let whole = StoredSchema { version, missing: Vec::new() };
         assert_eq!(compare(&store.db).await.unwrap(), whole);
-        let before = Statement::write(
-            "an older schema",
-            "DELETE migration WHERE record::id(id) > 23;",
-        );
+        let before =
+            Statement::write("an older schema", "DELETE migration WHERE record::id(id) > 23;");
         store.db.run(before, Variables::new()).await.unwrap();
         for _ in 0..2 {
             let found = compare(&store.db).await.unwrap();

@@ -21,9 +21,9 @@ pub(super) fn about_program(report: &mut Report) {
         report.fact("program", path.display());
     }
     let system = text(Path::new("/etc/os-release"));
-    let name = system.as_deref().and_then(|text| {
-        text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))
-    });
+    let name = system
+        .as_deref()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")));
     report.fact("system", name.unwrap_or("unknown").trim_matches('"'));
     let kernel = text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     report.fact("kernel", kernel.trim());
@@ -52,9 +52,9 @@ pub(super) fn about_limits(report: &mut Report, data: &Path) {
     };
     report.fact("process that has the data directory open", server);
     let limits = text(&Path::new("/proc").join(server.to_string()).join("limits"));
-    let open_files = limits.as_deref().and_then(|text| {
-        text.lines().find_map(|line| line.strip_prefix("Max open files"))
-    });
+    let open_files = limits
+        .as_deref()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("Max open files")));
     let open_files = open_files.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
     match open_files {
         Some(limits) => report.fact("open files of that process", limits.join(", at most ")),

@@ -53,8 +53,14 @@ const LISTS: [(&str, &str, &[&str]); 13] = [
         "{project}events/?limit=1000",
         "/uuid",
         &[
-            "/event", "/distinct_id", "/timestamp", "/created_at", "/properties", "/person/uuid",
-            "/elements_chain", "/historical",
+            "/event",
+            "/distinct_id",
+            "/timestamp",
+            "/created_at",
+            "/properties",
+            "/person/uuid",
+            "/elements_chain",
+            "/historical",
         ],
     ),
     (
@@ -241,8 +247,13 @@ async fn tar(arguments: &[&str], archive: &Path, folder: &Path, members: &[&str]
 /// Compresses what [`make`] has made, without what each start makes.
 async fn compress(folder: &Path, archive: &Path) {
     let arguments = [
-        "--create", "--gzip", "--sparse", "--exclude=data/ballast", "--exclude=data/LOCK",
-        "--exclude=data/store/LOG*", "--exclude=data/exports/*",
+        "--create",
+        "--gzip",
+        "--sparse",
+        "--exclude=data/ballast",
+        "--exclude=data/LOCK",
+        "--exclude=data/store/LOG*",
+        "--exclude=data/exports/*",
     ];
     tar(&arguments, archive, folder, &["data", "data.key", ABOUT]).await;
 }
