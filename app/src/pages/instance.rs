@@ -27,6 +27,7 @@ fn draw(found: InstanceView) -> AnyView {
         projects,
         events,
         providers,
+        refused,
         callback,
     } = found;
     view! {
@@ -35,7 +36,7 @@ fn draw(found: InstanceView) -> AnyView {
         <Process facts=facts.clone() sends_mail=sends_mail />
         <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
-        <providers::Providers providers=providers callback=callback />
+        <providers::Providers providers=providers refused=refused callback=callback />
         <Section id="contents" title="Contents">
             <dl class="facts">
                 <dt>"Accounts"</dt><dd><Count value=users /></dd>

@@ -168,6 +168,9 @@ fn failure(code: &str) -> AnyView {
             "There is no account with this address. Ask a member of an organization for an invite."
         }
         "sso_not_available" => "This way of signing in cannot be used now.",
+        "sso_too_many" => {
+            "Too many sign-ins came from your network. Wait a minute, then try again."
+        }
         _ => "Try again, or ask an administrator of your organization.",
     };
     view! { <Alert kind="warning"><p><strong>"Sign-in failed. "</strong>{why}</p></Alert> }

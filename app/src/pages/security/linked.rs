@@ -45,6 +45,9 @@ pub(super) fn LinkedSection(
         "other_address" => Some(
             "Your organization requires this provider. Link the account there that has your address.",
         ),
+        "sso_too_many" => Some(
+            "The account was not linked: too many sign-ins came from your network. Wait a minute, then try again.",
+        ),
         _ => Some("The account was not linked. Try again."),
     };
     view! {

@@ -402,7 +402,7 @@ async fn questions_are_counted_by_network() {
     let (services, _, _) = set_up().await;
     let peer = Peer { address: Some("192.0.2.7".parse().unwrap()), ..Peer::default() };
     let set_lookup = async |peer: &Peer| services.identity.precheck("a@mail.example", peer).await;
-    for _ in 0..101 {
+    for _ in 0..300 {
         set_lookup(&peer).await.unwrap();
     }
     assert_eq!(set_lookup(&peer).await.unwrap_err().kind(), ErrorKind::RateLimited);

@@ -16,8 +16,8 @@ use crate::domains::{enforce, one, owner, verified};
 use crate::web;
 
 const CLIENT: &str = "weir-client";
-const CODE: &str = "the-code";
-const FAILED: &str = "/login?error_code=sso_failed&next=/account";
+pub(super) const CODE: &str = "the-code";
+pub(super) const FAILED: &str = "/login?error_code=sso_failed&next=/account";
 
 /// What the issuer answers.
 struct Issuer {
@@ -26,26 +26,30 @@ struct Issuer {
     token: String,
 }
 
-/// The claims of a token, and its key.
-struct Token {
-    claims: Value,
-    key: Key,
+/// The parts of a token, and its key.
+pub(super) struct Token {
+    pub(super) header: Value,
+    pub(super) claims: Value,
+    pub(super) key: Key,
+    /// What happens to the token after it was signed.
+    pub(super) forge: fn(String) -> String,
 }
 
 impl Token {
-    fn set(&mut self, name: &str, value: Value) {
+    /// Sets a claim.
+    pub(super) fn set(&mut self, name: &str, value: Value) {
         self.claims[name] = value;
     }
 }
 
 /// An instance with the issuer as provider `keycloak`.
-struct Connected {
-    app: TestApp,
+pub(super) struct Connected {
+    pub(super) app: TestApp,
     issuer: StandIn<Issuer>,
 }
 
 impl Connected {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let script = Issuer { url: String::new(), token: String::new() };
         let issuer = StandIn::start(script, |script, asked| {
             let answer = match asked.path.as_str() {
@@ -90,7 +94,11 @@ impl Connected {
     }
 
     /// The same with parameters, in a browser with this cookie.
-    async fn begin_login_as(&self, more: &str, cookie: &str) -> (String, Vec<(String, String)>) {
+    pub(super) async fn begin_login_as(
+        &self,
+        more: &str,
+        cookie: &str,
+    ) -> (String, Vec<(String, String)>) {
         let path = format!("/login/keycloak/?{more}next=/account");
         let answer = get(&self.app, &path, cookie).await;
         let location = leads_to(&answer);
@@ -109,9 +117,10 @@ impl Connected {
     }
 
     /// Prepares the token that answers a request.
-    fn answer(&self, request: &[(String, String)], change: fn(&mut Token)) {
+    pub(super) fn answer(&self, request: &[(String, String)], change: Change) {
         let now = provider_time().timestamp();
         let mut token = Token {
+            header: json!({"alg": "RS256", "typ": "JWT", "kid": "a"}),
             claims: json!({
                 "iss": self.issuer.url(),
                 "aud": CLIENT,
@@ -124,22 +133,22 @@ impl Connected {
                 "name": "Ada Lovelace",
             }),
             key: OWN,
+            forge: |token| token,
         };
         change(&mut token);
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let header = json!({"alg": "RS256", "typ": "JWT", "kid": "a"});
-        let signed = format!("{}.{}", part(&header), part(&token.claims));
+        let signed = format!("{}.{}", part(&token.header), part(&token.claims));
         let signature = URL_SAFE_NO_PAD.encode(token.key.sign(signed.as_bytes()));
-        self.issuer.lock().token = format!("{signed}.{signature}");
+        self.issuer.lock().token = (token.forge)(format!("{signed}.{signature}"));
     }
 }
 
 /// A parameter of a request.
-fn of<'a>(request: &'a [(String, String)], name: &str) -> &'a str {
+pub(super) fn of<'a>(request: &'a [(String, String)], name: &str) -> &'a str {
     &request.iter().find(|(found, _)| found == name).unwrap().1
 }
 
-fn keycloak() -> SsoEnforcement {
+pub(super) fn keycloak() -> SsoEnforcement {
     SsoEnforcement::Provider(ProviderName::parse("keycloak").unwrap())
 }
 
@@ -174,7 +183,7 @@ async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domai
     assert_eq!(leads_to(&it.through(unknown_user).await), unknown);
 }
 
-type Change = fn(&mut Token);
+pub(super) type Change = fn(&mut Token);
 
 /// What is wrong, and how the token says it.
 const WRONG: &[(&str, Change)] = &[
@@ -230,6 +239,27 @@ async fn administrators_of_the_entered_address_learn_why_a_token_was_refused() {
     let log = log().await;
     for reason in ["The ID token is for another client", "access was denied there"] {
         assert!(log.contains(reason), "{reason} in {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn staff_reads_on_the_instance_page_why_sign_ins_were_refused() {
+    let it = Connected::start().await;
+    let session = web::session(&it.app).await;
+    let page = async || web::page(&it.app, "/instance", &session).await.text();
+    assert!(!page().await.contains("Refused sign-ins"));
+    // No address was entered, so no organization learns of them.
+    let answer = it.through(|token| token.set("aud", json!("other"))).await;
+    assert_eq!(leads_to(&answer), FAILED);
+    let stray = get(&it.app, "/complete/keycloak/?code=c&state=s", "").await;
+    assert_eq!(leads_to(&stray), "/login?error_code=sso_failed&next=/");
+    let page = page().await;
+    for shown in [
+        "Refused sign-ins",
+        "The ID token is for another client",
+        "This browser did not begin this sign-in",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
     }
 }
 

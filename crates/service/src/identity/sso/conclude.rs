@@ -64,6 +64,7 @@ impl Identity {
                 tracing::info!(connection = %waiting.connection, ?reason, "a sign-in was refused");
                 self.count_refusal();
                 let (connection, why) = (waiting.connection, reason.text());
+                self.keep_refusal(connection, why);
                 match (domain, &waiting.domain) {
                     (Some(domain), _) => {
                         let email = verified.email.as_deref();
