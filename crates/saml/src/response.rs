@@ -465,7 +465,7 @@ impl<'a> Assertion<'a> {
 
 /// The data of the confirmations by possession of the assertion, which are the rest of a
 /// subject: the first one, and the others. Those by other methods are not read.
-fn confirmations<'a>(mut parts: Children<'a>) -> Result<(Element<'a>, Vec<Element<'a>>), Reason> {
+fn confirmations(mut parts: Children<'_>) -> Result<(Element<'_>, Vec<Element<'_>>), Reason> {
     let mut bearer = Vec::new();
     let mut other = None;
     while let Some(confirmation) = parts.take(ASSERTION, "SubjectConfirmation") {

@@ -34,7 +34,7 @@ use crate::identity::sso::{AddedUser, Provisioning, domain_of};
 use crate::users::NAME_MAX;
 use crate::{current, mail, members as member_rules};
 
-/// Why a user is not called so.
+/// The refusal of a name or an address that another user has.
 const TAKEN: &str = "There is a user with this userName or this address.";
 
 /// A user whom the identity provider may see.
