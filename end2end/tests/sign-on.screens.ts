@@ -24,7 +24,7 @@ test("single sign-on", async ({ page, server, names, browser }) => {
   const provider = await IdentityProvider.start();
   const { settings } = provider;
   await page.getByLabel("Entity id", { exact: true }).fill(settings.entity_id);
-  await page.getByLabel("ACS URL", { exact: true }).fill(settings.sign_in_url);
+  await page.getByLabel("Single sign-on URL of the identity provider", { exact: true }).fill(settings.sign_in_url);
   await page.getByLabel("X.509 certificate", { exact: true }).fill(settings.certificate);
   await page.getByRole("button", { name: "Save SAML" }).click();
   await expect(page.locator("#saml")).toContainText("CN=idp.example");

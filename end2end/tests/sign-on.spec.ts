@@ -81,7 +81,7 @@ test("an organization requires its issuer, and the operator lets the owner in", 
 
   await test.step("colleagues join", async () => {
     await page.getByLabel(/^People with an address of the domain join/).check();
-    await save(page, "Save provisioning");
+    await save(page, "Save just-in-time provisioning");
     await alive(page, scripts);
   });
 

@@ -84,7 +84,7 @@ async function makeForms(server: Server, key: string): Promise<Form[]> {
       path: `/organizations/${id}/domains/${domain.id}`,
       button: "Save SAML",
       first: { label: "Entity id", value: "https://id.example/entity" },
-      second: { label: "ACS URL", value: "https://id.example/acs" },
+      second: { label: "Single sign-on URL of the identity provider", value: "https://id.example/acs" },
     },
     {
       path: `/projects/${project}/transformations/${config}`,

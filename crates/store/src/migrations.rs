@@ -155,6 +155,13 @@ const ALL: &[Migration] = &[
         version: 25,
         statement: Statement::write("migration 25", include_str!("migrations/0025_passkeys.surql")),
     },
+    Migration {
+        version: 27,
+        statement: Statement::write(
+            "migration 27",
+            include_str!("migrations/0027_scim_names.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

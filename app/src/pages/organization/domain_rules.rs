@@ -56,7 +56,7 @@ pub(super) fn Provisioning(
                     hint="They become members. A pending invite applies first, with its level."
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
-                    <Submit result=result label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
+                    <Submit result=result label="Save just-in-time provisioning" busy="Saving just-in-time provisioning..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
             </ActionForm>

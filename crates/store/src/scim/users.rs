@@ -20,6 +20,32 @@ use crate::sessions::end_sessions;
 use crate::users::UserRow;
 use crate::{Result, Store};
 
+/// Writes `$scim`, the row of the user, and the record that finds the user by `userName`.
+/// A user who deleted the account holds no name.
+macro_rules! write_scim_user {
+    () => {
+        "LET $new_name = $scim.name_key;
+         IF $new_name != NONE {
+             LET $named = (SELECT VALUE user
+                           FROM ONLY type::record('scim_user_name', [$domain, $new_name]));
+             IF $named != NONE AND $named != $user {
+                 LET $holder = (SELECT VALUE email FROM ONLY type::record('user', $named));
+                 IF $holder != NONE { THROW 'name' };
+             };
+         };
+         LET $old_name = (SELECT VALUE name_key
+                          FROM ONLY type::record('scim_user', [$domain, $user]));
+         IF $old_name != NONE AND $old_name != $new_name {
+             DELETE type::record('scim_user_name', [$domain, $old_name]) RETURN NONE;
+         };
+         IF $new_name != NONE {
+             UPSERT type::record('scim_user_name', [$domain, $new_name])
+                 CONTENT { user: $user } RETURN NONE;
+         };
+         UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;"
+    };
+}
+
 // The identity provider confirms the address.
 const JOIN: Statement = Statement::write(
     "scim join",
@@ -49,8 +75,8 @@ const JOIN: Statement = Statement::write(
                  SET first_name = $first_name, last_name = $last_name RETURN NONE;",
         first_proof!(),
         "};
-         DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;
-         UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;",
+         DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;",
+        write_scim_user!(),
         "IF $shuts {
              UPSERT type::record('scim_deactivated', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $membership.uuid,
@@ -179,8 +205,8 @@ const CHANGE: Statement = Statement::write(
     "scim change user",
     concat!(
         begin_change!(),
-        "UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;
-         LET $account = (SELECT * FROM ONLY type::record('user', $user));
+        write_scim_user!(),
+        "LET $account = (SELECT * FROM ONLY type::record('user', $user));
          IF $account = NONE OR $account.email != $email { THROW 'stale' };
          IF $profile != NONE {
              IF $profile.email_key != $email_key {
@@ -322,6 +348,11 @@ const REMOVE: Statement = Statement::write(
          IF $was != NONE {",
         deactivate_user!(),
         "};
+         LET $old_name = (SELECT VALUE name_key
+                          FROM ONLY type::record('scim_user', [$domain, $user]));
+         IF $old_name != NONE {
+             DELETE type::record('scim_user_name', [$domain, $old_name]) RETURN NONE;
+         };
          DELETE type::record('scim_user', [$domain, $user]) RETURN NONE;
          DELETE type::record('scim_level', [$domain, $user]) RETURN NONE;
          FOR $group IN (SELECT VALUE record::id(id)[2]

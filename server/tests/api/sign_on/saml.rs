@@ -517,7 +517,7 @@ async fn a_session_is_confirmed_by_a_new_sign_in_at_the_provider_alone() {
     assert_refused(&answer, again, "silent");
     let page = web::page(&it.app, again, &session).await.text();
     assert!(page.contains("the provider did not ask you to sign in again"), "{page}");
-    assert!(page.contains("Confirm with SAML"), "{page}");
+    assert!(page.contains("Confirm with single sign-on"), "{page}");
     let answer = confirm(|says| says.key = OTHER).await;
     assert_refused(&answer, "/login/again?error_code=sso_failed&next=/account", "refused");
     let answer = confirm(|_| {}).await;
