@@ -44,7 +44,7 @@ test("single sign-on", async ({ page, server, names, browser }) => {
   await visit(other, "/login", "login-address");
   await enterAddress(other, true, "grace@herons.example");
   await shot(other, "login-saml-offered");
-  await call(server, key, "PATCH", path, { sso_enforcement: "saml", confirmed_name: "herons.example" });
+  await call(server, key, "PATCH", path, { sso_enforcement: "saml" });
   await enterAddress(other, true, "grace@herons.example");
   await shot(other, "login-required");
   await visit(other, "/login?error_code=sso_failed", "login-failed");

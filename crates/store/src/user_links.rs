@@ -66,7 +66,8 @@ impl From<Stored> for LinkRow {
 // not write a record that stays the same.
 const PUT: Statement = Statement::write(
     "account links put",
-    "BEGIN;
+    concat!(
+        "BEGIN;
      LET $found = (UPDATE type::record('user', $user)
                    SET links_made = (links_made ?? 0) + 1 RETURN AFTER);
      LET $account = $found[0];
@@ -76,12 +77,14 @@ const PUT: Statement = Statement::write(
          THROW 'user'
      };
      DELETE account_link:[$user]..=[$user, ..] WHERE expires_at <= $now RETURN NONE;
-     UPSERT type::record('account_link', [$user, $hash]) CONTENT $row RETURN NONE;
-     COMMIT;",
+     UPSERT type::record('account_link', [$user, $hash]) CONTENT $row RETURN NONE;",
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
-/// A link that is about to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A link that is about to be sent, or to be printed for the operator.
+#[derive(Debug, Clone)]
 pub struct NewLink<'a> {
     /// The user, as it was read.
     pub account: &'a UserRow,
@@ -93,6 +96,8 @@ pub struct NewLink<'a> {
     pub email: &'a str,
     /// When it expires.
     pub expires_at: Timestamp,
+    /// The audit entries about it.
+    pub activities: &'a [Entry],
 }
 
 /// Stores a link before its mail is sent. Writes nothing if the user is deactivated, or
@@ -115,7 +120,7 @@ pub async fn put_link(store: &Store, link: NewLink<'_>, now: Timestamp) -> Resul
         row: row,
         now: now.micros(),
     };
-    changed(store.db.run(PUT, vars).await)
+    changed(activity::change(store, PUT, vars, link.activities).await)
 }
 
 const GET: Statement = Statement::read(

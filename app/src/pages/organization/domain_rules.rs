@@ -15,7 +15,7 @@ use crate::ui::number::counted;
 use crate::ui::sections::Section;
 
 /// Who joins automatically.
-const JOINING: &str = "Applies to the SAML provider of the domain, to the provider that the domain requires, and to Google where it requires none.";
+const JOINING: &str = "New people join through the provider that the domain requires. Where it requires none, they join through its SAML provider and through each provider of the instance that has verified the address. There, people who have an account join through SAML and Google only.";
 /// What a required way of signing in changes.
 const BINDING: &str = "A domain can require one way of signing in. Passwords and other providers then no longer work for its addresses.";
 /// Why an unverified domain has no rules.

@@ -295,6 +295,7 @@ async fn the_first_proof_of_an_address_leaves_nothing() {
         kind: weir_model::user_links::LinkKind::SignIn,
         email: EMAIL,
         expires_at: NOW.plus_seconds(60),
+        activities: &[],
     };
     user_links::put_link(&store, sign_in_link, NOW).await.unwrap();
 

@@ -54,7 +54,8 @@ async fn put_of(
     email: &str,
 ) -> Changed {
     let expires_at = NOW.plus_seconds(60);
-    put_link(store, NewLink { account, hash, kind, email, expires_at }, NOW).await.unwrap()
+    let link = NewLink { account, hash, kind, email, expires_at, activities: &[] };
+    put_link(store, link, NOW).await.unwrap()
 }
 
 fn using(hash: &str, attempt: u128) -> Use<'_> {
@@ -164,7 +165,8 @@ async fn links_expire_and_are_deleted_with_the_user() {
     let later = NOW.plus_seconds(60);
     let expires_at = later.plus_seconds(60);
     let account = &ada(&store).await;
-    let next = NewLink { account, hash: "b", kind: LinkKind::Reset, email: EMAIL, expires_at };
+    let (hash, kind, email) = ("b", LinkKind::Reset, EMAIL);
+    let next = NewLink { account, hash, kind, email, expires_at, activities: &[] };
     assert_eq!(put_link(&store, next, later).await.unwrap(), Changed::Yes);
     assert_eq!(link(&store, ADA, "a").await.unwrap(), None, "expired ones are not kept");
     assert!(link(&store, ADA, "b").await.unwrap().is_some());

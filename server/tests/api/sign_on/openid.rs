@@ -185,6 +185,67 @@ async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domai
 
 pub(super) type Change = fn(&mut Token);
 
+/// Who does not join where the domain requires nothing, how the token says it, and the code
+/// that the visitor reads.
+const NOT_NEW: &[(&str, Change, &str)] = &[
+    ("an address that is not verified", |token| grace(token, json!(false)), "sso_failed"),
+    ("a verification that is a text", |token| grace(token, json!("true")), "sso_failed"),
+    ("no word about the address", |token| grace(token, Value::Null), "sso_failed"),
+    (
+        "an address of a subdomain",
+        |token| token.set("email", json!("grace@tea.mail.example")),
+        "no_new_organizations",
+    ),
+    ("a member", |_| {}, "sso_failed"),
+    (
+        "a member in another case",
+        |token| token.set("email", json!("ADA@MAIL.example")),
+        "sso_failed",
+    ),
+];
+
+/// A colleague who has not signed in yet.
+fn grace(token: &mut Token, is_verified: Value) {
+    token.set("sub", json!("subject of Grace"));
+    token.set("email", json!("grace@mail.example"));
+    token.set("email_verified", is_verified);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_colleague_joins_through_an_issuer_that_the_domain_does_not_require() {
+    let it = Connected::start().await;
+    let domain = verified(&it.app, "mail.example").await;
+    let owner = it.app.owner().key(&["*"]).await;
+    let body = json!({"jit_provisioning_enabled": true});
+    assert_eq!(owner.patch(&one(&it.app, &domain), &body).await.status, 200);
+    let members = async || {
+        let list = owner.get("/api/organizations/@current/members/").await.json();
+        list["results"].as_array().unwrap().clone()
+    };
+    for (what, change, code) in NOT_NEW {
+        let answer = it.through(*change).await;
+        let to = format!("/login?error_code={code}&next=/account");
+        assert_eq!((leads_to(&answer), set_cookie(&answer, "session")), (to, None), "{what}");
+        assert_eq!(members().await.len(), 1, "{what}");
+    }
+    let joined = it.through(|token| grace(token, json!(true))).await;
+    assert_eq!(leads_to(&joined), "/account");
+    let session = set_cookie(&joined, "session").expect("a session");
+    assert_eq!(web::page(&it.app, "/account", &session).await.status, 200);
+    let members = members().await;
+    let new = members.iter().find(|one| one["user"]["email"] == "grace@mail.example").unwrap();
+    assert_eq!((&new["level"], &new["user"]["is_email_verified"]), (&json!(1), &json!(true)));
+
+    // Another required provider.
+    enforce(&it.app, "mail.example", SsoEnforcement::Saml).await;
+    let other = it.through(|token| {
+        token.set("sub", json!("subject of Linus"));
+        token.set("email", json!("linus@mail.example"));
+    });
+    let other = other.await;
+    assert_eq!((leads_to(&other), set_cookie(&other, "session")), (FAILED.to_owned(), None));
+}
+
 /// What is wrong, and how the token says it.
 const WRONG: &[(&str, Change)] = &[
     ("another audience", |token| token.set("aud", json!("other"))),

@@ -511,10 +511,10 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether the organization of a domain trusts the connection about its addresses.
-    /// Google says to which organization an account belongs. Of other providers only the
-    /// one that the domain requires counts: they know that an address was verified once,
-    /// and a colleague who left may still have that account.
+    /// Whether the organization of a domain trusts the connection about the addresses of
+    /// users who exist. Google says to which organization an account belongs. Of other
+    /// providers only the one that the domain requires counts: they know that an address was
+    /// verified once, and a colleague who left may still have that account.
     pub(super) fn is_trusted_by(&self, domain: &DomainRow, sso: Option<SsoEnforcement>) -> bool {
         match (self.connection, sso) {
             (Connection::Saml(of), None | Some(SsoEnforcement::Saml)) => of == domain.id,
