@@ -11,6 +11,8 @@ mod saml;
 mod signed_requests;
 mod trust;
 
+use std::slice;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use serde_json::{Value, json};
@@ -255,7 +257,7 @@ async fn must_wait(app: &TestApp, kind: &'static str) -> Rule {
     let key = "127.0.0.1/32".to_owned();
     let rule = Rule { kind, key, waits: &[60], forget_after: 60 * 60 };
     let now = app.app().services.clock.now();
-    assert_eq!(throttle::count(app.store(), &[rule.clone()], now).await.unwrap(), Counted);
+    assert_eq!(throttle::count(app.store(), slice::from_ref(&rule), now).await.unwrap(), Counted);
     rule
 }
 

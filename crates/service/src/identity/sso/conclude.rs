@@ -279,7 +279,9 @@ impl Identity {
         let local = email.split('@').next().unwrap_or_default().to_owned();
         let name = name.map_or(local, str::to_owned);
         let name = name.chars().take(USER_FIRST_NAME_MAX).collect();
-        let row = self.confirmed_user(email, name).await?;
+        let mut row = self.confirmed_user(email, name).await?;
+        // A provider without trust proves no address: a colleague who left may have the account.
+        row.must_confirm = !found.facts.rules.is_some_and(|rules| rules.trusts);
         let is_done = self.join_by(found, &row, how, None, from).await?;
         Ok(is_done.then_some((row, Link::ToNew)))
     }
