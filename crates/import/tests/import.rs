@@ -232,7 +232,7 @@ async fn nothing_is_sent_while_there_are_defects() {
     arguments.skip_invalid = true;
     let summary = import(&arguments).await.unwrap();
     assert_eq!((&summary.outcome, summary.accepted), (&Outcome::Complete, 12));
-    assert_eq!((summary.report.skipped, summary.report.left_out), (1, 1));
+    assert_eq!((summary.report.skipped, summary.report.omitted), (1, 1));
     assert_eq!(summary.failure(), None);
     host.seen(|seen| assert_eq!(seen.order, expected(12)));
 }
