@@ -84,8 +84,8 @@ async fn import(folder: &Path, host: &TcpListener, more: &[&str]) -> String {
     command.args(["--to", &format!("http://{}", host.local_addr().unwrap())]).args(more);
     let output = command.output().await.unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("lines cannot be imported"), "{told}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("lines cannot be imported"), "{errors}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -132,10 +132,10 @@ async fn every_defect_is_named_with_its_line_and_no_host_is_called() {
 
     // The same as text for people, and without `--dry-run`.
     for more in [&["--dry-run"][..], &[]] {
-        let told = import(folder.path(), &host, more).await;
+        let output = import(folder.path(), &host, more).await;
         for (kind, (file, line)) in &wanted {
             let heading = format!("\n{kind}: 1 line, {}\n", kind.effect().word());
-            let after = told.split_once(&heading).expect(&heading).1;
+            let after = output.split_once(&heading).expect(&heading).1;
             let place = after.lines().nth(1).unwrap().trim();
             let (at, _detail) = place.split_once("  ").unwrap_or((place, ""));
             assert_eq!(at, format!("{file}:{line}"), "{kind}");

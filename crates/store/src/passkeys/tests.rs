@@ -187,9 +187,9 @@ async fn an_answer_opens_one_session() {
     let row = get(&store, "a").await.unwrap().unwrap();
     assert_eq!((row.credential.as_str(), row.used_at), ("2", Some(NOW)));
     assert_eq!(open_sessions(&store).await, 2);
-    let stranger = SessionRow { user: UserId(Uuid::from_u128(5)), ..session("w") };
-    assert!(!sign_in(&store, &used("2", "3"), &stranger, None).await.unwrap());
-    assert!(!rename(&store, stranger.user, "a", "mine", &[]).await.unwrap());
+    let other_user = SessionRow { user: UserId(Uuid::from_u128(5)), ..session("w") };
+    assert!(!sign_in(&store, &used("2", "3"), &other_user, None).await.unwrap());
+    assert!(!rename(&store, other_user.user, "a", "mine", &[]).await.unwrap());
     refuse(&store, "a", NOW, &[]).await.unwrap();
     assert_eq!(get(&store, "a").await.unwrap().unwrap().refused_at, Some(NOW));
 }
