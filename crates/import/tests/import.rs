@@ -121,8 +121,8 @@ async fn what_cannot_be_helped_stops_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), &lines(0..10));
     for (act, expected) in [
-        (Act::Answer(401, "x-a: b"), "the host refuses the project key: As configured."),
-        (Act::Answer(400, "x-a: b"), "the host refuses the events (400 Bad Request): As configured."),
+        (Act::Answer(401, "x-a: b"), "the host refuses the project key: As set."),
+        (Act::Answer(400, "x-a: b"), "the host refuses the events (400 Bad Request): As set."),
         (Act::Answer(404, "x-a: b"), "the host takes no events at this address"),
         (
             Act::Answer(302, "location: https://other.example/"),

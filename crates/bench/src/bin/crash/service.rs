@@ -248,8 +248,10 @@ impl Patient {
                 // retried are checked at the end: these lines are printed but are not
                 // faults.
                 "ERROR" if self.damage.explains(&entry.message, line) => {
-                    *self.notes.entry(format!("{}: {}", entry.target, entry.message)).or_default() +=
-                        1;
+                    *self
+                        .notes
+                        .entry(format!("{}: {}", entry.target, entry.message))
+                        .or_default() += 1;
                 }
                 "ERROR" if !repeats && !engine => {
                     self.faults.fail(format!("the service says: {line}"));
