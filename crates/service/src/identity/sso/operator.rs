@@ -35,7 +35,7 @@ impl Identity {
         let hash = token.hash();
         let kind = LinkKind::SignIn;
         let link = NewLink {
-            account: &user,
+            user_row: &user,
             hash: &hash,
             kind,
             email: &user.email,
