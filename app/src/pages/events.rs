@@ -76,7 +76,7 @@ impl Selection {
         if self.filter.range.is_empty() {
             pairs.push(("range", ALL));
         }
-        pairs.extend(self.columns.in_address().into_iter().map(|name| ("columns", name)));
+        pairs.extend(self.columns.in_query().into_iter().map(|name| ("columns", name)));
         if !self.before.is_empty() {
             pairs.push(("before", &self.before));
         }

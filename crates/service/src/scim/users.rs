@@ -138,21 +138,21 @@ impl Scim {
                 scim_entry(ctx, about, AuditAction::Accepted, Changes::none())
             });
             let invite = invite.map(|invite| invite.id);
-            let (mut user, account, activates_user) = match added {
+            let (mut user, new_key, activates_user) = match added {
                 AddedUser::New(user, key) => (user, Some(key), false),
                 AddedUser::Known(user, activates_user) => (user, None, activates_user),
             };
-            let present = account.is_none().then(|| (*user).clone());
+            let present = new_key.is_none().then(|| (*user).clone());
             let profile = profile(&input, present.as_ref(), &email)?;
             user.first_name = profile.first_name;
             user.last_name = profile.last_name;
             let shuts = input.active == Some(false);
-            let proof = match account {
+            let proof = match new_key {
                 Some(_) => None,
                 None => self.identity.first_proof(&user, None, ctx.domain.organization).await?,
             };
             let (proof, proved) = proof.unzip();
-            let account = account.as_deref().map(|key| (&*user, key));
+            let new_user = new_key.as_deref().map(|key| (&*user, key));
             let scim = ScimUserRow {
                 user: user.id,
                 name_key: user_name.as_deref().map(name_key),
@@ -189,7 +189,7 @@ impl Scim {
                 next: ids::time_ordered(ctx.now),
                 user: user.id,
                 email: &user.email,
-                account,
+                new_user,
                 proof: proof.as_ref(),
                 activates_user,
                 shuts,

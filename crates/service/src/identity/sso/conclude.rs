@@ -366,7 +366,7 @@ impl Identity {
             domain: domain.id,
             organization: home.id,
             user: user.id,
-            account: is_new.then_some((user, &*email_key)),
+            new_user: is_new.then_some((user, &*email_key)),
             proof: proof.as_ref(),
             membership,
             project: project.as_ref().map(|project| project.brief.id),

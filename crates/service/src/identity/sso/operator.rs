@@ -39,7 +39,7 @@ impl Identity {
         let changes = Changes::none().field("sign_in_link_until", &None, &Some(expires_at));
         let activities = self.operator_entries(&user, now, AuditAction::Updated, changes).await?;
         let link = NewLink {
-            account: &user,
+            user_row: &user,
             hash: &hash,
             kind,
             email: &user.email,
