@@ -228,7 +228,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
                 view! {
                     {restoring(project, &line, actions.restore)}
                     <a class="button button-risk" href=ending>
-                        "Delete for good"<span class="hidden">" " {name}</span>
+                        "Delete permanently"<span class="hidden">" " {name}</span>
                     </a>
                 }
             });
@@ -244,7 +244,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         view! {
             <details class="bin">
                 <summary>"Deleted transformations"</summary>
-                <p class="hint">"They are inactive and keep their settings until you delete them for good."</p>
+                <p class="hint">"They are inactive and keep their settings until you delete them permanently."</p>
                 <ul class="plain">{rows}</ul>
             </details>
         }

@@ -17,7 +17,7 @@ use crate::ui::sections::Section;
 /// Who joins automatically.
 const JOINING: &str = "New people join through the provider that the domain requires. Where it requires none, they join through its SAML provider and through each provider of the instance that has verified the address. There, people who have an account join through SAML and Google only.";
 /// What a required way of signing in changes.
-const BINDING: &str = "A domain can require one way of signing in. Passwords and other providers then no longer work for its addresses.";
+const BINDING: &str = "A domain can require one sign-in method. Passwords and other providers then no longer work for its addresses.";
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Verify the domain first.";
 
@@ -125,7 +125,7 @@ pub(super) fn SignInWay(
                 <p>{you}</p>
                 {preview}
                 <p>
-                    "When you require a way, sessions of these addresses that were opened in another way end. API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
+                    "When you require a sign-in method, all sessions of these addresses that began with another one end. API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
                 </p>
             </Alert>

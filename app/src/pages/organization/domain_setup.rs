@@ -80,8 +80,8 @@ const PROVIDERS: [Provider; 4] = [
         redirect_uri: "Valid redirect URIs",
         name_here: NameHere::Such("keycloak"),
         shows: [
-            "the address of the realm",
-            "the address of the realm and /protocol/saml",
+            "The address of the realm",
+            "The address of the realm and /protocol/saml",
             "Certificate",
         ],
         scim: None,

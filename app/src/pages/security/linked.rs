@@ -59,7 +59,7 @@ pub(super) fn LinkedSection(
             {failure.map(|failure| view! { <Alert kind="warning"><p>{failure}</p></Alert> })}
             <FormFailure result=result />
             {match is_empty {
-                true => view! { <p>"None."</p> }.into_any(),
+                true => view! { <p>"No linked accounts."</p> }.into_any(),
                 false => view! { <Table caption="Linked accounts" columns=columns rows=rows /> }.into_any(),
             }}
             <ul class="plain">{links}</ul>
