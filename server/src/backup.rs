@@ -160,7 +160,7 @@ pub async fn back_up(
 
 /// A flag that is set when the process is asked to end, so that a command can remove its
 /// links first.
-fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
+pub(crate) fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
     let mut signals = StopSignals::new()?;
     let flag = Arc::new(AtomicBool::new(false));
     let of = Arc::clone(&flag);
@@ -223,13 +223,14 @@ async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, Backup
 ///
 /// # Errors
 /// [`BackupError`] with the reason. The links are removed then.
-pub(crate) async fn link_store(data: &Path) -> Result<Staging, BackupError> {
+pub(crate) async fn link_store(
+    data: &Path,
+    is_stopped: &AtomicBool,
+) -> Result<Staging, BackupError> {
     refuse_other_user(data)?;
     let at = data.join(check::STAGING);
     let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
-    // What is being linked cannot be removed, so a signal is noticed in between.
-    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
-    checkpoint(data, staging.path(), &is_stopped).await?;
+    checkpoint(data, staging.path(), is_stopped).await?;
     Ok(staging)
 }
 

@@ -11,6 +11,7 @@
 mod fill;
 
 use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -19,6 +20,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
+use tokio::signal::unix::SignalKind;
 use weir_demo::DAYS_MAX;
 
 use crate::config::{Config, OptionalAddress, Settings};
@@ -148,8 +150,8 @@ async fn fill_only(
     days: u8,
     json: bool,
 ) -> Result<(), DemoError> {
-    // Nothing listens for others.
-    let given = Settings { listen: None, metrics_listen: None, ..given };
+    // Nothing listens for others, and no client uses its public address.
+    let given = Settings { listen: None, metrics_listen: None, public_url: None, ..given };
     let config = config(given, &directory);
     logs::start(&config)?;
     let is_empty = match std::fs::read_dir(&directory) {
@@ -172,7 +174,7 @@ async fn fill_only(
 }
 
 async fn serve_month(given: Settings, days: u8) -> Result<(), DemoError> {
-    let mut signals = StopSignals::new()?;
+    let mut signals = StopSignals::with_hangup()?;
     let folder = tempfile::Builder::new()
         .prefix("weir-demo.")
         .tempdir()
@@ -227,21 +229,24 @@ async fn fill_in_child(
     if let Some(out) = child.stdout.take() {
         let mut out = out.take(LONGEST_OUTPUT);
         tokio::select! {
-            read = out.read_to_string(&mut output) => drop(read?),
+            read = out.read_to_string(&mut output) => {
+                read?;
+            }
             () = signals.stop() => {
                 child.kill().await?;
                 return Ok(None);
             }
         }
     }
-    if child.wait().await?.success() {
+    let status = child.wait().await?;
+    if status.success() {
         return Ok(Some(serde_json::from_str(&output)?));
     }
-    // A terminal sends Ctrl+C to both processes.
-    tokio::select! {
-        biased;
-        () = signals.stop() => Ok(None),
-        () = std::future::ready(()) => Err(DemoError::Unfilled),
+    // A terminal sends its signals to both processes, and the child may end first.
+    let stops = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()];
+    match stops.iter().any(|stop| status.signal() == Some(stop.as_raw_value())) {
+        true => Ok(None),
+        false => Err(DemoError::Unfilled),
     }
 }
 

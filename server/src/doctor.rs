@@ -15,19 +15,21 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use weir_store::inspection::{Inspection, inspect};
-use weir_store::{disk, schema_version};
+use weir_store::schema_version;
 
-use crate::backup::{link_store, unlink_store};
+use crate::backup::{link_store, stop_flag, unlink_store};
 use crate::config::{Config, StoreKind};
 use crate::files::{shown, size};
 use crate::log_tools::has_store;
 use crate::logs::with_causes;
 use crate::master_key;
+use crate::serve::free_bytes;
 
 /// Time for a request to a server that runs.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
@@ -163,9 +165,7 @@ fn about_disk(report: &mut Report, config: &Config) {
     if config.store == StoreKind::Memory {
         return report.line("the store is in memory");
     }
-    let data = std::path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
-    let existing = data.ancestors().find(|directory| directory.exists());
-    match existing.and_then(disk::free_space) {
+    match free_bytes(config) {
         Some(free) => report.fact("free", shown(free)),
         None => report.line("the free space cannot be measured"),
     }
@@ -173,7 +173,7 @@ fn about_disk(report: &mut Report, config: &Config) {
         report.fact(name, shown(mark.0));
     }
     for part in ["store", "segments", "log", "log/quarantine"] {
-        report.fact(part, shown(size(&data.join(part))));
+        report.fact(part, shown(size(&config.data.join(part))));
     }
 }
 
@@ -187,11 +187,15 @@ async fn about_data(report: &mut Report, config: &Config) {
     if !has_store(config) {
         return report.line("there is no store");
     }
-    let staging = match link_store(&config.data).await {
+    let is_stopped = match stop_flag() {
+        Ok(is_stopped) => is_stopped,
+        Err(error) => return report.fact("the store is not read", error),
+    };
+    let staging = match link_store(&config.data, &is_stopped).await {
         Ok(staging) => staging,
         Err(error) => return report.fact("the store is not read", with_causes(&error)),
     };
-    let found = inspect(staging.path()).await;
+    let found = inspect(staging.path(), &is_stopped).await;
     if let Err(error) = unlink_store(staging).await {
         report.fact("the links to the store stay until the next start", with_causes(&error));
     }
@@ -215,6 +219,9 @@ async fn about_data(report: &mut Report, config: &Config) {
     report.fact("stored events", number(events));
     for (table, counted) in tables {
         report.fact(&format!("records of {table}"), number(counted));
+    }
+    if is_stopped.load(Ordering::Acquire) {
+        report.line("counting was stopped by a signal");
     }
 }
 
@@ -281,14 +288,20 @@ fn is_complaint(line: &str) -> bool {
     ["ERROR", "WARN", "error: "].iter().any(|sign| line.contains(sign))
 }
 
-/// The end of a file.
+/// The last whole lines of a file. A part of a line may have a secret without the word
+/// before it.
 fn end_of(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOG_END)))?;
+    let begin = file.metadata()?.len().saturating_sub(LOG_END);
+    file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
     file.take(LOG_END).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = match begin {
+        0 => &*text,
+        _ => text.split_once('\n').map_or("", |(_, whole)| whole),
+    };
+    Ok(whole.to_owned())
 }
 
 /// Sends a request to a server of this machine. Returns the status and the body, or what
@@ -351,5 +364,15 @@ mod tests {
         about_log(&mut report, Some(&path));
         assert_eq!(report.text.matches("WARN").count(), LOG_LINES);
         assert!(!report.text.contains("INFO") && !report.text.contains("phx_0"));
+    }
+
+    #[test]
+    fn a_long_log_begins_with_a_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let end = "WARN the end\n";
+        let cut = "x".repeat(usize::try_from(LOG_END).unwrap());
+        std::fs::write(&path, format!("ERROR password={cut}\n{end}")).unwrap();
+        assert_eq!(end_of(&path).unwrap(), end);
     }
 }

@@ -352,7 +352,7 @@ pub(crate) async fn bind(address: &str, setting: &'static str) -> Result<TcpList
 }
 
 /// Free bytes of the disk of the data directory, which may not exist yet.
-fn free_bytes(config: &Config) -> Option<u64> {
+pub(crate) fn free_bytes(config: &Config) -> Option<u64> {
     match config.store {
         StoreKind::RocksDb => {
             let data = std::path::absolute(&config.data).ok()?;
@@ -454,6 +454,7 @@ pub(crate) async fn stop(server: Server, signals: &mut StopSignals) -> Result<()
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Option<Signal>,
 }
 
 impl StopSignals {
@@ -461,13 +462,27 @@ impl StopSignals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hangup: None,
         })
     }
 
+    /// The same with SIGHUP, for a command that removes something when its terminal is closed.
+    pub(crate) fn with_hangup() -> std::io::Result<Self> {
+        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::new()? })
+    }
+
     pub(crate) async fn stop(&mut self) {
+        let Self { terminate, interrupt, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => _ = hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = hung_up => {}
         }
     }
 }

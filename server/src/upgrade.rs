@@ -10,7 +10,7 @@ use weir_store::disk;
 use weir_store::inspection::stored_schema;
 use weir_store::{Error as StoreError, MissingMigration, StoredSchema, schema_version};
 
-use crate::backup::{BackupError, link_store, unlink_store};
+use crate::backup::{BackupError, link_store, stop_flag, unlink_store};
 use crate::config::{Config, StoreKind};
 use crate::files::{shown, size};
 use crate::log_tools::has_store;
@@ -88,7 +88,8 @@ pub async fn check(config: &Config, directory: Option<PathBuf>) -> Result<Checke
     // Before the links, which count as files.
     let store = size(&data.join("store"));
     let free = disk::free_space(&data).unwrap_or(u64::MAX);
-    let staging = link_store(&data).await?;
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    let staging = link_store(&data, &is_stopped).await?;
     let schema = stored_schema(staging.path()).await;
     unlink_store(staging).await?;
     let needed = store.saturating_add(config.disk_high.0);

@@ -6,6 +6,7 @@
 //! (`checkpoint`).
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use surrealdb::types::SurrealValue;
@@ -62,22 +63,26 @@ pub struct Inspection {
     pub schema: Result<StoredSchema>,
     /// Number of stored events.
     pub events: Result<u64>,
-    /// Number of records by table. An error: the schema does not have the table, or counting
-    /// takes too long.
+    /// Number of records by table, of fewer tables if the process is ending. An error: the
+    /// schema does not have the table, or counting takes too long.
     pub tables: Vec<(&'static str, Result<u64>)>,
 }
 
 /// Reads what a data directory holds. No other process may use it, as with a checkpoint.
-/// The schema stays as it is. Opening the engine may change its files.
+/// The schema stays as it is. Opening the engine may change its files. `is_stopped`: the
+/// process is ending.
 ///
 /// # Errors
 /// [`Error::InUse`], [`Error::Directory`] or [`Error::Open`].
-pub async fn inspect(data: &Path) -> Result<Inspection> {
+pub async fn inspect(data: &Path, is_stopped: &AtomicBool) -> Result<Inspection> {
     let engine = BareEngine::open(data).await?;
     let schema = migrations::compare(&engine.db).await;
     let events = count_events(&engine.db).await;
     let mut tables = Vec::with_capacity(TABLES.len());
     for (name, statement) in TABLES {
+        if is_stopped.load(Ordering::Acquire) {
+            break;
+        }
         tables.push((*name, count(&engine.db, *statement).await));
     }
     engine.close_at_end().await?;
@@ -131,7 +136,7 @@ mod tests {
         store.db.run(OLDER, bind! {}).await.unwrap();
         store.close().await.unwrap();
         drop(store);
-        let found = inspect(directory.path()).await.unwrap();
+        let found = inspect(directory.path(), &AtomicBool::new(false)).await.unwrap();
         let schema = found.schema.unwrap();
         assert_eq!((schema.version, schema.missing[0].name), (24, "passkeys"));
         assert_eq!(schema.missing.last().unwrap().version, schema_version());
@@ -154,8 +159,9 @@ mod tests {
         store.close().await.unwrap();
         drop(store);
         // What is counted can be read all the same.
-        let found = inspect(directory.path()).await.unwrap();
+        let found = inspect(directory.path(), &AtomicBool::new(true)).await.unwrap();
         assert!(found.events.is_ok());
+        assert!(found.tables.is_empty(), "the process is ending");
         let refused = found.schema.unwrap_err();
         assert!(matches!(refused, Error::NewerSchema { found: 99, .. }), "{refused}");
         assert!(refused.to_string().contains("start the newer program"), "{refused}");

@@ -7,9 +7,25 @@ use weir_model::{keys, scim};
 const HIDDEN: &str = "***";
 /// Words of at least this many letters and digits may be a token.
 const LONG: usize = 24;
-/// How keys and tokens begin. The last is a sealed secret.
-const BEGINNINGS: [&str; 5] =
-    [keys::PREFIX, keys::PROJECT_PREFIX, keys::PROJECT_SECRET_PREFIX, scim::PREFIX, "w1."];
+/// How keys and tokens begin. The last two are a sealed secret and a JSON Web Token.
+const BEGINNINGS: [&str; 6] =
+    [keys::PREFIX, keys::PROJECT_PREFIX, keys::PROJECT_SECRET_PREFIX, scim::PREFIX, "w1.", "eyJ"];
+/// What names before a credential contain, such as `access_token`.
+const NAMES: [&str; 13] = [
+    "accesskey",
+    "accountkey",
+    "apikey",
+    "authorization",
+    "basic",
+    "bearer",
+    "cookie",
+    "credential",
+    "passphrase",
+    "password",
+    "secret",
+    "signature",
+    "token",
+];
 
 /// A line of a log without anything that may be a secret or an address of a person, and
 /// without control characters.
@@ -17,8 +33,9 @@ pub(super) fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = String::new();
     let mut is_credential = false;
-    for letter in text.chars().chain(['\n']) {
-        if is_of_word(letter) {
+    for letter in without_users(text).chars().chain(['\n']) {
+        let continues_value = is_credential && !word.is_empty() && is_of_value(letter);
+        if is_of_word(letter) || continues_value {
             word.push(letter);
             continue;
         }
@@ -35,29 +52,55 @@ pub(super) fn line(text: &str) -> String {
     out
 }
 
+/// A text with stars instead of the user and the password in each URL.
+fn without_users(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, url)) = rest.split_once("://") {
+        let is_end = |letter: char| letter.is_whitespace() || "/?#\"'`".contains(letter);
+        let (authority, after) = url.split_at(url.find(is_end).unwrap_or(url.len()));
+        out.push_str(before);
+        out.push_str("://");
+        match authority.rsplit_once('@') {
+            Some((_, host)) => out.extend([HIDDEN, "@", host]),
+            None => out.push_str(authority),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || "_-.@+".contains(letter)
 }
 
+/// Credentials have characters that other words do not have.
+fn is_of_value(letter: char) -> bool {
+    !letter.is_whitespace() && !letter.is_control() && !"\"'`&,;)".contains(letter)
+}
+
 /// Names before a credential.
 fn is_name(word: &str) -> bool {
-    let lower = word.to_ascii_lowercase();
-    ["bearer", "basic", "password", "secret", "token", "authorization", "cookie"]
-        .contains(&lower.as_str())
+    let letters = word.chars().filter(char::is_ascii_alphanumeric);
+    let letters = letters.collect::<String>().to_ascii_lowercase();
+    NAMES.iter().any(|name| letters.contains(name))
 }
 
 fn is_secret(word: &str) -> bool {
     let is_value = BEGINNINGS.iter().any(|beginning| word.starts_with(beginning));
-    is_value || word.contains('@') || is_token(word)
+    // Without a name before it, the host of a URL follows.
+    let is_address = word.find('@').is_some_and(|at| at > 0);
+    is_value || is_address || word.split('.').any(is_token)
 }
 
-/// Whether a word is long and looks random: letters and digits, and no id.
+/// Whether a part of a word is long and looks random: letters and digits, and no id.
 fn is_token(word: &str) -> bool {
     let count = |is: fn(&char) -> bool| word.chars().filter(is).count();
     let is_id = uuid::Uuid::try_parse(word).is_ok() && word.contains('-');
     let digits = count(char::is_ascii_digit);
     let letters = count(char::is_ascii_alphabetic);
-    !is_id && !word.contains('.') && digits > 2 && letters > 2 && digits + letters >= LONG
+    !is_id && digits > 2 && letters > 2 && digits + letters >= LONG
 }
 
 #[cfg(test)]
@@ -72,6 +115,13 @@ mod tests {
             ("mail to ada@mail.example failed", "mail to *** failed"),
             ("Authorization: Bearer abc", "Authorization: *** ***"),
             ("password=\"hunter2\" x", "password=\"***\" x"),
+            ("password=hun/ter:2%, x", "password=***, x"),
+            ("/a?access_token=a%2Fb&x=1", "/a?access_token=***&x=1"),
+            ("x-amz-signature: 9/9+9= y", "x-amz-signature: *** y"),
+            ("{\"client_secret\":\"abc\"}", "{\"client_secret\":\"***\"}"),
+            ("smtp://weir:hunter2@mail.example:587", "smtp://***@mail.example:587"),
+            ("to https://a:b%40c:d@e.example/f", "to https://***@e.example/f"),
+            ("id eyJhbGciOiJub25lIn0.e30. x", "id *** x"),
             ("sealed w1.0a.ff00 is damaged", "sealed *** is damaged"),
             ("session 5d41402abc4b2a76b9719d911017c592 ended", "session *** ended"),
             ("\u{1b}[31mERROR\u{1b}[0m a", "[31mERROR[0m a"),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use weir_testkit::{Answer, Caller, until};
 
@@ -66,8 +67,10 @@ async fn two_demos_have_the_same_names_and_counts() {
         let caller = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
         let project = format!("/api/projects/{}/", made["project_id"]);
         let configs = list(&caller, &format!("{project}pipeline_transformation_configs/")).await;
-        let states: Vec<_> =
-            configs.iter().map(|config| (config["enabled"] == true, config["error"].is_null()));
+        let states: Vec<_> = configs
+            .iter()
+            .map(|config| (config["enabled"] == true, config["error"].is_null()))
+            .collect();
         // The second one fails on some events, and stays enabled.
         assert_eq!(states, [(true, true), (true, false)]);
         found.push(counts(&caller, &made).await);
@@ -138,4 +141,25 @@ async fn a_demo_is_used_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "it is removed");
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
     assert!(matches!(left.as_slice(), [one] if one.file_name() == "weir.toml"), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_that_is_stopped_while_it_is_filled_leaves_nothing() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let mut command = weir(folder.path());
+        command.env("TMPDIR", temporary.path()).arg("demo");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until(async || {
+            let mut made = std::fs::read_dir(temporary.path()).unwrap().flatten();
+            made.any(|made| made.path().join("data/store").exists())
+        })
+        .await;
+        let id = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await;
+        assert_eq!(ended.unwrap().unwrap().code(), Some(0), "{signal:?}");
+        assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "{signal:?}");
+    }
 }

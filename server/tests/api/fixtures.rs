@@ -17,8 +17,10 @@ use weir_testkit::{Answer, Caller, until};
 use crate::backup::state;
 use crate::process::{Output, Serving, run, weir};
 
-/// Schema versions that releases had. Each has an archive.
-const RELEASED: [i64; 0] = [];
+/// The releases, and the schema version of each, which has an archive. Nothing was released
+/// yet: each release in the changelog must be here.
+const RELEASED: [(&str, i64); 0] = [];
+const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 /// The directory of the archives.
 const ARCHIVES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/data");
 /// What an archive says about itself.
@@ -299,11 +301,28 @@ async fn upgrade(archive: &Path) {
     assert!(checked.ok, "{}{}", checked.out, checked.err);
 }
 
+/// The versions of the releases in a changelog, the newest first.
+fn releases(changelog: &str) -> Vec<&str> {
+    let headings = changelog.lines().filter_map(|line| line.strip_prefix("## ["));
+    let names = headings.filter_map(|heading| heading.split(']').next());
+    names.filter(|name| *name != "Unreleased").collect()
+}
+
+#[test]
+fn releases_are_found_in_a_changelog() {
+    assert!(CHANGELOG.contains("\n## [Unreleased]\n"));
+    let text = "## [Unreleased]\n\n## [0.2.0] - 2027-01-02\n\n## [0.1.0] - 2026-09-01\n";
+    assert_eq!(releases(text), ["0.2.0", "0.1.0"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn data_of_each_released_schema_is_upgraded() {
     let directory = Path::new(ARCHIVES);
-    for schema in RELEASED {
-        assert!(archive(directory, schema).exists(), "schema {schema} has no fixture");
+    let releases = releases(CHANGELOG);
+    let listed = RELEASED.map(|(version, _)| version);
+    assert_eq!(releases, listed, "RELEASED must have each release of CHANGELOG.md");
+    for (version, schema) in RELEASED {
+        assert!(archive(directory, schema).exists(), "{version}: schema {schema} has no fixture");
     }
     let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = paths.collect();
