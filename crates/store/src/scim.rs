@@ -133,6 +133,8 @@ pub enum Outcome {
     /// Only the user changes the address: an owner, the staff of the instance, or a member
     /// of other organizations. Nothing was written.
     EmailKept,
+    /// The organization has as many members as its limit. Nothing was written.
+    OverLimit,
 }
 
 fn outcome<T>(result: Result<T>) -> Result<Outcome> {
@@ -142,6 +144,7 @@ fn outcome<T>(result: Result<T>) -> Result<Outcome> {
             "last_owner" => Outcome::LastOwner,
             "email" => Outcome::EmailTaken,
             "kept" => Outcome::EmailKept,
+            "members" => Outcome::OverLimit,
             _ => Outcome::Stale,
         }),
         Err(error) => Err(error),

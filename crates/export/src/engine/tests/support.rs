@@ -341,7 +341,7 @@ impl Fixture {
             revision: Uuid::from_u128(1),
             latest: Vec::new(),
         };
-        assert_eq!(exports::create(&store, &row, 1, &[]).await.unwrap(), exports::Created::Yes);
+        assert_eq!(exports::create(&store, &row, 1, None, &[]).await.unwrap(), exports::Created::Yes);
         Self {
             store,
             services,
