@@ -1,4 +1,4 @@
-//! Limits of an organization: events, disk space, members, exports (API-55).
+//! Limits of an organization: events, disk space, members, exports (API-56).
 //!
 //! What belongs here: which limits there are, what happens beyond them, how the operator
 //! chooses between a limit of an organization and the one in the settings, and the months

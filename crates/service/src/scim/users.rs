@@ -23,7 +23,7 @@ use weir_store::scim::{
 use weir_store::users::{self as user_rows, UserRow};
 
 use super::{
-    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, json,
+    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, full, json,
     parse_id, taken, version,
 };
 use crate::activity::{About, Changes, scim_entry};
@@ -32,7 +32,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::identity::sso::{AddedUser, Provisioning, domain_of};
 use crate::users::NAME_MAX;
-use crate::{current, mail, members as member_rules};
+use crate::{current, limits, mail, members as member_rules};
 
 /// A user whom the identity provider may see.
 pub(super) struct Known {
@@ -195,6 +195,7 @@ impl Scim {
                 level,
                 project: project.map(|project| project.brief.id),
                 invite,
+                members_most: limits::members_most(&self.core, &home),
                 mails: &mails,
                 activities: &activities,
             };
@@ -205,6 +206,7 @@ impl Scim {
                     }
                     return self.get_user(ctx, &user.id.to_string()).await;
                 }
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::LastOwner => {}
             }
         }
@@ -285,7 +287,7 @@ impl Scim {
                     return Ok(());
                 }
                 Outcome::LastOwner => return Err(ScimError::LastOwner),
-                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept => {}
+                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::OverLimit => {}
             }
         }
         Err(busy())
@@ -333,6 +335,8 @@ impl Scim {
                 created_at,
                 updated_at: ctx.now,
             };
+            let home = organizations::get(&self.core.store, ctx.domain.organization).await?;
+            let members_most = home.and_then(|home| limits::members_most(&self.core, &home));
             let change = UserChange {
                 state: &state,
                 next: ids::time_ordered(ctx.now),
@@ -342,6 +346,7 @@ impl Scim {
                 scim: &scim,
                 profile: has_profile.then_some(profile),
                 switch,
+                members_most,
                 mails: &mails,
                 activities: &activities,
             };
@@ -369,6 +374,7 @@ impl Scim {
                                   the address.";
                     return Err(Fault::new(FaultKind::Mutability, detail).into());
                 }
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale => {}
             }
         }
