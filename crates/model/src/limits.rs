@@ -458,8 +458,10 @@ pub struct InstanceOrganization {
     pub name: String,
     /// When it was created.
     pub created_at: Timestamp,
-    /// Its limits.
-    pub limits: OrganizationLimits,
+    /// Accepted events since the month began, in UTC.
+    pub events_this_month: u64,
+    /// Bytes of stored events when they were last measured; null: not yet.
+    pub disk_bytes: Option<u64>,
 }
 
 #[cfg(test)]

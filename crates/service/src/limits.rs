@@ -61,7 +61,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
+    /// The service over `core`, whose limiter it fills and reads.
+    #[must_use]
+    pub fn new(core: Arc<Core>) -> Self {
         Self { core, choosing: Arc::default(), sent: Arc::default() }
     }
 
@@ -163,7 +165,7 @@ impl Limits {
         self.show(&row.ok_or(Error::NotFound(NOT_FOUND))?).await
     }
 
-    /// The organizations of the instance with their limits, oldest first.
+    /// The organizations of the instance, oldest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] for callers who do not administer the instance;
@@ -178,11 +180,7 @@ impl Limits {
         let all = organizations::all(store).await?;
         let count = all.len() as u64;
         let rows = organizations::rows(store, &page.slice(all)).await?;
-        let mut results = Vec::with_capacity(rows.len());
-        for row in rows {
-            results.push(self.show_whole(row).await?);
-        }
-        Ok(Paged { count, results })
+        Ok(Paged { count, results: rows.into_iter().map(|row| self.listed(row)).collect() })
     }
 
     /// One organization of the instance with its limits.
@@ -190,10 +188,15 @@ impl Limits {
     /// # Errors
     /// [`Error::NotFound`], also for callers who do not administer the instance;
     /// [`Error::MissingScope`].
-    pub async fn organization(&self, ctx: &Ctx, id: &str) -> Result<InstanceOrganization> {
+    pub async fn organization(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+    ) -> Result<(InstanceOrganization, OrganizationLimits)> {
         self.enter(ctx, Scope::read(ScopeObject::Organization)).await?;
         let row = self.find(id).await?;
-        self.show_whole(row).await
+        let limits = self.show(&row).await?;
+        Ok((self.listed(row), limits))
     }
 
     /// Chooses limits of an organization.
@@ -232,10 +235,15 @@ impl Limits {
         organizations::get(&self.core.store, id).await?.ok_or_else(missing)
     }
 
-    async fn show_whole(&self, row: OrganizationRow) -> Result<InstanceOrganization> {
-        let limits = self.show(&row).await?;
-        let OrganizationRow { id, name, created_at, .. } = row;
-        Ok(InstanceOrganization { id, name, created_at, limits })
+    fn listed(&self, row: OrganizationRow) -> InstanceOrganization {
+        let used = self.limiter().used(row.id);
+        InstanceOrganization {
+            id: row.id,
+            name: row.name,
+            created_at: row.created_at,
+            events_this_month: used.month,
+            disk_bytes: used.disk.map(|disk| disk.bytes),
+        }
     }
 
     async fn show(&self, row: &OrganizationRow) -> Result<OrganizationLimits> {

@@ -117,7 +117,7 @@ async fn limits_are_for_staff_to_choose() {
         assert!(matches!(refused, Error::NotFound(_)), "{id} {refused}");
     }
     let found = services.limits.organization(&ada, &second.to_string()).await.unwrap();
-    assert_eq!((found.id, found.limits.members.usage), (second, 1));
+    assert_eq!((found.0.id, found.1.organization_id, found.1.members.usage), (second, second, 1));
 }
 
 #[tokio::test]
