@@ -33,7 +33,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
 use crate::update::{stored, update};
-use crate::{Core, Result, instance, organizations as homes};
+use crate::{Core, Result, current, instance, organizations as homes};
 
 /// The code of an error about a limit that is reached.
 pub const LIMIT_REACHED: &str = "limit_reached";
@@ -194,7 +194,7 @@ impl Limits {
         id: &str,
     ) -> Result<(InstanceOrganization, OrganizationLimits)> {
         self.enter(ctx, Scope::read(ScopeObject::Organization)).await?;
-        let row = self.find(id).await?;
+        let row = self.find(ctx, id).await?;
         let limits = self.show(&row).await?;
         Ok((self.listed(row), limits))
     }
@@ -211,7 +211,7 @@ impl Limits {
         patch: impl Into<Unchecked<'_, LimitsPatch>>,
     ) -> Result<OrganizationLimits> {
         self.enter(ctx, Scope::write(ScopeObject::Organization)).await?;
-        let id = self.find(id).await?.id;
+        let id = self.find(ctx, id).await?.id;
         let patch = patch.into().read()?;
         let change = |row: &mut OrganizationRow| Ok(patch.clone().apply(&mut row.limits)?);
         let entries = |before: &OrganizationRow, after: &OrganizationRow| {
@@ -229,9 +229,13 @@ impl Limits {
         ctx.require(scope)
     }
 
-    async fn find(&self, id: &str) -> Result<OrganizationRow> {
+    async fn find(&self, ctx: &Ctx, id: &str) -> Result<OrganizationRow> {
         let missing = || Error::NotFound(NOT_FOUND);
-        let id = homes::parse_id(id).ok_or_else(missing)?;
+        let id = match id {
+            "@current" => current::organization(&self.core, ctx).await?,
+            id => homes::parse_id(id),
+        };
+        let id = id.ok_or_else(missing)?;
         organizations::get(&self.core.store, id).await?.ok_or_else(missing)
     }
 
