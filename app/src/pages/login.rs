@@ -167,6 +167,9 @@ fn failure(code: &str) -> AnyView {
         "no_new_organizations" => {
             "There is no account with this address. Ask a member of an organization for an invite."
         }
+        "organization_full" => {
+            "Your organization has as many members as the operator of this site allows. Ask an administrator of your organization."
+        }
         "sso_not_available" => "This way of signing in cannot be used now.",
         _ => "Try again, or ask an administrator of your organization.",
     };
