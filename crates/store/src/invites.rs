@@ -489,7 +489,7 @@ const ACCEPT: Statement = Statement::write(
              IF $row = NONE { THROW 'gone' };",
         touch_organization!("$organization", "gone"),
         "IF $member != NONE { THROW 'member' };",
-        refuse_full!("$organization"),
+        refuse_full!(),
         "IF record::exists(type::record('scim_deactivated', [$organization, $user])) {
                  THROW 'void'
              };

@@ -242,22 +242,16 @@ macro_rules! remove_usage {
 }
 pub(crate) use remove_usage;
 
-/// Throws `members` when an organization has `$members_most` members or more; NONE is no
+/// Throws `members` when `$organization` has `$members_most` members or more; NONE is no
 /// limit. Used by the transactions that add one, after they have written the organization's
-/// record, so that concurrent ones are all counted. The argument is the text of the
-/// organization's id.
+/// record, so that concurrent ones are all counted.
 macro_rules! refuse_full {
-    ($organization:literal) => {
-        concat!(
-            "IF $members_most != NONE {
-                 LET $members_now = array::len((SELECT VALUE record::id(id)[2] FROM org_member:[",
-            $organization,
-            "]..=[",
-            $organization,
-            ", ..]));
-                 IF $members_now >= $members_most { THROW 'members' };
-             };"
-        )
+    () => {
+        "IF $members_most != NONE {
+             LET $members_now = array::len((SELECT VALUE record::id(id)[2]
+                 FROM org_member:[$organization]..=[$organization, ..]));
+             IF $members_now >= $members_most { THROW 'members' };
+         };"
     };
 }
 pub(crate) use refuse_full;

@@ -30,7 +30,7 @@ use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
 use weir_model::traffic::UnknownKey;
 use weir_model::{OrganizationId, ProjectId, Timestamp};
-use weir_service::limits::{Admission, Limiter};
+use weir_service::limits::Admission;
 use weir_service::projects::ProjectRules;
 use weir_store::traffic::TrafficCounters;
 
@@ -41,7 +41,6 @@ use crate::http::body::{self, BodyFault, Collected};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::peer::ClientAddress;
 use crate::limits::{Exhausted, HeldBytes};
-use crate::metrics::Metrics;
 use crate::tokens::{TokenCache, Verdict};
 
 /// Bodies of at least this size that are not plain JSON may take long to decompress, to a
@@ -76,8 +75,7 @@ pub(super) struct Received {
     tokens: TokenCache,
     traffic: Arc<TrafficCounters>,
     cookieless_keys: Arc<CookielessKeys>,
-    limiter: Arc<Limiter>,
-    metrics: Metrics,
+    app: App,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -193,8 +191,8 @@ impl Received {
         events: usize,
     ) -> ApiResult<Option<DropReason>> {
         let events = events as u64;
-        let admission = self.limiter.admit(rules.organization, events);
-        self.metrics.count_admission(admission, events);
+        let admission = self.app.services.limits.limiter().admit(rules.organization, events);
+        self.app.metrics.count_admission(admission, events);
         match admission {
             Admission::Take | Admission::Warn(_) => Ok(None),
             Admission::Drop(limit) => Ok(limit.drop_reason()),
@@ -340,7 +338,6 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
     let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
     let (tokens, traffic) = (app.tokens.clone(), Arc::clone(&app.traffic));
     let cookieless_keys = Arc::clone(&app.cookieless_keys);
-    let limiter = Arc::clone(app.services.limits.limiter());
     Ok(Received {
         parts,
         body: bytes,
@@ -350,8 +347,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
         tokens,
         traffic,
         cookieless_keys,
-        limiter,
-        metrics: app.metrics.clone(),
+        app: app.clone(),
         _permit: permit,
     })
 }

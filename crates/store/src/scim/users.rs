@@ -65,7 +65,7 @@ const JOIN: Statement = Statement::write(
         end_sessions!(),
         end_keys!(),
         "} ELSE {",
-        refuse_full!("$organization"),
+        refuse_full!(),
         write_membership!("$organization"),
         "UPDATE type::record('user', $user) SET
                  current_organization = $organization, current_project = $project,
@@ -221,7 +221,7 @@ const CHANGE: Statement = Statement::write(
          IF $switch = 'on' {
              LET $was = (SELECT * FROM ONLY type::record('scim_deactivated', [$organization, $user]));
              IF $was = NONE { THROW 'stale' };",
-        refuse_full!("$organization"),
+        refuse_full!(),
         "IF $was.closed {
                  UPDATE type::record('user', $user)
                      SET is_active = true, scim_closed = NONE, updated_at = $now

@@ -340,7 +340,7 @@ const JOIN: Statement = Statement::write(
                  THROW 'domain'
              };",
         touch_organization!("$organization", "domain"),
-        refuse_full!("$organization"),
+        refuse_full!(),
         "IF $account != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
                  IF $owner != NONE { THROW 'email' };
