@@ -362,7 +362,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.pass("/account", "Account", walk.follow("Go back"));
   await walk.stop("/", "Overview", () => page.getByRole("link", { name: "Weir, start" }).click());
   await walk.stop(NO_ROUTE, "Page not found", walk.open("/nowhere"));
-  await walk.pass("/", "Overview", walk.follow("Go to the start"));
+  await walk.pass("/", "Overview", walk.follow("Go to the home page"));
 
   // A second step at the sign-in.
   await walk.pass("/account", "Account", walk.menu("account", "Account"));

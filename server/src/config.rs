@@ -23,7 +23,7 @@ use weir_model::sso::{PROVIDERS_MAX, ProviderName};
 use weir_service::sso::Provider;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
-use weir_store::{Access, Place, Secret, SegmentBucket};
+use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
 pub use capture_prefix::CapturePrefix;
 pub use organization_limits::{
@@ -394,7 +394,7 @@ impl fmt::Display for StoreKind {
 
 /// Where the files of events are. Without a place they are in the data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SegmentPlace(Option<Place>);
+pub struct SegmentPlace(Option<BucketLocation>);
 
 impl FromStr for SegmentPlace {
     type Err = &'static str;

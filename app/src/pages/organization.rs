@@ -217,7 +217,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
     };
     view! {
         <Section id="second-factor" title="Two-step sign-in"
-            hint="A code from an app, in addition to the password. API keys continue to work without one.">
+            hint="A code from an app or a passkey, in addition to the password. API keys continue to work without one.">
             <p>{state}</p>
             {if may_change {
                 view! { <EnforceForm id=id enforces=enforces_2fa without=without /> }.into_any()

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! headers -Headers::read-> Headers
-//! body -unpack-> Payload -shape-> Batch -decide-> Decision, Results
+//! body -decompress-> Payload -shape-> Batch -decide-> Decision, Results
 //! ```
 //!
 //! What belongs here: the differences from the other paths. Data from headers or from

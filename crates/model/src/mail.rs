@@ -101,7 +101,8 @@ pub enum MailContent {
     /// A request for a new password. Whether the user exists is checked only when the
     /// mail is sent, so that the answer to the request does not reveal it.
     ResetPassword {
-        /// The entered mail address, in the form in which addresses are compared.
+        /// The entered mail address, in the form in which addresses are compared. Stored
+        /// mails have this name, so it stays.
         account: String,
         /// The link, created when the mail is sent.
         #[serde(skip)]

@@ -440,7 +440,7 @@ pub struct Acceptance<'a> {
     /// The user who accepts it.
     pub user: UserId,
     /// The record of the user, when the user is created with this call.
-    pub account: Option<&'a UserRow>,
+    pub new_user: Option<&'a UserRow>,
     /// The first proof of the address, if a provider gives one to a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Id of the membership.
@@ -499,12 +499,12 @@ const ACCEPT: Statement = Statement::write(
                  type::record('user', $row.created_by));
              IF $inviter_is_active != true OR $inviter_level = NONE
                  OR $inviter_level < $row.level { THROW 'void' };
-             IF $account != NONE {
+             IF $new_user != NONE {
                  LET $other_user = (SELECT VALUE user FROM ONLY type::record('user_email', $row.email_key));
                  IF $other_user != NONE { THROW 'email' };
                  UPSERT type::record('user_email', $row.email_key)
                      CONTENT { user: $user } RETURN NONE;
-                 UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
+                 UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
              };",
         first_proof!(),
         write_membership!("$organization"),
@@ -518,7 +518,7 @@ const ACCEPT: Statement = Statement::write(
     ),
 );
 
-/// Makes the user a member, creates the user if `account` is set, and deletes the invite.
+/// Makes the user a member, creates the user if `new_user` is set, and deletes the invite.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -527,7 +527,7 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         invite: new.invite.id.0,
         organization: new.invite.organization.0,
         user: new.user.0,
-        account: new.account.cloned(),
+        new_user: new.new_user.cloned(),
         proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),

@@ -159,6 +159,13 @@ const ALL: &[Migration] = &[
         version: 26,
         statement: Statement::write("migration 26", include_str!("migrations/0026_limits.surql")),
     },
+    Migration {
+        version: 27,
+        statement: Statement::write(
+            "migration 27",
+            include_str!("migrations/0027_scim_names.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::http::error::ApiError;
 
 /// Bytes at the beginning of a body that are searched for a key.
-const LOOK: usize = 1 << 10;
+const SEARCHED_BYTES: usize = 1 << 10;
 /// Prefix of project keys.
 const OPENING: &[u8] = b"phc_";
 /// The header in which newer libraries send their name. Others use the header that
@@ -147,7 +147,7 @@ fn key_of_query(query: &str) -> Option<String> {
 
 /// The first key near the beginning of an uncompressed body.
 fn key_within(body: &[u8]) -> Option<String> {
-    let head = body.get(..body.len().min(LOOK))?;
+    let head = body.get(..body.len().min(SEARCHED_BYTES))?;
     let at = head.windows(OPENING.len()).position(|window| window == OPENING)?;
     let rest = head.get(at..)?;
     let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');

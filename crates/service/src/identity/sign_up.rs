@@ -274,7 +274,7 @@ impl Identity {
         let acceptance = Acceptance {
             invite: row,
             user: user.id,
-            account: is_new.then_some(user),
+            new_user: is_new.then_some(user),
             proof: proof.as_ref(),
             membership,
             level: row.level,

@@ -108,8 +108,8 @@ const SIGN_IN: Statement = Statement::sign_in(
         "BEGIN;
          LET $opened = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $opened = NONE {
-             LET $account = (SELECT * FROM ONLY type::record('user', $user));
-             IF $account = NONE OR $account.is_active != true OR $account.email != $email {
+             LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
+             IF $user_row = NONE OR $user_row.is_active != true OR $user_row.email != $email {
                  THROW 'user'
              };",
         write_identity!(),
@@ -209,9 +209,9 @@ const LINK: Statement = Statement::write(
     "identities link",
     concat!(
         "BEGIN;
-         LET $account = (SELECT * FROM ONLY type::record('user', $user));
+         LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
          LET $within = (SELECT VALUE user FROM ONLY type::record('session', $linked_in));
-         IF $account = NONE OR $account.is_active != true OR $within != $user { THROW 'user' };
+         IF $user_row = NONE OR $user_row.is_active != true OR $within != $user { THROW 'user' };
          UPDATE type::record('user', $user)
              SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
         write_identity!(),
@@ -308,7 +308,7 @@ pub struct Joining<'a> {
     pub user: UserId,
     /// The record of the user, when the user is created with this call, and the form of
     /// the address that must be unique.
-    pub account: Option<(&'a UserRow, &'a str)>,
+    pub new_user: Option<(&'a UserRow, &'a str)>,
     /// The first proof of the address, of a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Id of the membership.
@@ -341,12 +341,12 @@ const JOIN: Statement = Statement::write(
              };",
         touch_organization!("$organization", "domain"),
         refuse_full!(),
-        "IF $account != NONE {
+        "IF $new_user != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
                  IF $owner != NONE { THROW 'email' };
                  UPSERT type::record('user_email', $email_key)
                      CONTENT { user: $user } RETURN NONE;
-                 UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
+                 UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
              };",
         first_proof!(),
         write_membership!("$organization"),
@@ -370,8 +370,8 @@ pub async fn join(store: &Store, new: Joining<'_>, now: Timestamp) -> Result<boo
         domain: new.domain.0,
         organization: new.organization.0,
         user: new.user.0,
-        account: new.account.map(|(account, _)| account.clone()),
-        email_key: new.account.map(|(_, email_key)| email_key.to_owned()),
+        new_user: new.new_user.map(|(user, _)| user.clone()),
+        email_key: new.new_user.map(|(_, email_key)| email_key.to_owned()),
         proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, Level::Member, now),
         project: new.project.map(|project| project.0),

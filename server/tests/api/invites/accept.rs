@@ -349,7 +349,7 @@ async fn the_transaction_checks_the_level_of_the_inviter() {
         let acceptance = weir_store::invites::Acceptance {
             invite: &row,
             user: app.outsider("mallory").await.id(),
-            account: None,
+            new_user: None,
             proof: None,
             membership: weir_model::MembershipId(Uuid::new_v4()),
             level: row.level,

@@ -34,9 +34,19 @@ async fn only_the_token_of_the_domain_opens_it() {
     let anonymous = app.anonymous();
     let answer = anonymous.get(&format!("{path}?personal_api_key={token}")).await;
     assert_refused(&answer, 401, None);
-    for domain in [other.as_str(), "mail.example", "00000000-0000-0000-0000-000000000000", "%ff"] {
+    let unknown = "00000000-0000-0000-0000-000000000000";
+    for domain in [other.as_str(), "coffee.example", "tea.mail.example", unknown, "%ff"] {
         let answer = provider.caller.get(&format!("/scim/v2/{domain}/Users")).await;
         assert_refused(&answer, 401, None);
+    }
+    // The domain has its id and its name, for its own token.
+    let listed = provider.get("/Users").await;
+    assert_eq!(listed.status, 200);
+    for name in ["mail.example", "Mail.Example"] {
+        let by_name = format!("/scim/v2/{name}/Users");
+        assert_eq!(provider.caller.get(&by_name).await.json(), listed.json());
+        let of_other = app.anonymous().with_key(&of_other);
+        assert_refused(&of_other.get(&by_name).await, 401, None);
     }
 }
 
@@ -96,9 +106,14 @@ async fn an_address_must_be_one_of_the_domain() {
         assert_refused(&answer, 400, Some("invalidValue"));
     }
     let id = provider.user("grace").await;
-    let away = json!([{"op": "replace", "path": "userName", "value": "grace@elsewhere.example"}]);
+    let away = json!([{"op": "replace", "path": "emails[type eq \"work\"].value",
+                       "value": "grace@elsewhere.example"}]);
     let answer = provider.patch(&format!("/Users/{id}"), away).await;
     assert_refused(&answer, 400, Some("invalidValue"));
+    for elsewhere in ["grace@elsewhere.example", "grace@tea.mail.example", "grace", ""] {
+        let user = json!({"userName": "hopper", "emails": [{"value": elsewhere}]});
+        assert_refused(&provider.post("/Users", &user).await, 400, Some("invalidValue"));
+    }
     // Users have one address.
     let two = json!({"userName": "a@mail.example",
                      "emails": [{"value": "b@mail.example", "primary": true}]});

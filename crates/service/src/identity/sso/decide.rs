@@ -4,7 +4,8 @@
 //! The key of an identity is the connection, the issuer and the subject. An address alone
 //! finds a user only where the organization that verified its domain trusts the
 //! connection, and the user is its member already. So a provider of one organization can
-//! never sign in a member of another one.
+//! never sign in a member of another one. A new user takes over no account. So where users
+//! join by signing in, every provider that the rules allow can create one.
 
 use weir_model::UserId;
 
@@ -37,7 +38,8 @@ pub(super) struct Candidate {
 /// The rules of the domain of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Whether its organization trusts what the connection says about its addresses.
+    /// Whether its organization trusts what the connection says about the addresses of users
+    /// who exist.
     pub(super) trusts: bool,
     /// Whether the domain requires another way of signing in.
     pub(super) needs_other_way: bool,
@@ -133,7 +135,7 @@ impl Reason {
                 "The domain of the user requires this provider, and the account there does not have the address of the user. An account with another address does not count."
             }
             Self::NotTrusted => {
-                "The domain of the address does not trust this provider: neither is it required, nor is just-in-time provisioning on."
+                "The domain of the address does not trust this provider about users who exist, nor about invites. The user can link the provider on the Security page. Or let the domain require it."
             }
             Self::Elsewhere => {
                 "The address belongs to a user who is not a member, and whom this sign-in must not take over. The user can accept an invite while signed in, and link the provider on the Security page."
@@ -223,11 +225,10 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
         return Err(Reason::OtherWay);
     }
     let Some(user) = facts.user_of_address else {
-        // Before trust: the visitor is to learn what is missing, not a secret.
-        return match joins(&rules) {
-            Ok(how) => Ok(Decision::Create(how)),
-            Err(reason) => Err(reason),
-        };
+        // Trust protects users who exist.
+        let rules = Rules { trusts: rules.trusts || rules.has_jit, ..rules };
+        // The visitor learns the code of what is missing, and nothing about users.
+        return joins(&rules).map(Decision::Create);
     };
     if !user.is_active {
         return Err(Reason::Inactive);
