@@ -35,10 +35,10 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite,
-    GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead,
-    PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
-    UserWrite,
+    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
+    ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
+    OrganizationWrite, PersonsRead, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
+    PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -252,9 +252,9 @@ pub fn routes() -> Vec<Route> {
         PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;
         DELETE "/api/users/{user_id}/"                                   AnyKey users::delete_user;
 
-        GET    "/api/instance/organizations/"                            OrganizationRead  instance::list_instance_organizations;
-        GET    "/api/instance/organizations/{organization_id}/limits/"   OrganizationRead  instance::get_instance_organization_limits;
-        PATCH  "/api/instance/organizations/{organization_id}/limits/"   OrganizationWrite instance::update_instance_organization_limits;
+        GET    "/api/instance/organizations/"                            EveryScope instance::list_instance_organizations;
+        GET    "/api/instance/organizations/{organization_id}/limits/"   EveryScope instance::get_instance_organization_limits;
+        PATCH  "/api/instance/organizations/{organization_id}/limits/"   EveryScope instance::update_instance_organization_limits;
 
         GET    "/api/personal_api_keys/"                                 AnyKey personal_api_keys::list_personal_api_keys;
         POST   "/api/personal_api_keys/"                                 AnyKey personal_api_keys::create_personal_api_key;

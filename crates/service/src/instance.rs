@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use weir_model::scopes::Scope;
 use weir_store::users;
 
 pub use weir_store::events::BucketState;
@@ -52,10 +53,11 @@ impl Instance {
     }
 
     /// Refuses callers who do not administer the instance: users who are not staff, and keys
-    /// that are limited to organizations or projects.
+    /// that are limited to organizations or projects or lack the scope `*`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for all of them.
+    /// [`Error::MissingScope`] for a key of staff without that scope, [`Error::NotFound`] for
+    /// all others.
     pub async fn administer(&self, ctx: &Ctx) -> Result<()> {
         administer(&self.core, ctx).await
     }
@@ -80,10 +82,12 @@ impl Instance {
     }
 }
 
-/// Refuses callers who do not administer the instance.
+/// Refuses callers who do not administer the instance. No scope stands for the instance, so
+/// a key needs all of them: one with `organization:write` was made for the organizations of
+/// its user.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+/// [`Error::NotFound`], [`Error::MissingScope`].
 pub(crate) async fn administer(core: &Core, ctx: &Ctx) -> Result<()> {
     let is_limited = match &ctx.actor {
         Actor::Session { .. } => false,
@@ -95,13 +99,14 @@ pub(crate) async fn administer(core: &Core, ctx: &Ctx) -> Result<()> {
     if is_limited || !user.is_some_and(|user| user.is_staff) {
         return Err(Error::NotFound(NOT_FOUND));
     }
-    Ok(())
+    ctx.require(Scope::All)
 }
 
 #[cfg(test)]
 mod tests {
     use weir_model::ProjectId;
     use weir_model::keys::PersonalKeyInput;
+    use weir_model::scopes::{Scope, ScopeObject};
 
     use super::EventFiles;
     use crate::Error;
@@ -147,5 +152,9 @@ mod tests {
             let refused = services.instance.administer(&caller).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
         }
+        let scopes = vec![Scope::write(ScopeObject::Organization)];
+        let narrow = key(&services, &ada, PersonalKeyInput { scopes, ..key_input() }).await;
+        let refused = services.instance.administer(&narrow).await;
+        assert!(matches!(refused, Err(Error::MissingScope(Scope::All))));
     }
 }

@@ -20,7 +20,6 @@ use weir_model::limits::{
 };
 use weir_model::organizations::OrganizationRow;
 use weir_model::pagination::{Page, Paged};
-use weir_model::scopes::{Scope, ScopeObject};
 use weir_store::limits::{self as rows, DiskUsage, LimitWarning};
 use weir_store::organizations::{self, Contents};
 use weir_store::{events, exports, projects};
@@ -175,7 +174,7 @@ impl Limits {
         ctx: &Ctx,
         page: Page,
     ) -> Result<Paged<InstanceOrganization>> {
-        self.enter(ctx, Scope::read(ScopeObject::Organization)).await?;
+        instance::administer(&self.core, ctx).await?;
         let store = &self.core.store;
         let all = organizations::all(store).await?;
         let count = all.len() as u64;
@@ -193,7 +192,7 @@ impl Limits {
         ctx: &Ctx,
         id: &str,
     ) -> Result<(InstanceOrganization, OrganizationLimits)> {
-        self.enter(ctx, Scope::read(ScopeObject::Organization)).await?;
+        instance::administer(&self.core, ctx).await?;
         let row = self.find(ctx, id).await?;
         let limits = self.show(&row).await?;
         Ok((self.listed(row), limits))
@@ -203,14 +202,15 @@ impl Limits {
     ///
     /// # Errors
     /// [`Error::NotFound`], also for callers who do not administer the instance;
-    /// [`Error::MissingScope`]; [`Error::Invalid`].
+    /// [`Error::MissingScope`]; [`Error::SignInAgain`]; [`Error::Invalid`].
     pub async fn set(
         &self,
         ctx: &Ctx,
         id: &str,
         patch: impl Into<Unchecked<'_, LimitsPatch>>,
     ) -> Result<OrganizationLimits> {
-        self.enter(ctx, Scope::write(ScopeObject::Organization)).await?;
+        instance::administer(&self.core, ctx).await?;
+        policy::recent_if_person(ctx)?;
         let id = self.find(ctx, id).await?.id;
         let patch = patch.into().read()?;
         let change = |row: &mut OrganizationRow| Ok(patch.clone().apply(&mut row.limits)?);
@@ -222,11 +222,6 @@ impl Limits {
         let row = stored(update(&self.core, id, ctx.now, (), change, entries).await?)?;
         self.limiter().choose(id, &row.limits);
         self.show(&row).await
-    }
-
-    async fn enter(&self, ctx: &Ctx, scope: Scope) -> Result<()> {
-        instance::administer(&self.core, ctx).await?;
-        ctx.require(scope)
     }
 
     async fn find(&self, ctx: &Ctx, id: &str) -> Result<OrganizationRow> {

@@ -14,13 +14,13 @@ use weir_model::pagination::Envelope;
 use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, InInstance, PathParams};
-use crate::http::guards::{OrganizationRead, OrganizationWrite};
+use crate::http::guards::EveryScope;
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
 /// All organizations of the instance, oldest first. For the staff of the instance.
 pub async fn list_instance_organizations(
-    auth: Authorized<OrganizationRead, InInstance>,
+    auth: Authorized<EveryScope, InInstance>,
     State(app): State<App>,
     listing: Listing,
 ) -> ApiResult<Json<Envelope<InstanceOrganization>>> {
@@ -30,7 +30,7 @@ pub async fn list_instance_organizations(
 
 /// The limits of any organization. For the staff of the instance.
 pub async fn get_instance_organization_limits(
-    auth: Authorized<OrganizationRead, InInstance>,
+    auth: Authorized<EveryScope, InInstance>,
     State(app): State<App>,
     path: PathParams,
 ) -> ApiResult<Json<OrganizationLimits>> {
@@ -42,7 +42,7 @@ pub async fn get_instance_organization_limits(
 /// Choose limits of any organization. For the staff of the instance. A limit needs its
 /// number and its action; `default` and `none` need no number.
 pub async fn update_instance_organization_limits(
-    auth: Authorized<OrganizationWrite, InInstance>,
+    auth: Authorized<EveryScope, InInstance>,
     State(app): State<App>,
     path: PathParams,
     body: ApiJson<LimitsPatch>,

@@ -414,8 +414,13 @@ async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<
     let Events { project, organization, token, parts, accepted, dropped, imports } = events;
     let began = Instant::now();
     let log = app.ingest.appender().clone();
+    let limiter = Arc::clone(app.services.limits.limiter());
     let appending = tokio::spawn(async move {
         let appended = log.append_all(project, parts).await;
+        // Here, because a sender that disconnects early must not be able to exceed the limits.
+        if appended.is_ok() {
+            limiter.count(organization, accepted);
+        }
         // Records that wait for the disk are in memory, also after the sender has
         // disconnected.
         drop(received);
@@ -435,7 +440,6 @@ async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<
     })?;
     app.metrics.append_seconds.observe(began.elapsed().as_secs_f64());
     app.metrics.events_accepted.inc_by(accepted);
-    app.services.limits.limiter().count(organization, accepted);
     for import in imports {
         app.traffic.imported(project, import);
     }

@@ -314,17 +314,18 @@ fn service_parts(error: &ServiceError) -> ErrorParts<'_> {
     }
 }
 
-/// What the sender of events beyond a limit reads.
+/// What the sender of events beyond a limit reads. Project keys are public, so it has no
+/// numbers of the organization.
 fn over_limit(over: &OverLimit) -> String {
-    let OverLimit { limit, most, retry_after } = over;
+    let OverLimit { limit, retry_after, .. } = over;
     let used = match limit {
-        LimitName::EventsPerSecond => format!("{most} events per second"),
-        LimitName::DiskBytes => format!("{most} bytes of stored events"),
-        _ => format!("{most} events in a calendar month"),
+        LimitName::EventsPerSecond => "events in a second",
+        LimitName::DiskBytes => "disk space",
+        _ => "events in a calendar month",
     };
     format!(
-        "The organization of this project may have {used}. The events were not stored. Send them \
-         again after {retry_after} seconds."
+        "The organization of this project has reached its limit of {used}. The events were not \
+         stored. Send them again after {retry_after} seconds."
     )
 }
 

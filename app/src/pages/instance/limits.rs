@@ -63,7 +63,7 @@ fn LimitsForm(id: String, limits: OrganizationLimits) -> impl IntoView {
         values.push((of_number, number));
     }
     let path = format!("/api/instance/organizations/{id}/limits/");
-    let call = ApiCall::new("PATCH", path, "organization:write").with(Value::Object(body));
+    let call = ApiCall::new("PATCH", path, "*").with(Value::Object(body));
     let parts = LimitName::ALL.into_iter().map(|name| {
         let state = limits.get(name).clone();
         let (action, number) = chosen(&state);

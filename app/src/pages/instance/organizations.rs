@@ -49,7 +49,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
         ])
     });
     let rows: Vec<TableRow> = rows.collect();
-    let call = ApiCall::new("GET", "/api/instance/organizations/".to_owned(), "organization:read");
+    let call = ApiCall::new("GET", "/api/instance/organizations/".to_owned(), "*");
     view! {
         <PageHead title=TITLE />
         <p class="lead">"Choose an organization to see and change its limits. Only staff can see this page."</p>

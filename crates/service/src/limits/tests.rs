@@ -5,6 +5,7 @@ use weir_model::keys::PersonalKeyInput;
 use weir_model::limits::{LimitAction, LimitPatch};
 use weir_model::mail::MailContent;
 use weir_model::organizations::Level;
+use weir_model::scopes::{Scope, ScopeObject};
 
 use super::*;
 use crate::test_support::{
@@ -94,7 +95,7 @@ async fn limits_are_for_staff_to_choose() {
     let eve = outsider(&services, "eve").await;
     let second = organization(&services, &eve, "Second House").await;
     let limited = PersonalKeyInput { scoped_organizations: vec![org.organization], ..key_input() };
-    for caller in [eve.clone(), key(&services, &ada, limited).await] {
+    for caller in [eve, key(&services, &ada, limited).await] {
         // Before the values are checked.
         let wrong = || Unchecked::<LimitsPatch>::new(|| Err(FieldError::body("invalid", "wrong")));
         for id in [id.clone(), second.to_string()] {
@@ -104,12 +105,18 @@ async fn limits_are_for_staff_to_choose() {
         let refused = services.limits.organizations(&caller, Page::default()).await.unwrap_err();
         assert!(matches!(refused, Error::NotFound(_)), "{refused}");
     }
-    let reads =
-        PersonalKeyInput { scopes: vec![Scope::read(ScopeObject::Organization)], ..key_input() };
-    let reads = key(&services, &ada, reads).await;
-    let refused = services.limits.set(&reads, &id, LimitsPatch::default()).await.unwrap_err();
-    assert!(matches!(refused, Error::MissingScope(_)), "{refused}");
-    let all = services.limits.organizations(&reads, Page::default()).await.unwrap();
+    let scopes = vec![Scope::write(ScopeObject::Organization)];
+    let narrow = key(&services, &ada, PersonalKeyInput { scopes, ..key_input() }).await;
+    let refused = services.limits.set(&narrow, &id, LimitsPatch::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::MissingScope(Scope::All)), "{refused}");
+    let refused = services.limits.organizations(&narrow, Page::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::MissingScope(Scope::All)), "{refused}");
+    let whole = key(&services, &ada, key_input()).await;
+    services.limits.set(&whole, &id, LimitsPatch::default()).await.unwrap();
+    let late = Ctx { now: ada.now.plus_seconds(policy::RECENT_SECONDS + 2), ..ada.clone() };
+    let refused = services.limits.set(&late, &id, LimitsPatch::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::SignInAgain), "{refused}");
+    let all = services.limits.organizations(&late, Page::default()).await.unwrap();
     let names: Vec<_> = all.results.iter().map(|found| found.name.as_str()).collect();
     assert_eq!((all.count, names), (2, vec!["Acme Tea", "Second House"]));
     for id in ["7", &weir_store::ids::time_ordered(ada.now).to_string()] {

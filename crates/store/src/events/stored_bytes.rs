@@ -14,7 +14,7 @@ use crate::transaction::{Entry, IdRange, Transaction};
 use crate::{Result, Store};
 
 /// Blocks that are read at a time. Each has a megabyte or two.
-const BLOCKS: u32 = 32;
+const BLOCKS: u32 = 8;
 
 const READ: Operation = Operation::read("bytes of event blocks");
 
