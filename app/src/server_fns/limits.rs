@@ -76,7 +76,10 @@ pub(crate) async fn save_limits(
     #[server(default)] exports_action: String,
     #[server(default)] exports_limit: String,
 ) -> Result<(), UiError> {
-    use weir_model::limits::{LimitName, LimitPatch, LimitsPatch, action_field, number_field};
+    use weir_model::Patch;
+    use weir_model::limits::{
+        DEFAULT_WORD, LimitName, LimitPatch, LimitsPatch, NONE_WORD, action_field, number_field,
+    };
 
     use crate::edits::Edits;
     use crate::pages::limits::{action_label, chosen, number_label};
@@ -98,6 +101,11 @@ pub(crate) async fn save_limits(
         let counts = edits.is_own(&of_number, &number_label(name), &number, &shown_number);
         if acts || counts {
             let limit = limit_of(&of_number, &number)?;
+            let has_no_number = [DEFAULT_WORD, NONE_WORD].contains(&action.as_str());
+            if counts && has_no_number && limit != Patch::Clear {
+                let detail = "Choose what happens beyond the limit, or remove the number.";
+                return Err(UiError::field(&of_action, "required", detail));
+            }
             *patch.get_mut(name) = LimitPatch { limit, action: Some(action) };
         }
     }

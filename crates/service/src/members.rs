@@ -48,7 +48,7 @@ pub const OWNER_STAYS: &str = "Cannot leave the organization as its owner!";
 
 /// A key that was used within this many seconds counts as active: seven days.
 const ACTIVE_SECONDS: i64 = 7 * 24 * 60 * 60;
-/// Most owners that are notified at once.
+/// Most owners that are notified of one change.
 const NOTIFIED_MAX: usize = 50;
 /// How often a change is checked again after concurrent changes of the same members.
 const TRIES: usize = 8;

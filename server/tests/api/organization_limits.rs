@@ -380,13 +380,14 @@ async fn the_pages_are_for_staff_and_save_what_was_changed() {
         (&limits["exports"]["limit"], &limits["members"]["limit"]),
         (&json!(3), &json!(null))
     );
-    let wrong = saved.replace("exports_limit=3", "exports_limit=0");
-    let refused = call("save_limits", &wrong, &ada).await;
-    assert!(
-        refused.status >= 400 && refused.text().contains("exports_limit"),
-        "{}",
-        refused.text()
-    );
+    for (wrong, at) in [
+        (saved.replace("exports_limit=3", "exports_limit=0"), "exports_limit"),
+        // A number without an action is not forgotten silently.
+        (format!("{saved}&members_limit=5"), "members_action"),
+    ] {
+        let refused = call("save_limits", &wrong, &ada).await;
+        assert!(refused.status >= 400 && refused.text().contains(at), "{}", refused.text());
+    }
 }
 
 /// The session of a new member who signed up by an invite.

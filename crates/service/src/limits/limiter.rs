@@ -24,6 +24,9 @@ const PARTS: i64 = 1_000_000;
 /// Most seconds that a sender is asked to wait. The operator may change the limit before
 /// the month ends.
 const WAIT_MAX: u64 = 60 * 60;
+/// Seconds by which a clock may be set back across the beginning of a month, so that the
+/// month does not begin twice.
+const SET_BACK_SECONDS: i64 = 24 * 60 * 60;
 
 /// Whether the events of a request are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct Limiter {
 #[derive(Debug)]
 struct State {
     month: Month,
+    /// A time before this one is of an earlier month.
+    begins_at: Timestamp,
     /// When the next month begins.
     ends_at: Timestamp,
     entries: HashMap<OrganizationId, Entry>,
@@ -96,6 +101,7 @@ impl Limiter {
         let month = Month::of(clock.now());
         let state = State {
             month,
+            begins_at: begins_at(month),
             ends_at: month.next().begins(),
             entries: HashMap::new(),
             unwritten: HashMap::new(),
@@ -276,12 +282,15 @@ impl Limiter {
 }
 
 impl State {
-    /// Counts from 0 when another month has begun. A clock that is set back begins none.
+    /// Counts from 0 when another month has begun. A clock that is set back a little begins
+    /// none; one that was wrong by more than [`SET_BACK_SECONDS`] must not hold a month that
+    /// is far in the future.
     fn begin_month(&mut self, now: Timestamp) {
-        if now < self.ends_at {
+        if now >= self.begins_at && now < self.ends_at {
             return;
         }
         self.month = Month::of(now);
+        self.begins_at = begins_at(self.month);
         self.ends_at = self.month.next().begins();
         for entry in self.entries.values_mut() {
             entry.month = 0;
@@ -334,6 +343,11 @@ impl Rate {
     fn average(&self, now: Timestamp) -> u64 {
         self.of(minute_of(now) - 1).div_ceil(60)
     }
+}
+
+/// The earliest time that does not end a month.
+fn begins_at(month: Month) -> Timestamp {
+    month.begins().plus_seconds(-SET_BACK_SECONDS)
 }
 
 fn minute_of(time: Timestamp) -> i64 {
@@ -444,6 +458,24 @@ mod tests {
             limiter.put_back(&unwritten[..1]);
             assert_eq!(limiter.take(), expected[..1]);
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_a_little_begins_no_month_and_one_that_was_wrong_does() {
+        let defaults =
+            LimitSet { events_per_month: limit(10, LimitAction::Reject), ..LimitSet::default() };
+        let (limiter, clock) = limiter(defaults);
+        let january = limiter.month();
+        clock.advance(3_600);
+        assert_eq!(send(&limiter, HOME, 10), Admission::Take);
+        clock.advance(-3_600);
+        assert_eq!((limiter.month(), limiter.used(HOME).month), (january.next(), 10));
+        assert!(matches!(send(&limiter, HOME, 1), Admission::Reject(_)));
+        clock.advance(400 * 86_400);
+        assert!(limiter.month() > january.next());
+        clock.advance(-400 * 86_400);
+        assert_eq!((limiter.month(), limiter.used(HOME).month), (january, 0));
+        assert_eq!(send(&limiter, HOME, 1), Admission::Take);
     }
 
     #[test]

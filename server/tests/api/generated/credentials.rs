@@ -51,8 +51,7 @@ async fn a_scope_to_read_does_not_write_and_one_to_write_does_both() {
     operations.sort_by_key(Operation::place);
     for operation in operations {
         // No list of scopes is as good as `*`.
-        let Some(scope) = operation.scopes().into_iter().next().filter(|scope| scope != "*")
-        else {
+        let Some(scope) = operation.scopes().into_iter().next().filter(|scope| scope != "*") else {
             continue;
         };
         let ids = world.ids(&operation).await;
