@@ -316,7 +316,7 @@ async fn a_domain_has_the_quota_of_a_key() {
 async fn no_user_is_added_or_activated_beyond_the_limit_of_members() {
     let provider = Provider::new().await;
     let grace = provider.user("grace").await;
-    let staff = provider.app.owner().key(&["organization:write"]).await;
+    let staff = provider.app.owner().key(&["*"]).await;
     let limits = format!("/api/instance/organizations/{}/limits/", provider.app.organization());
     let choose = async |most: i64| {
         let body = json!({"members_limit": most, "members_action": "reject"});
