@@ -1,5 +1,7 @@
 //! The instance page for staff: process, data, work in progress, totals.
 
+pub(crate) mod limits;
+pub(crate) mod organizations;
 mod providers;
 
 use leptos::prelude::*;
@@ -37,6 +39,10 @@ fn draw(found: InstanceView) -> AnyView {
         <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
         <providers::Providers providers=providers refused=refused callback=callback />
+        <Section id="limits" title="Limits of organizations"
+            hint="How many events, members and exports each organization may have, and how much disk space.">
+            <p><a href="/instance/organizations">"Organizations of this instance"</a></p>
+        </Section>
         <Section id="contents" title="Contents">
             <dl class="facts">
                 <dt>"Accounts"</dt><dd><Count value=users /></dd>

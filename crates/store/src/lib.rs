@@ -40,6 +40,7 @@ pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
+pub mod limits;
 pub mod live;
 pub mod mail;
 pub mod members;

@@ -156,6 +156,10 @@ const ALL: &[Migration] = &[
         statement: Statement::write("migration 25", include_str!("migrations/0025_passkeys.surql")),
     },
     Migration {
+        version: 26,
+        statement: Statement::write("migration 26", include_str!("migrations/0026_limits.surql")),
+    },
+    Migration {
         version: 27,
         statement: Statement::write(
             "migration 27",
