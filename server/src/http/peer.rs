@@ -104,6 +104,7 @@ pub fn origin(config: &Config, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> 
     }
     let scheme = match forwarded("x-forwarded-proto") {
         Some("https") => "https",
+        None if config.serves_tls() => "https",
         Some(_) | None => "http",
     };
     Origin(format!("{scheme}://{host}"))
@@ -199,6 +200,23 @@ mod tests {
         for (peer, pairs, expected) in cases {
             let uri = Uri::from_static("/api/x/");
             let found = origin(&config(), peer.parse().unwrap(), &headers(pairs), &uri);
+            assert_eq!(found.0, expected, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn links_begin_with_https_where_weir_has_the_certificate() {
+        let mut config = config();
+        config.acme_domains = "weir.example,other.example".parse().unwrap();
+        type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+        let cases: [Case; 3] = [
+            ("192.0.2.1", &[("host", "other.example")], "https://other.example"),
+            ("10.0.0.1", &[("host", "h"), ("x-forwarded-proto", "http")], "http://h"),
+            ("10.0.0.1", &[("host", "h")], "https://h"),
+        ];
+        for (peer, pairs, expected) in cases {
+            let uri = Uri::from_static("/api/x/");
+            let found = origin(&config, peer.parse().unwrap(), &headers(pairs), &uri);
             assert_eq!(found.0, expected, "{pairs:?}");
         }
     }
