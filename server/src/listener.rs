@@ -437,8 +437,7 @@ impl Table {
     fn new(terms: Terms) -> Self {
         let ConnectionLimits { total, openings, per_network, .. } = terms.limits;
         let of_networks = [1, 2, 4].map(|times| per_network.saturating_mul(times));
-        let permits =
-            |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
+        let permits = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
         let (all, openings) = (permits(total), permits(openings));
         Self { all, openings, networks: NetworkParts::new(of_networks), terms }
     }

@@ -115,16 +115,17 @@ impl Pair {
             .map_err(|_| damaged())?;
         let leaf = chain.first().ok_or_else(|| PairError::NoCertificate(certificate.to_owned()))?;
         let validity = Certificate::from_der(leaf).map_err(|_| damaged())?.tbs_certificate.validity;
-        let secret = PrivateKeyDer::from_pem_slice(secret)
-            .map_err(|_| PairError::NoKey(key.to_owned()))?;
-        let pair = CertifiedKey::from_der(chain, secret, provider).map_err(|error| match error {
-            TlsError::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-                let (certificate, key) = (certificate.to_owned(), key.to_owned());
-                PairError::Mismatch { certificate, key }
-            }
-            TlsError::InvalidCertificate(_) => damaged(),
-            source => PairError::BadKey { path: key.to_owned(), source },
-        })?;
+        let secret =
+            PrivateKeyDer::from_pem_slice(secret).map_err(|_| PairError::NoKey(key.to_owned()))?;
+        let pair =
+            CertifiedKey::from_der(chain, secret, provider).map_err(|error| match error {
+                TlsError::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                    let (certificate, key) = (certificate.to_owned(), key.to_owned());
+                    PairError::Mismatch { certificate, key }
+                }
+                TlsError::InvalidCertificate(_) => damaged(),
+                source => PairError::BadKey { path: key.to_owned(), source },
+            })?;
         Ok(Self {
             key: Arc::new(pair),
             path: certificate.to_owned(),

@@ -56,7 +56,10 @@ fn faults_of_files_are_named() {
         parsed(&tls, certificate, key).map(drop).unwrap_err().to_string()
     };
     let mismatch = text(&one.certificate, &other.key);
-    assert_eq!(mismatch, "the private key in `a.key` does not belong to the certificate in `a.pem`");
+    assert_eq!(
+        mismatch,
+        "the private key in `a.key` does not belong to the certificate in `a.pem`"
+    );
     let swapped = text(&one.key, &one.certificate);
     assert_eq!(swapped, "`a.pem` has no certificate in the PEM format");
     assert!(text("", &one.key).contains("has no certificate"));

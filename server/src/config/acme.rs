@@ -167,7 +167,8 @@ mod tests {
         for text in ["", "ada@example.org", "ada.b+c@mail.example.org"] {
             assert_eq!(text.parse::<AcmeContact>().unwrap().to_string(), text);
         }
-        for text in ["ada", "@example.org", "ada@", "a b@example.org", "ada@example", "a,b@c.example"]
+        for text in
+            ["ada", "@example.org", "ada@", "a b@example.org", "ada@example", "a,b@c.example"]
         {
             assert!(text.parse::<AcmeContact>().is_err(), "{text}");
         }

@@ -46,6 +46,8 @@ impl Cache {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&new).await?;
         file.write_all(bytes).await?;
+        // Reports a failed write, which `sync_all` does not.
+        file.flush().await?;
         file.sync_all().await?;
         fs::rename(&new, self.path(name)).await?;
         File::open(&self.0).await?.sync_all().await

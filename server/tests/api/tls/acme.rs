@@ -69,10 +69,8 @@ impl Authority {
     async fn until_served(&self, app: &TestApp) {
         let root = self.root().await;
         for name in NAMES {
-            let mut stream = until(async || {
-                connect(app.address(), &root, name, &[b"http/1.1"]).await
-            })
-            .await;
+            let mut stream =
+                until(async || connect(app.address(), &root, name, &[b"http/1.1"]).await).await;
             let answer = ask(&mut stream, ASK).await;
             assert!(answer.starts_with("HTTP/1.1 200"), "{name}: {answer}");
         }

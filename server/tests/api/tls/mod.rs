@@ -279,7 +279,10 @@ async fn plain_http_is_redirected() {
     };
     let app = TestApp::start(settings, |_| {}).await;
     for (request, location) in [
-        ("GET /projects/1/events?q=a%20b HTTP/1.0", "https://weir.example/projects/1/events?q=a%20b"),
+        (
+            "GET /projects/1/events?q=a%20b HTTP/1.0",
+            "https://weir.example/projects/1/events?q=a%20b",
+        ),
         ("POST /e/?ip=1 HTTP/1.0", "https://weir.example/e/?ip=1"),
         ("GET //other.example/ HTTP/1.0", "https://weir.example//other.example/"),
         // No order is open.
@@ -300,7 +303,8 @@ async fn plain_http_is_redirected() {
 async fn the_demand_for_https_is_a_setting() {
     let made = made(&[HOST]);
     let files = Files::new(&made);
-    for (seconds, header) in [(300, Some("strict-transport-security: max-age=300\r\n")), (0, None)] {
+    for (seconds, header) in [(300, Some("strict-transport-security: max-age=300\r\n")), (0, None)]
+    {
         let settings = |config: &mut Config| {
             files.set(config);
             config.hsts_seconds = seconds;
