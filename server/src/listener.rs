@@ -36,12 +36,12 @@ use tokio::time::{Instant, Sleep};
 use crate::app::Stopping;
 use crate::config::Config;
 use crate::dispatcher::Dispatcher;
-use crate::http::peer::networks_of;
+use crate::http::peer::{forget_forwarded, networks_of};
 use crate::limits::{ConnectionLimits, NetworkPart, NetworkParts};
 use crate::metrics::Metrics;
 
 pub use opening::Transport;
-use opening::{Opened, open};
+use opening::{Client, Opened, open};
 
 /// Time that an idle connection has after it was asked to end. Until then a request may
 /// show that it was already on its way.
@@ -180,7 +180,7 @@ async fn connection<S>(
     terms: &Terms,
     dispatcher: impl RequestHandler,
     stream: S,
-    peer: SocketAddr,
+    client: Client,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -188,12 +188,15 @@ async fn connection<S>(
     let activity = Arc::new(Activity::default());
     let service = service_fn({
         let activity = Arc::clone(&activity);
-        move |request: Request<Incoming>| {
+        move |mut request: Request<Incoming>| {
+            if client.is_unnamed {
+                forget_forwarded(request.headers_mut());
+            }
             let (dispatcher, open, busy) =
                 (dispatcher.clone(), Open::new(&activity), Busy::new(&activity));
             let is_http2 = request.version() == Version::HTTP_2;
             async move {
-                let mut response = dispatcher.answer(peer, request).await;
+                let mut response = dispatcher.answer(client.address, request).await;
                 drop(busy);
                 let held = response.extensions_mut().remove::<HeldUntilSent>();
                 if is_http2 {

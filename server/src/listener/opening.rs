@@ -27,10 +27,19 @@ impl Transport {
     }
 }
 
-/// A connection on which HTTP begins, with the address of its client.
+/// The client of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Client {
+    pub(super) address: SocketAddr,
+    /// The header of a proxy has no address of a client. The address is the proxy's, and the
+    /// bytes of the connection may be a client's.
+    pub(super) is_unnamed: bool,
+}
+
+/// A connection on which HTTP begins.
 pub(super) enum Opened {
-    Plain(TcpStream, SocketAddr),
-    Encrypted(Box<TlsStream<TcpStream>>, SocketAddr),
+    Plain(TcpStream, Client),
+    Encrypted(Box<TlsStream<TcpStream>>, Client),
 }
 
 /// Opens a connection. `None`: it is not served.
@@ -42,7 +51,7 @@ pub(super) async fn open(
     peer: SocketAddr,
 ) -> Option<Opened> {
     if !transport.has_opening() {
-        return Some(Opened::Plain(stream, peer));
+        return Some(Opened::Plain(stream, Client { address: peer, is_unnamed: false }));
     }
     let terms = &table.terms;
     let opening = opened(table, transport, place, stream, peer);
@@ -65,18 +74,19 @@ async fn opened(
     peer: SocketAddr,
 ) -> Option<Opened> {
     let terms = &table.terms;
-    let mut client = peer;
+    let mut client = Client { address: peer, is_unnamed: false };
     // From others the same bytes are no header, because any client could send them.
     if transport.proxy_protocol && terms.config.trusted_proxies.contain(peer.ip()) {
         match proxy_protocol::client(&mut stream).await {
-            Ok(named) => client = named.unwrap_or(peer),
+            Ok(Some(address)) => client.address = address,
+            Ok(None) => client.is_unnamed = true,
             Err(error) => {
                 terms.metrics.proxy_headers_refused.inc();
                 tracing::debug!(%error, %peer, "a connection has no header of its proxy");
                 return None;
             }
         }
-        if !table.count(place, client.ip()) {
+        if !table.count(place, client.address.ip()) {
             terms.metrics.connections_refused.inc();
             return None;
         }

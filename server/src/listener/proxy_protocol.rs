@@ -28,7 +28,7 @@ const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 
 /// Reads a header. The result is the address of the client, or `None` if the header names
-/// none: then the client is the proxy itself.
+/// none, as in checks of the proxy itself.
 ///
 /// # Errors
 /// `InvalidData` if this is no header, and errors of the stream.
