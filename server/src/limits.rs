@@ -207,7 +207,7 @@ impl Default for Limits {
             connections: ConnectionLimits {
                 total: 4096,
                 per_network: 256,
-                openings: 1024,
+                openings: 2048,
                 opening: Duration::from_secs(10),
                 first_bytes: Duration::from_secs(10),
                 header_read: Duration::from_secs(10),
@@ -287,7 +287,9 @@ impl Limits {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let mut limits = Self::default();
         limits.connections.total = count(config.max_connections);
-        limits.connections.openings = limits.connections.total.div_ceil(4);
+        // By default the widest network has half of that: one network cannot keep all others
+        // from beginning.
+        limits.connections.openings = limits.connections.total.div_ceil(2);
         limits.connections.per_network = count(config.max_connections_per_network);
         limits.requests_per_network = requests_of(limits.connections.per_network);
         limits

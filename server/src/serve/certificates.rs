@@ -4,6 +4,7 @@
 //! What belongs here: when that happens, and what a failure means: the present certificate
 //! stays. What does not: reading, handshakes and orders (`weir-tls`).
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +20,15 @@ use crate::config::Config;
 use crate::logs::with_causes;
 use crate::metrics::Metrics;
 
-/// Time between two looks at the files.
+/// Time between two reads of the files.
 const LOOK: Duration = Duration::from_secs(2);
 /// Time between two looks whether the certificate is due.
 const DUE: Duration = Duration::from_secs(60 * 60);
 /// Time before an order is tried again. It doubles. Authorities count failures by the hour.
 const FIRST_PAUSE: Duration = Duration::from_secs(2 * 60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 60 * 60);
+/// Most characters of an error in the log. It may contain what an authority has answered.
+const LONGEST_ERROR: usize = 1_000;
 /// The directory of the account and the certificate, in the data directory.
 const CACHE: &str = "acme";
 
@@ -53,7 +56,7 @@ pub(super) struct Certificates {
     asked: Reload,
 }
 
-/// Asks for a look at the files. Cheap to clone.
+/// Asks to read the files immediately. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Reload(Arc<Notify>);
 
@@ -79,6 +82,15 @@ struct Files {
 }
 
 impl Files {
+    /// Warns if every user of the machine may read the key. This is no error, because mounted
+    /// secrets are often like this.
+    async fn warn_of_rights(&self) {
+        let Ok(found) = tokio::fs::metadata(&self.key).await else { return };
+        if found.permissions().mode() & 0o007 != 0 {
+            tracing::warn!(file = %self.key.display(), "all users can use the private key");
+        }
+    }
+
     /// Reads the files on a thread for blocking work, and checks the certificate.
     async fn read(&self, tls: &Tls, clock: &Clock) -> Result<Pair, PairError> {
         let (files, of_tls) = (self.clone(), tls.clone());
@@ -113,7 +125,9 @@ impl Certificates {
         let (first, source) = if domains.is_empty() {
             let (certificate, key) = (config.tls_certificate.clone(), config.tls_key.clone());
             let files = Files { certificate, key };
-            (Some(files.read(&tls, &clock).await?), Source::Files(files))
+            let pair = files.read(&tls, &clock).await?;
+            files.warn_of_rights().await;
+            (Some(pair), Source::Files(files))
         } else {
             let root = &config.acme_root;
             let check = match config.redirect_listen.0 {
@@ -144,7 +158,7 @@ impl Certificates {
         &self.tls
     }
 
-    /// Asks for a look at the files.
+    /// Asks to read the files immediately.
     pub(super) fn reload(&self) -> Reload {
         self.asked.clone()
     }
@@ -170,7 +184,7 @@ impl Certificates {
 
     fn fail(&self, error: &dyn std::error::Error, message: &str) {
         self.metrics.tls_certificate_failures.inc();
-        let error = with_causes(error);
+        let error: String = with_causes(error).chars().take(LONGEST_ERROR).collect();
         tracing::error!(%error, "{message}");
     }
 
