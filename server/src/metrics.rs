@@ -91,6 +91,14 @@ pub struct Metrics {
     pub connections: Gauge<i64>,
     /// Connections closed immediately because there were too many.
     pub connections_refused: Counter,
+    /// Connections whose header of a proxy was missing or wrong.
+    pub proxy_headers_refused: Counter,
+    /// Handshakes of TLS that failed or took too long.
+    pub tls_handshakes_failed: Counter,
+    /// When the certificate expires, in seconds since 1970; 0 without a certificate.
+    pub tls_certificate_expiry_seconds: Gauge<f64, AtomicU64>,
+    /// How often a certificate was not renewed, or changed files were not usable.
+    pub tls_certificate_failures: Counter,
     /// Runs of exports that ended.
     pub export_runs: Family<StatusLabel, Counter>,
     /// Failed attempts of runs.
@@ -268,6 +276,10 @@ impl Metrics {
         let process_resident_bytes = Gauge::default();
         let connections = Gauge::default();
         let connections_refused = Counter::default();
+        let proxy_headers_refused = Counter::default();
+        let tls_handshakes_failed = Counter::default();
+        let tls_certificate_expiry_seconds = Gauge::default();
+        let tls_certificate_failures = Counter::default();
         let export_runs = Family::default();
         let export_attempts_failed = Counter::default();
         let export_rows = Counter::default();
@@ -389,6 +401,26 @@ impl Metrics {
             connections_refused.clone(),
         );
         registry.register(
+            "proxy_headers_refused",
+            "Connections whose header of the PROXY protocol was missing or wrong",
+            proxy_headers_refused.clone(),
+        );
+        registry.register(
+            "tls_handshakes_failed",
+            "Handshakes of TLS that failed or took too long",
+            tls_handshakes_failed.clone(),
+        );
+        registry.register(
+            "tls_certificate_expiry_seconds",
+            "When the certificate expires, in seconds since 1970; 0 without a certificate",
+            tls_certificate_expiry_seconds.clone(),
+        );
+        registry.register(
+            "tls_certificate_failures",
+            "How often a certificate was not renewed, or changed files were not usable",
+            tls_certificate_failures.clone(),
+        );
+        registry.register(
             "export_runs",
             "Runs of exports that ended, by status",
             Family::clone(&export_runs),
@@ -445,6 +477,10 @@ impl Metrics {
             process_resident_bytes,
             connections,
             connections_refused,
+            proxy_headers_refused,
+            tls_handshakes_failed,
+            tls_certificate_expiry_seconds,
+            tls_certificate_failures,
             export_runs,
             export_attempts_failed,
             export_rows,
@@ -649,6 +685,8 @@ mod tests {
             "weir_export_runs_total{status=\"FailedRetryable\"} 0",
             "weir_plugin_calls_total{effect=\"ran\",outcome=\"failed\"} 0",
             "weir_sign_ins_refused_total 0",
+            "weir_tls_certificate_failures_total 0",
+            "weir_tls_certificate_expiry_seconds 0.0",
         ] {
             assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
         }

@@ -68,6 +68,7 @@ mod snapshot;
 mod spikes;
 mod starting;
 mod stored;
+mod tls;
 mod traffic;
 mod users;
 mod validation;
