@@ -19,6 +19,9 @@ pub struct Facts {
     pub up_seconds: u64,
     /// The public address of the instance, if it is configured.
     pub public_url: Option<String>,
+    /// Days until the certificate of this server expires, negative afterwards. `None`: it
+    /// has none.
+    pub certificate_days: Option<i64>,
     /// The data directory and its sizes. `None`: the data is in memory.
     pub disk: Option<DiskFacts>,
     /// Bytes of the log that are acknowledged and not yet applied.

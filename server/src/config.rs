@@ -5,7 +5,9 @@
 //! is listed only if it has an effect. An unknown key in the file is an error, so that a
 //! misspelt setting is not overlooked.
 
+mod acme;
 mod capture_prefix;
+mod organization_limits;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,17 +15,23 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use http::HeaderValue;
 use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
+use weir_model::limits::LimitSet;
 use weir_model::sso::{PROVIDERS_MAX, ProviderName};
 use weir_service::sso::Provider;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
 use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
+pub use acme::{AcmeContact, AcmeDirectory, HostNames};
 pub use capture_prefix::CapturePrefix;
+pub use organization_limits::{
+    DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
+};
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -90,6 +98,24 @@ settings! {
     local_exports: PathBuf = PathBuf::new(), "WEIR_LOCAL_EXPORTS";
     /// Networks of proxies whose X-Forwarded headers are trusted, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
+    /// Whether each connection from trusted_proxies begins with a header of the PROXY protocol, version 1 or 2: true or false [default: false]
+    proxy_protocol: bool = false, "WEIR_PROXY_PROTOCOL";
+    /// File of the certificate and its chain, as PEM; the address of `listen` then speaks https [default: none, it speaks http]
+    tls_certificate: PathBuf = PathBuf::new(), "WEIR_TLS_CERTIFICATE";
+    /// File of the private key of that certificate, as PEM, not encrypted [default: none]
+    tls_key: PathBuf = PathBuf::new(), "WEIR_TLS_KEY";
+    /// Host names to obtain a certificate for by ACME, separated by commas, instead of tls_certificate [default: none]
+    acme_domains: HostNames = HostNames::default(), "WEIR_ACME_DOMAINS";
+    /// Mail address that the certificate authority may write to [default: none]
+    acme_contact: AcmeContact = AcmeContact::default(), "WEIR_ACME_CONTACT";
+    /// Address of the directory of the certificate authority [default: that of Let's Encrypt]
+    acme_directory: AcmeDirectory = AcmeDirectory::default(), "WEIR_ACME_DIRECTORY";
+    /// File of the root certificates, as PEM, that the directory's own certificate must be from [default: those of the system]
+    acme_root: PathBuf = PathBuf::new(), "WEIR_ACME_ROOT";
+    /// Address whose requests over plain http are redirected to public_url, such as 0.0.0.0:80, or `off` [default: off]
+    redirect_listen: OptionalAddress = OptionalAddress::OFF, "WEIR_REDIRECT_LISTEN";
+    /// Seconds for which browsers use https alone (Strict-Transport-Security), sent if public_url is https; 0: not sent [default: 31536000]
+    hsts_seconds: u64 = 31_536_000, "WEIR_HSTS_SECONDS";
     /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: the one that Weir contains]
     browser_library: PathBuf = PathBuf::new(), "WEIR_BROWSER_LIBRARY";
     /// Path below which Weir answers client libraries too, such as /ingest, because blockers know the usual paths [default: none]
@@ -118,6 +144,16 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
+    /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
+    limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
+    /// The same for events in a second, with bursts of ten times as many [default: no limit]
+    limit_events_per_second: EventsPerSecondLimit = EventsPerSecondLimit::default(), "WEIR_LIMIT_EVENTS_PER_SECOND";
+    /// The same for the disk space of stored events, such as `20GiB drop` [default: no limit]
+    limit_disk: DiskLimit = DiskLimit::default(), "WEIR_LIMIT_DISK";
+    /// Members that an organization may have, and what happens beyond: a number and `warn` or `reject` [default: no limit]
+    limit_members: MembersLimit = MembersLimit::default(), "WEIR_LIMIT_MEMBERS";
+    /// The same for its batch exports [default: no limit]
+    limit_exports: ExportsLimit = ExportsLimit::default(), "WEIR_LIMIT_EXPORTS";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
@@ -181,7 +217,47 @@ impl Config {
         if let Some(fault) = self.segment_bucket().and_then(|bucket| bucket.access.fault()) {
             return Err(ConfigError::Contradiction(fault));
         }
+        if let Some(fault) = self.fault_of_connections() {
+            return Err(ConfigError::Contradiction(fault));
+        }
         Ok(self)
+    }
+
+    /// Settings of connections that contradict each other.
+    fn fault_of_connections(&self) -> Option<&'static str> {
+        let (certificate, key) = (&self.tls_certificate, &self.tls_key);
+        let has_files = !certificate.as_os_str().is_empty();
+        if has_files == key.as_os_str().is_empty() {
+            return Some("tls_certificate and tls_key need each other");
+        }
+        if has_files && !self.acme_domains.all().is_empty() {
+            return Some("set either tls_certificate or acme_domains");
+        }
+        if self.serves_tls() && !self.public_url.is_https() {
+            return Some(
+                "with tls_certificate or acme_domains, set public_url to the address that \
+                 people open, which begins with https://",
+            );
+        }
+        if self.redirect_listen.0.is_some() && !self.serves_tls() {
+            return Some("redirect_listen needs tls_certificate or acme_domains");
+        }
+        if self.proxy_protocol && self.trusted_proxies.all().is_empty() {
+            return Some("proxy_protocol needs trusted_proxies");
+        }
+        None
+    }
+
+    /// Whether the address of `listen` speaks https.
+    pub fn serves_tls(&self) -> bool {
+        !self.tls_certificate.as_os_str().is_empty() || !self.acme_domains.all().is_empty()
+    }
+
+    /// The value of `Strict-Transport-Security`, if answers have it (SEC-12).
+    pub fn hsts(&self) -> Option<HeaderValue> {
+        let is_sent = self.public_url.is_https() && self.hsts_seconds > 0;
+        let value = is_sent.then(|| format!("max-age={}", self.hsts_seconds))?;
+        HeaderValue::from_str(&value).ok()
     }
 
     /// The effective settings in the form of a settings file. Secrets, such as the
@@ -209,6 +285,17 @@ impl Config {
             secret: self.segments_secret_key.0.clone(),
         };
         Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
+    }
+
+    /// The limits of organizations for which the operator has chosen no others.
+    pub fn organization_limits(&self) -> LimitSet {
+        LimitSet {
+            events_per_month: self.limit_events_per_month.0,
+            events_per_second: self.limit_events_per_second.0,
+            disk_bytes: self.limit_disk.0,
+            members: self.limit_members.0,
+            exports: self.limit_exports.0,
+        }
     }
 
     /// The thresholds of free disk space.
@@ -247,11 +334,13 @@ where
     enum Written {
         Text(String),
         Number(i64),
+        Flag(bool),
         List(Vec<String>),
     }
     let text = match Written::deserialize(deserializer)? {
         Written::Text(text) => text,
         Written::Number(number) => number.to_string(),
+        Written::Flag(flag) => flag.to_string(),
         Written::List(items) => items.join(","),
     };
     text.parse().map(Some).map_err(D::Error::custom)
@@ -269,6 +358,9 @@ macro_rules! written_as_text {
 }
 
 written_as_text!(
+    AcmeContact,
+    AcmeDirectory,
+    HostNames,
     CapturePrefix,
     PublicUrl,
     StoreKind,
@@ -279,7 +371,12 @@ written_as_text!(
     ByteSize,
     SegmentPlace,
     SecretText,
-    SignInProviders
+    SignInProviders,
+    EventsPerMonthLimit,
+    EventsPerSecondLimit,
+    DiskLimit,
+    MembersLimit,
+    ExportsLimit
 );
 
 /// Origin of the links that the service creates; empty when not set.
@@ -296,6 +393,11 @@ impl PublicUrl {
     /// Host and port as a browser sends them.
     pub fn authority(&self) -> Option<&str> {
         self.0.as_ref()?.authority().map(http::uri::Authority::as_str)
+    }
+
+    /// The host name or address, without port and brackets.
+    pub fn host(&self) -> Option<&str> {
+        Some(self.0.as_ref()?.host()?.trim_matches(['[', ']']))
     }
 
     /// Whether the instance is reached over TLS.
@@ -694,7 +796,10 @@ mod tests {
                     smtp_url = 'smtps://u:hushed@mail.example'\n\
                     segments = 's3://events/weir/'\nsegments_secret_key = 'hushed'\n\
                     segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'\n\
-                    sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']";
+                    limit_events_per_month = '1000000 reject'\nlimit_disk = '20GiB drop'\n\
+                    sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']\n\
+                    proxy_protocol = true\nacme_domains = ['weir.example', 't.shop.example']\n\
+                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -708,6 +813,12 @@ mod tests {
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
         assert!(written.contains("egress_allow = \"127.0.0.1/32,10.1.0.0/16\""), "{written}");
         assert!(written.contains("local_exports = \"/srv/exports\""), "{written}");
+        assert!(written.contains("limit_events_per_month = \"1000000 reject\""), "{written}");
+        assert!(written.contains("limit_disk = \"20GiB drop\""), "{written}");
+        assert!(written.contains("limit_members = \"\""), "{written}");
+        assert!(written.contains("proxy_protocol = true"), "{written}");
+        let names = "acme_domains = \"weir.example,t.shop.example\"";
+        assert!(written.contains(names), "{written}");
     }
 
     #[test]
@@ -748,5 +859,46 @@ mod tests {
         }
         let low_above_high = file("disk_low = '2GiB'").unwrap();
         assert!(Settings::default().over(low_above_high).checked().is_err());
+    }
+
+    #[test]
+    fn settings_of_connections_agree() {
+        let url = "public_url = 'https://weir.example'";
+        let files = "tls_certificate = '/a.pem'\ntls_key = '/a.key'";
+        let acme = "acme_domains = 'weir.example'";
+        for (text, fault) in [
+            (format!("{url}\n{files}\nredirect_listen = '0.0.0.0:80'"), None),
+            (format!("{url}\n{acme}\nredirect_listen = '0.0.0.0:80'"), None),
+            ("proxy_protocol = true\ntrusted_proxies = '10.0.0.1'".to_owned(), None),
+            (format!("{url}\ntls_key = '/a.key'"), Some("need each other")),
+            (format!("{url}\ntls_certificate = '/a.pem'"), Some("need each other")),
+            (format!("{url}\n{files}\n{acme}"), Some("either tls_certificate or acme_domains")),
+            (files.to_owned(), Some("begins with https://")),
+            (format!("public_url = 'http://weir.example'\n{acme}"), Some("begins with https://")),
+            (format!("{url}\nredirect_listen = '0.0.0.0:80'"), Some("redirect_listen needs")),
+            ("proxy_protocol = true".to_owned(), Some("needs trusted_proxies")),
+        ] {
+            let checked = Settings::default().over(file(&text).unwrap()).checked();
+            match (checked, fault) {
+                (Ok(_), None) => {}
+                (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (checked, _) => panic!("{text}: {:?}", checked.map(drop)),
+            }
+        }
+    }
+
+    #[test]
+    fn the_header_that_demands_https_has_the_seconds_of_the_setting() {
+        for (text, expected) in [
+            ("public_url = 'https://weir.example'", Some("max-age=31536000")),
+            ("public_url = 'https://weir.example'\nhsts_seconds = 300", Some("max-age=300")),
+            ("public_url = 'https://weir.example'\nhsts_seconds = 0", None),
+            ("public_url = 'http://weir.example'", None),
+            ("", None),
+        ] {
+            let config = Settings::default().over(file(text).unwrap());
+            let found = config.hsts();
+            assert_eq!(found.as_ref().map(|value| value.to_str().unwrap()), expected, "{text}");
+        }
     }
 }

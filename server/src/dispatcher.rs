@@ -18,7 +18,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt as _;
 use http::uri::PathAndQuery;
-use http::{Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode, Uri};
 use tower::ServiceExt as _;
 use weir_model::panics;
 
@@ -75,6 +75,7 @@ pub struct Dispatcher {
     api: Router,
     scim: Router,
     web: Router,
+    hsts: Option<HeaderValue>,
 }
 
 /// The handler of a request.
@@ -135,7 +136,8 @@ impl Dispatcher {
     /// A dispatcher for all surfaces of `app`.
     pub fn new(app: App) -> Self {
         let (api, scim, web) = (router::api_router(&app), scim::router(&app), web::router(&app));
-        Self { api, scim, web, app }
+        let hsts = app.config.hsts();
+        Self { api, scim, web, hsts, app }
     }
 
     /// Answers a request of the client or proxy at `peer`.
@@ -164,11 +166,11 @@ impl Dispatcher {
         let mut response = answered
             .unwrap_or_else(|panic| ApiError::Panicked(panics::message(&*panic)).into_response());
 
-        let https = self.app.config.public_url.is_https();
+        let hsts = self.hsts.as_ref();
         match surface {
-            Surface::Capture => cross_origin.allow(response.headers_mut(), https),
-            Surface::Api | Surface::Probe => headers::secure_api(response.headers_mut(), https),
-            Surface::Web => headers::secure_web(response.headers_mut(), https),
+            Surface::Capture => cross_origin.allow(response.headers_mut(), hsts),
+            Surface::Api | Surface::Probe => headers::secure_api(response.headers_mut(), hsts),
+            Surface::Web => headers::secure_web(response.headers_mut(), hsts),
         }
         response.headers_mut().insert(request_id::HEADER, request_id.header());
         response.extensions_mut().insert(HeldUntilSent(Arc::new(part)));

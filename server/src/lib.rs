@@ -31,6 +31,7 @@ pub mod openapi;
 pub mod organizations;
 pub mod plugins;
 pub mod probes;
+pub mod redirect;
 pub mod router;
 pub mod scim;
 pub mod seal;

@@ -39,6 +39,11 @@ pub struct ConnectionLimits {
     /// Open connections per client network. The two wider networks around it may have
     /// twice and four times as many.
     pub per_network: usize,
+    /// Connections on which HTTP has not begun, because the header of a proxy or the
+    /// handshake of TLS is not complete.
+    pub openings: usize,
+    /// Time for that header and the handshake together.
+    pub opening: Duration,
     /// Time until the protocol is known from the first bytes.
     pub first_bytes: Duration,
     /// Time until the headers of a request are complete.
@@ -202,6 +207,8 @@ impl Default for Limits {
             connections: ConnectionLimits {
                 total: 4096,
                 per_network: 256,
+                openings: 2048,
+                opening: Duration::from_secs(10),
                 first_bytes: Duration::from_secs(10),
                 header_read: Duration::from_secs(10),
                 header_lines: 64,
@@ -280,6 +287,9 @@ impl Limits {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let mut limits = Self::default();
         limits.connections.total = count(config.max_connections);
+        // By default the widest network has half of that: one network cannot keep all others
+        // from beginning.
+        limits.connections.openings = limits.connections.total.div_ceil(2);
         limits.connections.per_network = count(config.max_connections_per_network);
         limits.requests_per_network = requests_of(limits.connections.per_network);
         limits

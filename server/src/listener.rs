@@ -2,8 +2,11 @@
 //! for its first bytes and headers.
 //!
 //! What belongs here: connections. The loop exists because `axum::serve` installs no
-//! timer, so its header timeout would never fire. What does not: requests, which are
-//! answered by the [`Dispatcher`].
+//! timer, so its header timeout would never fire. What does not: what comes before HTTP
+//! (`opening`), and requests, which are answered by the [`Dispatcher`].
+
+mod opening;
+mod proxy_protocol;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -25,7 +28,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
@@ -33,9 +36,12 @@ use tokio::time::{Instant, Sleep};
 use crate::app::Stopping;
 use crate::config::Config;
 use crate::dispatcher::Dispatcher;
-use crate::http::peer::networks_of;
+use crate::http::peer::{forget_forwarded, networks_of};
 use crate::limits::{ConnectionLimits, NetworkPart, NetworkParts};
 use crate::metrics::Metrics;
+
+pub use opening::Transport;
+use opening::{Client, Opened, open};
 
 /// Time that an idle connection has after it was asked to end. Until then a request may
 /// show that it was already on its way.
@@ -77,10 +83,15 @@ impl RequestHandler for Dispatcher {
 
 /// Serves connections until the application stops, then waits a limited time for requests
 /// in flight.
-pub async fn serve(tcp: TcpListener, terms: Terms, dispatcher: impl RequestHandler) {
+pub async fn serve(
+    tcp: TcpListener,
+    terms: Terms,
+    transport: Transport,
+    dispatcher: impl RequestHandler,
+) {
     let limits = terms.limits;
     let builder = Arc::new(protocols(&limits));
-    let table = Table::new(terms.clone());
+    let table = Arc::new(Table::new(terms.clone()));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -95,14 +106,29 @@ pub async fn serve(tcp: TcpListener, terms: Terms, dispatcher: impl RequestHandl
                 continue;
             }
         };
-        let Some(place) = table.enter(peer.ip()) else {
+        let entered = table.enter(peer.ip()).zip(table.begin(&transport));
+        let Some((mut place, permit)) = entered else {
             terms.metrics.connections_refused.inc();
             continue;
         };
-        let (builder, terms, dispatcher) =
-            (Arc::clone(&builder), terms.clone(), dispatcher.clone());
+        let (builder, table, dispatcher) =
+            (Arc::clone(&builder), Arc::clone(&table), dispatcher.clone());
+        let transport = transport.clone();
         connections.spawn(async move {
-            connection(&builder, &terms, dispatcher, stream, peer).await;
+            // Answers are small; waiting to fill a packet only delays them.
+            let _ = stream.set_nodelay(true);
+            let opened = open(&table, &transport, &mut place, stream, peer).await;
+            drop(permit);
+            let terms = &table.terms;
+            match opened {
+                Some(Opened::Plain(stream, client)) => {
+                    connection(&builder, terms, dispatcher, stream, client).await;
+                }
+                Some(Opened::Encrypted(stream, client)) => {
+                    connection(&builder, terms, dispatcher, stream, client).await;
+                }
+                None => {}
+            }
             drop(place);
         });
     }
@@ -149,25 +175,28 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
 }
 
-async fn connection(
+async fn connection<S>(
     builder: &Builder<TokioExecutor>,
     terms: &Terms,
     dispatcher: impl RequestHandler,
-    stream: TcpStream,
-    peer: SocketAddr,
-) {
+    stream: S,
+    client: Client,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let limits = &terms.limits;
-    // Answers are small; waiting to fill a packet only delays them.
-    let _ = stream.set_nodelay(true);
     let activity = Arc::new(Activity::default());
     let service = service_fn({
         let activity = Arc::clone(&activity);
-        move |request: Request<Incoming>| {
+        move |mut request: Request<Incoming>| {
+            if client.is_unnamed {
+                forget_forwarded(request.headers_mut());
+            }
             let (dispatcher, open, busy) =
                 (dispatcher.clone(), Open::new(&activity), Busy::new(&activity));
             let is_http2 = request.version() == Version::HTTP_2;
             async move {
-                let mut response = dispatcher.answer(peer, request).await;
+                let mut response = dispatcher.answer(client.address, request).await;
                 drop(busy);
                 let held = response.extensions_mut().remove::<HeldUntilSent>();
                 if is_http2 {
@@ -395,6 +424,8 @@ impl hyper::body::Body for Sending {
 struct Table {
     terms: Terms,
     all: Arc<Semaphore>,
+    /// Connections on which HTTP has not begun.
+    openings: Arc<Semaphore>,
     networks: NetworkParts,
 }
 
@@ -407,23 +438,48 @@ struct ConnectionGuard {
 
 impl Table {
     fn new(terms: Terms) -> Self {
-        let ConnectionLimits { total, per_network, .. } = terms.limits;
+        let ConnectionLimits { total, openings, per_network, .. } = terms.limits;
         let of_networks = [1, 2, 4].map(|times| per_network.saturating_mul(times));
-        let all = Arc::new(Semaphore::new(total.min(Semaphore::MAX_PERMITS)));
-        Self { all, networks: NetworkParts::new(of_networks), terms }
+        let permits = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
+        let (all, openings) = (permits(total), permits(openings));
+        Self { all, openings, networks: NetworkParts::new(of_networks), terms }
+    }
+
+    /// A permit for what comes before HTTP, if there is one. The inner `None`: nothing
+    /// comes before it.
+    fn begin(&self, transport: &Transport) -> Option<Option<OwnedSemaphorePermit>> {
+        if !transport.has_opening() {
+            return Some(None);
+        }
+        Arc::clone(&self.openings).try_acquire_owned().ok().map(Some)
     }
 
     fn enter(&self, peer: IpAddr) -> Option<ConnectionGuard> {
         let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        // A proxy has the clients of many networks behind it.
-        let is_proxy = self.terms.config.trusted_proxies.contain(peer);
-        let mut of_networks = (!is_proxy).then(|| self.networks.of(networks_of(peer)));
-        if let Some(of_networks) = &mut of_networks {
-            of_networks.grow_to(1).ok()?;
-        }
+        let of_networks = self.part_of(peer)?;
         let metrics = self.terms.metrics.clone();
         metrics.connections.inc();
         Some(ConnectionGuard { metrics, _one: one, _of_networks: of_networks })
+    }
+
+    /// Counts a connection for its client, when the proxy has named it. Returns whether the
+    /// client may have one more.
+    fn count(&self, place: &mut ConnectionGuard, client: IpAddr) -> bool {
+        let of_networks = self.part_of(client);
+        let has_place = of_networks.is_some();
+        place._of_networks = of_networks.flatten();
+        has_place
+    }
+
+    /// One connection in the parts of the networks of an address. The inner `None`: a proxy
+    /// has the clients of many networks behind it.
+    fn part_of(&self, address: IpAddr) -> Option<Option<NetworkPart>> {
+        if self.terms.config.trusted_proxies.contain(address) {
+            return Some(None);
+        }
+        let mut part = self.networks.of(networks_of(address));
+        part.grow_to(1).ok()?;
+        Some(Some(part))
     }
 }
 
@@ -439,8 +495,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A stream that fails when a client takes too long to send its first bytes, or the
 /// headers of an HTTP/1 request. Detecting the protocol reads bytes before any of hyper's
 /// timers runs. Without this type, a client could open a connection, send a `P` and stay.
-struct FirstByteTimeout {
-    stream: TcpStream,
+struct FirstByteTimeout<S> {
+    stream: S,
     activity: Arc<Activity>,
     header_read: Duration,
     /// Until the protocol is known, or the headers of a request are complete.
@@ -459,8 +515,8 @@ enum WaitsFor {
     Nothing,
 }
 
-impl FirstByteTimeout {
-    fn new(stream: TcpStream, activity: Arc<Activity>, limits: &ConnectionLimits) -> Self {
+impl<S> FirstByteTimeout<S> {
+    fn new(stream: S, activity: Arc<Activity>, limits: &ConnectionLimits) -> Self {
         Self {
             stream,
             activity,
@@ -512,7 +568,7 @@ impl FirstByteTimeout {
     }
 }
 
-impl AsyncRead for FirstByteTimeout {
+impl<S: AsyncRead + Unpin> AsyncRead for FirstByteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -534,7 +590,7 @@ impl AsyncRead for FirstByteTimeout {
     }
 }
 
-impl AsyncWrite for FirstByteTimeout {
+impl<S: AsyncWrite + Unpin> AsyncWrite for FirstByteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

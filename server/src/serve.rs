@@ -3,9 +3,10 @@
 //! What belongs here: the order of the steps. The address is bound first, so that a wrong
 //! one is noticed before anything is opened, and connections are accepted from then on
 //! (`starting`). The store is closed last. What does not: answers to requests (`dispatcher`),
-//! work at intervals (`periodic`), the removal of old events (`retention`), and changes of
-//! the log filter (`log_filter`).
+//! work at intervals (`periodic`), the removal of old events (`retention`), the certificate
+//! (`certificates`), and changes of the log filter (`log_filter`).
 
+mod certificates;
 mod log_filter;
 mod periodic;
 mod retention;
@@ -30,6 +31,7 @@ use weir_ingest::log::LogSettings;
 use weir_ingest::{Dependencies as IngestDependencies, OpenLog};
 use weir_plugins::{Dependencies as PluginDependencies, Plugins, Settings as PluginSettings};
 use weir_service::identity::{HashParameters, SetupToken};
+use weir_service::limits as organization_limits;
 use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::{KeyError, Sealer};
@@ -43,14 +45,18 @@ use crate::config::{Config, ConfigError, StoreKind};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{AppExportServices, EgressHostPolicy};
 use crate::limits::Limits;
-use crate::listener::{self, Terms};
+use crate::listener::{self, Terms, Transport};
 use crate::mail::MailWorker;
 use crate::master_key;
 use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::AppPluginServices;
+use crate::redirect::Redirect;
 use crate::setup;
 use crate::sso::AppProtocols;
 use crate::starting::Starting;
+
+pub use certificates::CertificateError;
+use certificates::{Certificates, Reload};
 
 /// Time between two checks whether the set-up link was used.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -78,6 +84,9 @@ pub enum ServeError {
         #[source]
         source: std::io::Error,
     },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] weir_store::Error),
@@ -136,13 +145,18 @@ pub struct Server {
     pub address: SocketAddr,
     /// The address of its metrics page, if it has one.
     pub metrics_address: Option<SocketAddr>,
+    /// The address whose requests it redirects, if it has one.
+    pub redirect_address: Option<SocketAddr>,
     /// The store, for tests that prepare data.
     pub store: Store,
     /// The running plugins, for tests that ask how far they are.
     pub plugins: Plugins,
+    /// Reads the files of the certificate again, if there are any.
+    reload: Option<Reload>,
     accepting: JoinSet<()>,
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
+    limiting: JoinHandle<()>,
     exports: Arc<Engine>,
     /// The threads that apply events; they end when dropped.
     _background: Background,
@@ -160,8 +174,16 @@ impl Server {
     /// # Errors
     /// [`ServeError`] with the reason.
     pub async fn start(config: Config, options: Options) -> Result<Self, ServeError> {
+        let metrics = Metrics::new();
+        let certificates = Certificates::open(&config, options.clock.clone(), metrics.clone());
+        let certificates = certificates.await?;
         let tcp = bind(&config.listen, "listen").await?;
         let address = tcp.local_addr()?;
+        let redirect_tcp = match config.redirect_listen.0 {
+            Some(address) => Some(bind(&address.to_string(), "redirect-listen").await?),
+            None => None,
+        };
+        let redirect_address = redirect_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let metrics_tcp = match config.metrics_listen.0 {
             Some(address) => Some(bind(&address.to_string(), "metrics-listen").await?),
             None => None,
@@ -169,7 +191,6 @@ impl Server {
         let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let config = Arc::new(config);
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
-        let metrics = Metrics::new();
         metrics.process_start_seconds.set(options.clock.now().micros() as f64 / 1e6);
         // Before the first scrape, which would otherwise see a disk without free space.
         if let Some(free) = free_bytes(&config) {
@@ -181,18 +202,32 @@ impl Server {
             metrics,
             stopping: Stopping::default(),
         };
-        let starting = Starting::new(limits.api_time, config.public_url.is_https());
+        let starting = Starting::new(limits.api_time, config.hsts());
         // These tasks end with the set when the service does not start.
         let mut accepting = JoinSet::new();
-        accepting.spawn(listener::serve(tcp, terms.clone(), starting.clone()));
+        let transport = Transport {
+            proxy_protocol: config.proxy_protocol,
+            tls: certificates.as_ref().map(|certificates| certificates.tls().clone()),
+        };
+        if let Some((tcp, tls)) = redirect_tcp.zip(transport.tls.clone()) {
+            let origin = config.public_url.origin().unwrap_or_default();
+            let plain = Transport { tls: None, ..transport.clone() };
+            let redirect = Redirect::new(&origin, tls);
+            accepting.spawn(listener::serve(tcp, terms.clone(), plain, redirect));
+        }
+        accepting.spawn(listener::serve(tcp, terms.clone(), transport, starting.clone()));
         let mut watching = JoinSet::new();
+        let reload = certificates.as_ref().map(Certificates::reload);
+        if let Some(certificates) = certificates {
+            watching.spawn(certificates.keep());
+        }
         if let Some(tcp) = metrics_tcp {
             tracing::info!(
                 address = metrics_address.map(tracing::field::display),
                 "metrics at /metrics"
             );
             let page = MetricsPage(terms.metrics.clone());
-            watching.spawn(listener::serve(tcp, terms.clone(), page));
+            watching.spawn(listener::serve(tcp, terms.clone(), Transport::default(), page));
         }
         let store = open_store(&config).await?;
         backup::remove_abandoned(&config).await;
@@ -208,9 +243,13 @@ impl Server {
         let log = OpenLog::open(&log, options.log, store.clone()).await?;
         let egress = Egress::new(Rules {
             allow: config.egress_allow.all().to_vec(),
-            own: iter::once(address).chain(metrics_address).collect(),
+            own: iter::once(address).chain(metrics_address).chain(redirect_address).collect(),
         })?;
         let mail_worker = MailWorker::of(&config)?;
+        let limiter = Arc::new(organization_limits::Limiter::new(
+            config.organization_limits(),
+            options.clock.clone(),
+        ));
         let core = Arc::new(Core {
             store: store.clone(),
             clock: options.clock.clone(),
@@ -219,7 +258,10 @@ impl Server {
             sealer,
             hosts: Arc::new(EgressHostPolicy(egress.clone())),
             providers: config.sign_in_providers.all().to_vec(),
+            limiter: Arc::clone(&limiter),
         });
+        // Before the first event, also one of a plugin.
+        organization_limits::Limits::new(Arc::clone(&core)).load().await?;
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
         let locations = open_locations(&config)?.map(Arc::new);
@@ -231,6 +273,8 @@ impl Server {
                 configs,
                 store.clone(),
                 log.appender().clone(),
+                limiter,
+                terms.metrics.clone(),
             )),
             locations: locations.clone(),
             site_url: setup::origin(&config, Some(address)),
@@ -272,16 +316,20 @@ impl Server {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
         let counting = tokio::spawn(periodic::write_counts(app.clone()));
+        let limiting = tokio::spawn(periodic::write_usage(app.clone()));
         starting.open(Dispatcher::new(app.clone()));
         tracing::info!(%address, "serving");
         Ok(Self {
             app,
             address,
             metrics_address,
+            redirect_address,
             store,
+            reload,
             accepting,
             watching,
             counting,
+            limiting,
             exports,
             plugins,
             _background: background,
@@ -323,6 +371,11 @@ impl Server {
             tracing::error!(%error, "counters were not written");
         } else if let Err(error) = self.app.services.traffic.write().await {
             tracing::warn!(%error, "the last counters were not written");
+        }
+        if let Err(error) = self.limiting.await {
+            tracing::error!(%error, "the use of limits was not written");
+        } else if let Err(error) = self.app.services.limits.write().await {
+            tracing::warn!(%error, "the last use of limits was not written");
         }
         // Not earlier, because accepted events are transformed until here.
         self.plugins.end().await;
@@ -414,10 +467,14 @@ where
         started = Server::start(config, Options::default()) => started?,
         () = signals.stop() => return Ok(()),
     };
+    if let (Some(reload), Some(hangups)) = (server.reload.clone(), log_filter::hangups()?) {
+        following.spawn(reload.follow(hangups));
+    }
     if server.app.config.public_url.origin().is_none() && !server.address.ip().is_loopback() {
         tracing::warn!("public_url is not set: people can sign in on this machine only");
     }
-    if let Err(error) = say(&format!("Listening on http://{}", reachable(server.address))) {
+    let scheme = if server.app.config.serves_tls() { "https" } else { "http" };
+    if let Err(error) = say(&format!("Listening on {scheme}://{}", reachable(server.address))) {
         tracing::warn!(%error, "the address could not be printed");
     }
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use http::{Request, StatusCode, header};
+use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::sync::watch;
 
@@ -28,14 +28,15 @@ struct Shared {
     opened: watch::Sender<bool>,
     /// Longest wait of a request.
     patience: Duration,
-    is_https: bool,
+    hsts: Option<HeaderValue>,
 }
 
 impl Starting {
-    /// A dispatcher that is not set yet.
-    pub fn new(patience: Duration, is_https: bool) -> Self {
+    /// A dispatcher that is not set yet. `hsts` is the value of `Strict-Transport-Security`,
+    /// if it is sent.
+    pub fn new(patience: Duration, hsts: Option<HeaderValue>) -> Self {
         let (dispatcher, opened) = (OnceLock::new(), watch::Sender::new(false));
-        Self(Arc::new(Shared { dispatcher, opened, patience, is_https }))
+        Self(Arc::new(Shared { dispatcher, opened, patience, hsts }))
     }
 
     /// Sets the dispatcher: waiting and later requests are answered.
@@ -52,7 +53,7 @@ impl Starting {
     }
 
     fn secured(&self, mut response: Response) -> Response {
-        headers::secure_api(response.headers_mut(), self.0.is_https);
+        headers::secure_api(response.headers_mut(), self.0.hsts.as_ref());
         response
     }
 }

@@ -1,5 +1,7 @@
 //! The instance page for staff: process, data, work in progress, totals.
 
+pub(crate) mod limits;
+pub(crate) mod organizations;
 mod providers;
 
 use leptos::prelude::*;
@@ -11,6 +13,10 @@ use crate::ui::number::{Count, counted, duration};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
+
+/// Days before the end of a certificate from which on it needs attention. By then it should
+/// have been renewed.
+const SOON: i64 = 7;
 
 #[component]
 pub(crate) fn Instance() -> impl IntoView {
@@ -37,6 +43,10 @@ fn draw(found: InstanceView) -> AnyView {
         <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
         <providers::Providers providers=providers refused=refused callback=callback />
+        <Section id="limits" title="Limits of organizations"
+            hint="How many events, members and exports each organization may have, and how much disk space.">
+            <p><a href="/instance/organizations">"Organizations of this instance"</a></p>
+        </Section>
         <Section id="contents" title="Contents">
             <dl class="facts">
                 <dt>"Accounts"</dt><dd><Count value=users /></dd>
@@ -59,6 +69,7 @@ fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
         }
         .into_any(),
     };
+    let certificate = facts.certificate_days.map(certificate);
     let mail = match sends_mail {
         true => view! { <Status tone=Tone::Good label="Set up" /> }.into_any(),
         false => view! {
@@ -73,12 +84,29 @@ fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
                 <dt>"Version"</dt><dd>{facts.version}</dd>
                 <dt>"Uptime"</dt><dd>{duration(facts.up_seconds.saturating_mul(1000))}</dd>
                 <dt>"Public address"</dt><dd>{public_url}</dd>
+                {certificate}
                 <dt>"Mail"</dt><dd>{mail}</dd>
                 <dt>"Licences"</dt><dd><a href="/help/licences">"Licences of Weir and its parts"</a></dd>
             </dl>
         </Section>
     }
     .into_any()
+}
+
+/// The certificate of this server. Shown only if it has one.
+fn certificate(days: i64) -> impl IntoView {
+    let (tone, label) = match days {
+        ..0 => (Tone::Bad, "Expired".to_owned()),
+        0 => (Tone::Bad, "Expires in less than a day".to_owned()),
+        days => {
+            let tone = if days < SOON { Tone::Warn } else { Tone::Good };
+            (tone, format!("Expires in {}", counted(days.unsigned_abs(), "day", "days")))
+        }
+    };
+    view! {
+        <dt>"Certificate"</dt>
+        <dd><Status tone=tone label=label /> " " <a href="/help/tls">"Certificates"</a></dd>
+    }
 }
 
 #[component]

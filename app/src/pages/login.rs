@@ -169,6 +169,9 @@ fn failure(code: &str) -> AnyView {
         "no_new_organizations" => {
             "There is no account with this address. Ask a member of an organization for an invite."
         }
+        "organization_full" => {
+            "Your organization has as many members as the operator of this site allows. Ask an administrator of your organization."
+        }
         "sso_not_available" => "This way of signing in cannot be used now.",
         "sso_too_many" => {
             "Too many sign-ins came from your network. Wait a minute, then try again."

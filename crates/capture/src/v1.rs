@@ -158,6 +158,23 @@ pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Cont
     }
 }
 
+/// The drop of an event beyond a limit of its organization, like
+/// [`capture::drop_over_limit`](super::drop_over_limit()).
+pub fn drop_over_limit(
+    event: &RawEvent<'_>,
+    reason: DropReason,
+    library: Option<Library<'_>>,
+    context: &Context,
+) -> Decision {
+    match decide(event, library, context) {
+        Decision::Accept(_) => {
+            let is_cookieless = Beside::read(event.raw).is_cookieless();
+            Decision::Drop(dropped(event, reason, context.engage, is_cookieless))
+        }
+        own => own,
+    }
+}
+
 /// The other paths truncate values and replace an unreadable time by the time of receipt.
 /// This protocol can report the fault to the sender instead.
 fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> {

@@ -25,6 +25,7 @@ use weir_store::scim::{self as rows, DomainState, GroupRow};
 use crate::domains::acts;
 use crate::error::Error;
 use crate::identity::Identity;
+use crate::limits::MEMBERS_FULL;
 use crate::{Core, Result, secrets};
 
 /// How often a change is made again after concurrent changes of the same domain.
@@ -299,4 +300,9 @@ fn json(shown: &impl serde::Serialize) -> ScimResult<Value> {
 /// A value that belongs to another resource.
 fn taken(detail: impl Into<String>) -> ScimError {
     Fault::new(FaultKind::Uniqueness, detail).into()
+}
+
+/// The organization has as many members as its limit.
+fn full() -> ScimError {
+    Fault::new(FaultKind::TooMany, MEMBERS_FULL).into()
 }

@@ -41,6 +41,7 @@ pub mod inspection;
 pub mod instance;
 pub mod invites;
 pub mod keys;
+pub mod limits;
 pub mod live;
 pub mod mail;
 pub mod members;

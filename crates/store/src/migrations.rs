@@ -57,6 +57,7 @@ const ALL: &[Migration] = migrations! {
     23 "0023" "single_sign_on";
     24 "0024" "scim";
     25 "0025" "passkeys";
+    26 "0026" "limits";
     27 "0027" "scim_names";
 };
 

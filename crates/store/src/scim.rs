@@ -141,6 +141,8 @@ pub enum Outcome {
     EmailKept,
     /// The `userName` belongs to another user of the domain. Nothing was written.
     NameTaken,
+    /// The organization has as many members as its limit. Nothing was written.
+    OverLimit,
 }
 
 fn outcome<T>(result: Result<T>) -> Result<Outcome> {
@@ -151,6 +153,7 @@ fn outcome<T>(result: Result<T>) -> Result<Outcome> {
             "email" => Outcome::EmailTaken,
             "kept" => Outcome::EmailKept,
             "name" => Outcome::NameTaken,
+            "members" => Outcome::OverLimit,
             _ => Outcome::Stale,
         }),
         Err(error) => Err(error),

@@ -165,6 +165,13 @@ impl TestApp {
         self.server.address
     }
 
+    /// The address whose requests over plain http are redirected. The settings must contain
+    /// it.
+    #[must_use]
+    pub fn redirect_address(&self) -> SocketAddr {
+        self.server.redirect_address.expect("redirects have an address")
+    }
+
     /// Reads the page of metrics from its own listener. The settings must contain an
     /// address for that listener.
     pub async fn metrics(&self) -> String {

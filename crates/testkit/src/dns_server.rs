@@ -3,7 +3,7 @@
 //! read messages of its own library.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +22,8 @@ pub enum DnsAnswer {
     Alias(String),
     /// An alias alone: the resolver must ask for the target.
     AliasAlone(String),
+    /// An IPv4 address. The name has no other records.
+    Address(Ipv4Addr),
     /// The name exists and has no TXT record.
     Nothing,
     /// The server failed.
@@ -129,6 +131,7 @@ async fn talk(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 }
 
 const TXT: u16 = 16;
+const ADDRESS: u16 = 1;
 const ALIAS: u16 = 5;
 const NO_ERROR: u8 = 0;
 const SERVER_FAILURE: u8 = 2;
@@ -159,6 +162,12 @@ impl Shared {
         match self.of(&name) {
             None => message(NO_SUCH_NAME, false, &[]),
             Some(DnsAnswer::Nothing) => message(NO_ERROR, false, &[]),
+            Some(DnsAnswer::Address(address)) => {
+                // The question ends with its type and its class.
+                let is_asked = question[question.len() - 4..question.len() - 2] == [0, 1];
+                let records = is_asked.then(|| record(&name, ADDRESS, &address.octets()));
+                message(NO_ERROR, false, records.as_slice())
+            }
             Some(DnsAnswer::Failure) => message(SERVER_FAILURE, false, &[]),
             Some(DnsAnswer::Refusal) => message(REFUSED, false, &[]),
             Some(DnsAnswer::Silence) => None,

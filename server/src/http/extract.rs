@@ -68,6 +68,10 @@ pub struct InAllOrganizations;
 #[derive(Debug)]
 pub struct ForOrganization;
 
+/// The path covers the whole instance, which only its staff may see.
+#[derive(Debug)]
+pub struct InInstance;
+
 /// The path names an organization and ends there.
 #[derive(Debug)]
 pub struct AtOrganization;
@@ -131,6 +135,19 @@ impl Within for ForOrganization {
     async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
         policy::refuse_project_keys(&ctx)?;
         policy::refuse_organization_keys(&ctx)?;
+        Ok(ctx)
+    }
+
+    fn plain(context: &Ctx) -> &Ctx {
+        context
+    }
+}
+
+impl Within for InInstance {
+    type Context = Ctx;
+
+    async fn enter(app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
+        app.services.instance.administer(&ctx).await?;
         Ok(ctx)
     }
 

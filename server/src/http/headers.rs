@@ -21,27 +21,32 @@ const FEATURES: &str = "accelerometer=(), autoplay=(), camera=(), display-captur
      payment=(), publickey-credentials-create=(self), publickey-credentials-get=(self), \
      screen-wake-lock=(), usb=()";
 
-/// Headers of the management API and of the probes.
-pub fn secure_api(headers: &mut HeaderMap, https: bool) {
+/// Headers of the management API and of the probes. `hsts` is the value of
+/// `Strict-Transport-Security`, if it is sent.
+pub fn secure_api(headers: &mut HeaderMap, hsts: Option<&HeaderValue>) {
     default(headers, header::CONTENT_SECURITY_POLICY, CLOSED_POLICY);
-    secure(headers, https);
+    secure(headers, hsts);
 }
 
 /// Headers of the web app.
-pub fn secure_web(headers: &mut HeaderMap, https: bool) {
+pub fn secure_web(headers: &mut HeaderMap, hsts: Option<&HeaderValue>) {
     default(headers, header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
     default(headers, PERMISSIONS_POLICY, FEATURES);
-    secure(headers, https);
+    secure(headers, hsts);
 }
 
-fn secure(headers: &mut HeaderMap, https: bool) {
+fn secure(headers: &mut HeaderMap, hsts: Option<&HeaderValue>) {
     default(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     default(headers, header::REFERRER_POLICY, "same-origin");
     default(headers, CROSS_ORIGIN_OPENER_POLICY, "same-origin");
     default(headers, CROSS_ORIGIN_RESOURCE_POLICY, "same-origin");
     default(headers, header::CACHE_CONTROL, "no-store");
-    if https {
-        default(headers, header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    demand_https(headers, hsts);
+}
+
+fn demand_https(headers: &mut HeaderMap, hsts: Option<&HeaderValue>) {
+    if let Some(hsts) = hsts {
+        headers.entry(header::STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
     }
 }
 
@@ -64,7 +69,7 @@ impl CrossOrigin {
     /// Sets the headers of the capture endpoints, also on errors. Older browser libraries
     /// send requests with credentials. Allowing that is safe, because cookies are never
     /// read here and nothing readable is returned.
-    pub fn allow(self, headers: &mut HeaderMap, https: bool) {
+    pub fn allow(self, headers: &mut HeaderMap, hsts: Option<&HeaderValue>) {
         let yes = HeaderValue::from_static("true");
         let methods = HeaderValue::from_static("GET, POST, OPTIONS");
         let readable = HeaderValue::from_static("Retry-After");
@@ -82,9 +87,7 @@ impl CrossOrigin {
         default(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
         default(headers, CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin");
         default(headers, header::CACHE_CONTROL, "no-store");
-        if https {
-            default(headers, header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
-        }
+        demand_https(headers, hsts);
     }
 }
 

@@ -9,6 +9,9 @@ use http::{HeaderMap, Uri, header};
 
 use crate::config::Config;
 
+/// The headers in which a proxy describes the request that it passes on.
+const FORWARDED: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+
 /// The client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
@@ -74,6 +77,14 @@ pub fn client_address(config: &Config, peer: IpAddr, headers: &HeaderMap) -> Cli
     ClientAddress(client)
 }
 
+/// Removes the headers that only a proxy may send. A proxy that passes on bytes without the
+/// address of their client has not written these headers, although they come from it.
+pub fn forget_forwarded(headers: &mut HeaderMap) {
+    for name in FORWARDED {
+        headers.remove(name);
+    }
+}
+
 /// Some proxies add the port.
 fn forwarded_address(hop: &str) -> Option<IpAddr> {
     let hop = hop.trim();
@@ -104,6 +115,7 @@ pub fn origin(config: &Config, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> 
     }
     let scheme = match forwarded("x-forwarded-proto") {
         Some("https") => "https",
+        None if config.serves_tls() => "https",
         Some(_) | None => "http",
     };
     Origin(format!("{scheme}://{host}"))
@@ -118,7 +130,7 @@ mod tests {
 
     use http::{HeaderMap, Uri};
 
-    use super::{ClientAddress, client_address, networks_of, origin};
+    use super::{ClientAddress, client_address, forget_forwarded, networks_of, origin};
     use crate::config::{Config, Settings};
 
     fn config() -> Config {
@@ -199,6 +211,40 @@ mod tests {
         for (peer, pairs, expected) in cases {
             let uri = Uri::from_static("/api/x/");
             let found = origin(&config(), peer.parse().unwrap(), &headers(pairs), &uri);
+            assert_eq!(found.0, expected, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_unnamed_client_forwards_is_forgotten() {
+        let config = config();
+        let mut headers = headers(&[
+            ("host", "h"),
+            ("x-forwarded-for", "203.0.113.9"),
+            ("x-forwarded-for", "203.0.113.8"),
+            ("x-forwarded-host", "evil"),
+            ("x-forwarded-proto", "https"),
+        ]);
+        forget_forwarded(&mut headers);
+        let peer = "10.0.0.1".parse().unwrap();
+        assert_eq!(client_address(&config, peer, &headers), ClientAddress(peer));
+        let found = origin(&config, peer, &headers, &Uri::from_static("/api/x/"));
+        assert_eq!(found.0, "http://h");
+    }
+
+    #[test]
+    fn links_begin_with_https_where_weir_has_the_certificate() {
+        let mut config = config();
+        config.acme_domains = "weir.example,other.example".parse().unwrap();
+        type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+        let cases: [Case; 3] = [
+            ("192.0.2.1", &[("host", "other.example")], "https://other.example"),
+            ("10.0.0.1", &[("host", "h"), ("x-forwarded-proto", "http")], "http://h"),
+            ("10.0.0.1", &[("host", "h")], "https://h"),
+        ];
+        for (peer, pairs, expected) in cases {
+            let uri = Uri::from_static("/api/x/");
+            let found = origin(&config, peer.parse().unwrap(), &headers(pairs), &uri);
             assert_eq!(found.0, expected, "{pairs:?}");
         }
     }

@@ -24,6 +24,7 @@ async fn now(app: &App) -> Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         up_seconds: app.started.elapsed().as_secs(),
         public_url: app.config.public_url.origin(),
+        certificate_days: certificate_days(app),
         disk: disk(app).await,
         lag_bytes: app.ingest.lag_bytes(),
         accepts: app.ingest.accepts(),
@@ -31,6 +32,12 @@ async fn now(app: &App) -> Facts {
         export_runs: count(app.metrics.export_runs_active.get()),
         plugin_children: count(app.metrics.plugin_children.get()),
     }
+}
+
+fn certificate_days(app: &App) -> Option<i64> {
+    let expires_at = app.metrics.tls_certificate_expiry_seconds.get();
+    let left = expires_at - app.services.clock.now().micros() as f64 / 1e6;
+    (expires_at > 0.0).then(|| (left / 86_400.0).floor() as i64)
 }
 
 fn damage(found: Damage) -> Option<DamageFacts> {

@@ -97,8 +97,8 @@ impl Serving {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address: SocketAddr = loop {
             let line = lines.next_line().await.unwrap().expect("the address");
-            if let Some((_, address)) = line.split_once("Listening on http://") {
-                break address.parse().unwrap();
+            if let Some((_, url)) = line.split_once("Listening on ") {
+                break url.split_once("://").unwrap().1.parse().unwrap();
             }
         };
         Self { child, lines, address, caller: Caller::of(address) }

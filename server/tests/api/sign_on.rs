@@ -152,6 +152,35 @@ async fn a_member_signs_in_through_the_provider_that_the_domain_requires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_organization_lets_no_new_member_in() {
+    let (app, provider) = instance().await;
+    let domain = verified(&app, "mail.example").await;
+    enforce(&app, "mail.example", github()).await;
+    let owner = app.owner().key(&["*"]).await;
+    let domain = format!(
+        "/api/organizations/{}/domains/{}/",
+        app.organization(),
+        domain["id"].as_str().unwrap()
+    );
+    let jit = owner.patch(&domain, &json!({"jit_provisioning_enabled": true})).await;
+    assert_eq!(jit.status, 200, "{:?}", jit.body);
+    let limits = format!("/api/instance/organizations/{}/limits/", app.organization());
+    let choose = async |most: i64| {
+        let body = json!({"members_limit": most, "members_action": "reject"});
+        assert_eq!(owner.patch(&limits, &body).await.status, 200);
+    };
+    choose(1).await;
+    assert_eq!(through(&app).await.0, "/account", "a member signs in");
+    *provider.lock() = GitHub { id: 9, email: "grace@mail.example".to_owned() };
+    let full = "/login?error_code=organization_full&next=/account".to_owned();
+    assert_eq!(through(&app).await, (full.clone(), None));
+    let page = app.anonymous().get(&full).await.text();
+    assert!(page.contains("as many members as the operator of this site allows"), "{page}");
+    choose(2).await;
+    assert_eq!(through(&app).await.0, "/account");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_counts_once_in_the_browser_that_left() {
     let (app, _provider) = instance().await;
     verified(&app, "mail.example").await;

@@ -11,7 +11,7 @@ use weir_server::app::Stopping;
 use weir_server::config::{Config, Settings};
 use weir_server::dispatcher::Dispatcher;
 use weir_server::limits::Limits;
-use weir_server::listener::{self, Terms};
+use weir_server::listener::{self, Terms, Transport};
 use weir_server::metrics::Metrics;
 use weir_server::serve::{Options, Server};
 use weir_server::starting::Starting;
@@ -27,8 +27,8 @@ async fn listen(patience: Duration) -> (Starting, Caller) {
         metrics: Metrics::new(),
         stopping: Stopping::default(),
     };
-    let starting = Starting::new(patience, false);
-    tokio::spawn(listener::serve(tcp, terms, starting.clone()));
+    let starting = Starting::new(patience, None);
+    tokio::spawn(listener::serve(tcp, terms, Transport::default(), starting.clone()));
     (starting, caller)
 }
 

@@ -126,6 +126,11 @@ const LAYERS: &[Layer] = &[
         why: "a process that runs or compiles foreign code has no access to data",
     },
     Layer {
+        of: "weir-tls",
+        uses: &["weir-model"],
+        why: "certificates and handshakes know connections, not requests",
+    },
+    Layer {
         of: "weir-transpile",
         uses: &[],
         why: "what a source text is turned into follows from the text alone",
@@ -212,6 +217,7 @@ const LAYERS: &[Layer] = &[
             "weir-service",
             // To open the store and pass it on. Handlers call the service.
             "weir-store",
+            "weir-tls",
         ],
         why: "the binary wires everything; tools and test support stay out of it",
     },
@@ -258,15 +264,20 @@ const RESERVED: &[Reserved] = &[
     Reserved { names: &["lettre"], to: &["weir-mail"], why: "one crate talks to mail servers" },
     Reserved {
         names: &["rustls*", "tokio-rustls"],
-        to: &["weir-egress", "weir-mail"],
-        why: "TLS is set up where connections are made: to what members enter, and to the mail \
-              server",
+        to: &["weir-egress", "weir-mail", "weir-tls"],
+        why: "TLS is set up where connections are made: to what members enter, to the mail \
+              server, and to this server",
+    },
+    Reserved {
+        names: &["instant-acme", "rcgen"],
+        to: &["weir-tls"],
+        why: "one crate obtains certificates, and makes keys for them",
     },
     Reserved {
         names: &["reqwest"],
-        to: &["weir-egress", "weir-import"],
-        why: "what members enter is dialled by one crate, which judges every address (the import \
-              is told where to by the operator)",
+        to: &["weir-egress", "weir-import", "weir-tls"],
+        why: "what members enter is dialled by one crate, which judges every address (the \
+              operator sets where the import and ACME connect to)",
     },
     Reserved {
         names: &["parquet", "arrow*"],

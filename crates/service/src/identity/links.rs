@@ -120,7 +120,8 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | MailContent::ExportPaused { .. }
         | MailContent::PluginDisabled { .. }
         | MailContent::UserChanged { .. }
-        | MailContent::SignInChanged { .. } => return Ok(Some(mail.clone())),
+        | MailContent::SignInChanged { .. }
+        | MailContent::LimitReached { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {

@@ -74,7 +74,7 @@ impl PluginConfigs {
         listed.retain(|one| numbers.get(&one.id).is_some_and(|numbers| numbers.failed > 0));
         let plugins = listed.iter().map(|one| one.plugin).collect();
         let transforming = self.transforming(plugins).await?;
-        let (transformations, others): (Vec<_>, Vec<_>) =
+        let (transformations, others): (Vec<&rows::Position>, Vec<_>) =
             listed.iter().partition(|one| transforming.contains(&one.plugin));
         Ok(Failing { transformations: transformations.len(), others: others.len() })
     }

@@ -23,7 +23,7 @@ use weir_store::scim::{
 use weir_store::users::{self as user_rows, UserRow};
 
 use super::{
-    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, json,
+    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, full, json,
     parse_id, taken, version,
 };
 use crate::activity::{About, Changes, scim_entry};
@@ -32,7 +32,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::identity::sso::{AddedUser, Provisioning, domain_of};
 use crate::users::NAME_MAX;
-use crate::{current, mail, members as member_rules};
+use crate::{current, limits, mail, members as member_rules};
 
 /// The refusal of a name or an address that another user has.
 const TAKEN: &str = "There is a user with this userName or this address.";
@@ -200,6 +200,7 @@ impl Scim {
                 level,
                 project: project.map(|project| project.brief.id),
                 invite,
+                members_most: limits::members_most(&self.core, &home),
                 mails: &mails,
                 activities: &activities,
             };
@@ -211,6 +212,7 @@ impl Scim {
                     return self.get_user(ctx, &user.id.to_string()).await;
                 }
                 Outcome::NameTaken => return Err(taken(TAKEN)),
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::LastOwner => {}
             }
         }
@@ -291,7 +293,11 @@ impl Scim {
                     return Ok(());
                 }
                 Outcome::LastOwner => return Err(ScimError::LastOwner),
-                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::NameTaken => {}
+                Outcome::Stale
+                | Outcome::EmailTaken
+                | Outcome::EmailKept
+                | Outcome::NameTaken
+                | Outcome::OverLimit => {}
             }
         }
         Err(busy())
@@ -336,6 +342,8 @@ impl Scim {
             if switch == Switch::Off {
                 mails.extend(self.deactivation_mails(ctx, user).await?);
             }
+            let home = organizations::get(&self.core.store, ctx.domain.organization).await?;
+            let members_most = home.and_then(|home| limits::members_most(&self.core, &home));
             let change = UserChange {
                 state: &state,
                 next: ids::time_ordered(ctx.now),
@@ -345,6 +353,7 @@ impl Scim {
                 scim: &scim,
                 profile: has_profile.then_some(profile),
                 switch,
+                members_most,
                 mails: &mails,
                 activities: &activities,
             };
@@ -370,6 +379,7 @@ impl Scim {
                                   the address.";
                     return Err(Fault::new(FaultKind::Mutability, detail).into());
                 }
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale => {}
             }
         }

@@ -12,6 +12,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::invites::remove_invite;
 use crate::keys::end_keys;
+use crate::limits::refuse_full;
 use crate::mail::{self, MailRow};
 use crate::members::{remove_membership, write_membership};
 use crate::organizations::StoredMembership;
@@ -90,6 +91,7 @@ const JOIN: Statement = Statement::write(
         end_sessions!(),
         end_keys!(),
         "} ELSE {",
+        refuse_full!(),
         write_membership!("$organization"),
         "UPDATE type::record('user', $user) SET
                  current_organization = $organization, current_project = $project,
@@ -140,6 +142,8 @@ pub struct Join<'a> {
     pub project: Option<ProjectId>,
     /// The invite that is used up.
     pub invite: Option<InviteId>,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// The mails about the new member.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -169,6 +173,7 @@ pub async fn join(store: &Store, new: Join<'_>, now: Timestamp) -> Result<Outcom
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
         invite: new.invite.map(|invite| invite.0),
+        members_most: new.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         now: now.micros(),
         mails: mail::stored(new.mails)?,
     };
@@ -241,8 +246,9 @@ const CHANGE: Statement = Statement::write(
         "};
          IF $switch = 'on' {
              LET $was = (SELECT * FROM ONLY type::record('scim_deactivated', [$organization, $user]));
-             IF $was = NONE { THROW 'stale' };
-             IF $was.closed {
+             IF $was = NONE { THROW 'stale' };",
+        refuse_full!(),
+        "IF $was.closed {
                  UPDATE type::record('user', $user)
                      SET is_active = true, scim_closed = NONE, updated_at = $now
                      RETURN NONE;
@@ -300,6 +306,8 @@ pub struct UserChange<'a> {
     pub profile: Option<Profile>,
     /// Whether the user is deactivated or activated.
     pub switch: Switch,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// Mails about the change.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -330,6 +338,7 @@ pub async fn change_user(store: &Store, change: UserChange<'_>, now: Timestamp) 
         switch: switch.map(str::to_owned),
         level: level,
         owner_level: i64::from(Level::Owner),
+        members_most: change.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         now: now.micros(),
         mails: mail::stored(change.mails)?,
     };

@@ -15,6 +15,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::error::is_done;
+use crate::limits::refuse_full;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, touch_organization};
@@ -314,6 +315,8 @@ pub struct Joining<'a> {
     pub membership: MembershipId,
     /// The project that the user sees first.
     pub project: Option<ProjectId>,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// The mails about the new member.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -337,6 +340,7 @@ const JOIN: Statement = Statement::write(
                  THROW 'domain'
              };",
         touch_organization!("$organization", "domain"),
+        refuse_full!(),
         "IF $new_user != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
                  IF $owner != NONE { THROW 'email' };
@@ -356,8 +360,8 @@ const JOIN: Statement = Statement::write(
 );
 
 /// Makes a user, who may be new, a member at the lowest level. `false`: the domain lets
-/// no users in any more, or the address of the new user belongs to another user, and
-/// nothing was written.
+/// no users in any more, the organization has as many members as its limit, or the address
+/// of the new user belongs to another user, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -371,6 +375,7 @@ pub async fn join(store: &Store, new: Joining<'_>, now: Timestamp) -> Result<boo
         proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, Level::Member, now),
         project: new.project.map(|project| project.0),
+        members_most: new.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         mails: mail::stored(new.mails)?,
     };
     is_done(activity::change(store, JOIN, vars, new.activities).await)

@@ -18,6 +18,7 @@ const WORDS: &[&str] = &[
     "predict_linear",
     "rate",
     "sum",
+    "time",
 ];
 
 /// Words before a list of labels in parentheses.

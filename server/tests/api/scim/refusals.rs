@@ -6,7 +6,7 @@ use weir_model::organizations::Level;
 use weir_store::users;
 use weir_testkit::TestApp;
 
-use super::{Provider, assert_refused, new_token, prove};
+use super::{Provider, USER, assert_refused, new_token, prove};
 use crate::domains::verified;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,4 +310,31 @@ async fn a_domain_has_the_quota_of_a_key() {
     let next = new_token(&provider.app, &provider.domain).await;
     let caller = provider.app.anonymous().with_key(&next);
     assert_refused(&caller.get(&provider.path("/Users")).await, 429, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_user_is_added_or_activated_beyond_the_limit_of_members() {
+    let provider = Provider::new().await;
+    let grace = provider.user("grace").await;
+    let staff = provider.app.owner().key(&["*"]).await;
+    let limits = format!("/api/instance/organizations/{}/limits/", provider.app.organization());
+    let choose = async |most: i64| {
+        let body = json!({"members_limit": most, "members_action": "reject"});
+        assert_eq!(staff.patch(&limits, &body).await.status, 200);
+    };
+    let switch = async |active: bool| {
+        let operations = json!([{"op": "replace", "path": "active", "value": active}]);
+        provider.patch(&format!("/Users/{grace}"), operations).await
+    };
+    choose(2).await;
+    let joan = json!({"schemas": [USER], "userName": "joan@mail.example"});
+    assert_refused(&provider.post("/Users", &joan).await, 400, Some("tooMany"));
+    // A deactivated user is no member.
+    assert_eq!(switch(false).await.status, 200);
+    provider.user("joan").await;
+    assert_refused(&switch(true).await, 400, Some("tooMany"));
+    assert_eq!(provider.members().await.len(), 2);
+    choose(3).await;
+    assert_eq!(switch(true).await.status, 200);
+    assert_eq!(provider.members().await.len(), 3);
 }

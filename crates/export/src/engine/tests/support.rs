@@ -341,7 +341,8 @@ impl Fixture {
             revision: Uuid::from_u128(1),
             latest: Vec::new(),
         };
-        assert_eq!(exports::create(&store, &row, 1, &[]).await.unwrap(), exports::Created::Yes);
+        let created = exports::create(&store, &row, 1, None, &[]).await.unwrap();
+        assert_eq!(created, exports::Created::Yes);
         Self {
             store,
             services,

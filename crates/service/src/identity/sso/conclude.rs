@@ -33,7 +33,7 @@ use crate::identity::sign_up::joined;
 use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, emails};
 use crate::sso::{Provider, Verified};
-use crate::{Result, current, invites, mail, secrets};
+use crate::{Result, current, invites, limits, mail, secrets};
 
 impl Identity {
     /// What follows from what the provider says.
@@ -126,6 +126,7 @@ impl Identity {
                 needs_other_way: sso.is_some_and(other),
                 has_jit: domain.jit_provisioning_enabled,
                 has_invite: invite.is_some(),
+                is_full: limits::is_full(&self.core, domain.organization).await?,
             });
         }
         let home = asked.saml.or(domain.as_ref());
@@ -370,6 +371,7 @@ impl Identity {
             proof: proof.as_ref(),
             membership,
             project: project.as_ref().map(|project| project.brief.id),
+            members_most: limits::members_most(&self.core, home),
             mails: &mails,
             activities,
         };

@@ -9,6 +9,8 @@
 
 use weir_model::UserId;
 
+use crate::limits::MEMBERS_FULL;
+
 /// A user whom the answer of a provider may be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -45,6 +47,8 @@ pub(super) struct Rules {
     pub(super) has_jit: bool,
     /// Whether the address has an invite to the organization that can be accepted.
     pub(super) has_invite: bool,
+    /// Whether the organization has as many members as its limit.
+    pub(super) is_full: bool,
 }
 
 /// What the decision is about.
@@ -107,6 +111,7 @@ pub(super) enum Reason {
     Above,
     NoJoining,
     NoOrganization,
+    Full,
 }
 
 impl Reason {
@@ -147,6 +152,7 @@ impl Reason {
             Self::NoOrganization => {
                 "There is no user with this address, and no organization has verified its domain."
             }
+            Self::Full => MEMBERS_FULL,
         }
     }
 
@@ -155,6 +161,7 @@ impl Reason {
         match self {
             Self::NoJoining => Some("jit_not_enabled"),
             Self::NoOrganization => Some("no_new_organizations"),
+            Self::Full => Some("organization_full"),
             _ => None,
         }
     }
@@ -183,10 +190,8 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
     }
     // The address counts only if the provider confirms it and it is the user's own.
     let rules = facts.rules.filter(|_| facts.is_verified && user.has_address);
-    let joins = match rules {
-        Some(rules) if !user.is_member => joins(&rules).ok(),
-        _ => None,
-    };
+    let joining = rules.filter(|_| !user.is_member).map(|rules| joins(&rules));
+    let joins = joining.and_then(Result::ok);
     if facts.is_saml {
         own_address(facts)?;
         if !user.has_address {
@@ -200,6 +205,7 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
         match (user.is_member, user.is_elsewhere, joins) {
             (true, ..) | (false, false, Some(_)) => {}
             (false, true, Some(_)) => return Err(Reason::Elsewhere),
+            (false, _, None) if joining == Some(Err(Reason::Full)) => return Err(Reason::Full),
             (false, _, None) => return Err(Reason::NotMember),
         }
     }
@@ -241,6 +247,7 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     }
     match joins(&rules) {
         Ok(how) => Ok(Decision::Enter { user: user.user, links: true, joins: Some(how) }),
+        Err(Reason::Full) => Err(Reason::Full),
         Err(_) => Err(Reason::NotMember),
     }
 }
@@ -260,6 +267,7 @@ fn own_address(facts: &Facts) -> Result<(), Reason> {
 fn joins(rules: &Rules) -> Result<Joins, Reason> {
     match rules {
         Rules { trusts: false, .. } if rules.has_invite || rules.has_jit => Err(Reason::NotTrusted),
+        Rules { is_full: true, .. } if rules.has_invite || rules.has_jit => Err(Reason::Full),
         Rules { has_invite: true, .. } => Ok(Joins::Invite),
         Rules { has_jit: true, .. } => Ok(Joins::Domain),
         _ => Err(Reason::NoJoining),

@@ -54,7 +54,18 @@ fn candidate() -> Candidate {
 }
 
 fn rules() -> Rules {
-    Rules { trusts: true, needs_other_way: false, has_jit: false, has_invite: false }
+    Rules {
+        trusts: true,
+        needs_other_way: false,
+        has_jit: false,
+        has_invite: false,
+        is_full: false,
+    }
+}
+
+/// The same rules in an organization with as many members as its limit.
+fn full(rules: Option<Rules>) -> Option<Rules> {
+    rules.map(|rules| Rules { is_full: true, ..rules })
 }
 
 /// A new user of a domain that trusts the connection.
@@ -168,6 +179,31 @@ fn who_is_not_linked_yet() {
             refuse(Reason::NotTrusted),
         ),
         (
+            "a new user, let in where there is no place",
+            Facts { rules: full(jit), ..facts() },
+            refuse(Reason::Full),
+        ),
+        (
+            "a new user, invited where there is no place",
+            Facts { rules: full(invited), ..facts() },
+            refuse(Reason::Full),
+        ),
+        (
+            "a new user, not let in where there is no place",
+            Facts { rules: full(Some(rules())), ..facts() },
+            refuse(Reason::NoJoining),
+        ),
+        (
+            "no member, let in where there is no place",
+            Facts { rules: full(jit), ..held(outsider) },
+            refuse(Reason::Full),
+        ),
+        (
+            "a member where there is no place",
+            Facts { rules: full(jit), ..held(candidate()) },
+            enters(true, None),
+        ),
+        (
             "a new user, let in, with an address that is not verified",
             Facts { is_verified: false, rules: distrusted(jit), ..facts() },
             refuse(Reason::NotVerified),
@@ -252,6 +288,16 @@ fn who_is_linked() {
             "who left and is let in, by SAML",
             Facts { rules: jit, ..saml(linked(left)) },
             enters(false, Some(Joins::Domain)),
+        ),
+        (
+            "who left and is let in where there is no place",
+            Facts { rules: full(jit), ..linked(left) },
+            enters(false, None),
+        ),
+        (
+            "who left and is let in where there is no place, by SAML",
+            Facts { rules: full(jit), ..saml(linked(left)) },
+            refuse(Reason::Full),
         ),
         (
             "who left for another organization, by SAML",
