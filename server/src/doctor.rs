@@ -134,7 +134,14 @@ fn about_files(report: &mut Report, config: &Config) {
         ["LOCK", "store", "log", "log/quarantine", "segments", "ballast", "instance-id"]
             .map(|name| data.join(name)),
     );
-    for path in [&config.local_exports, &config.browser_library, &config.geoip_database] {
+    for path in [
+        &config.local_exports,
+        &config.browser_library,
+        &config.geoip_database,
+        &config.tls_certificate,
+        &config.tls_key,
+        &config.acme_root,
+    ] {
         if !path.as_os_str().is_empty() {
             paths.push(path.clone());
         }
@@ -229,6 +236,9 @@ async fn about_health(report: &mut Report, config: &Config) {
     report.section("Probes of the server");
     if config.listen.ends_with(":0") {
         return report.line("listen has no fixed port");
+    }
+    if config.serves_tls() || config.proxy_protocol {
+        return report.line("listen does not speak plain http, so it is not asked");
     }
     for path in ["/_livez", "/_readyz"] {
         match get(&config.listen, path).await {
