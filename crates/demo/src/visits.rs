@@ -365,7 +365,7 @@ impl Writer {
     /// Events that are dropped or altered, each for another reason, and refused requests.
     fn write_mistakes(&mut self, day: u8) {
         let kiosk = || json!({"$lib": "kiosk"});
-        if day % 2 == 0 {
+        if day.is_multiple_of(2) {
             for _ in 0..2 {
                 let at = self.time(day);
                 let mut event = self.event(at, "kiosk opened", "", kiosk());
@@ -397,7 +397,7 @@ impl Writer {
             let at = self.time(day);
             self.push(at, "$snapshot", "kiosk-1", kiosk());
         }
-        if day % 3 == 0 {
+        if day.is_multiple_of(3) {
             // An app that sends again what was answered too late.
             let at = self.time(day);
             self.push(at, "kiosk opened", "kiosk-2", kiosk());

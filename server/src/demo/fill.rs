@@ -344,7 +344,7 @@ impl Progress {
         let text = format!("Filling the demo: day {} of {}", day + 1, self.days);
         if self.is_terminal {
             self.write(&format!("\r{text}"));
-        } else if day % 10 == 0 {
+        } else if day.is_multiple_of(10) {
             self.write(&format!("{text}\n"));
         }
     }
