@@ -15,8 +15,9 @@ use surrealdb::engine::local::Db as Local;
 use surrealdb_cnf::ConfigMap;
 use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 use uuid::Uuid;
+use weir_model::UserId;
 use weir_objects::{Access, BucketLocation};
 
 use crate::counts::{self, MembersRead, Rankings};
@@ -35,6 +36,8 @@ const MIB: u64 = 1 << 20;
 /// as a read from the cache. The program has more threads than processors, so that a read
 /// from disk does not block everything.
 const INLINE: usize = 64;
+/// The number of notifications of deactivated users that a receiver may be behind.
+const DEACTIVATED: usize = 64;
 /// Concurrent reads of records that may be large. The engine holds about three copies of
 /// the data that such a statement reads.
 const LARGE_READS: usize = 2;
@@ -119,6 +122,7 @@ pub struct Store {
     pub(crate) locks: KeyedLocks<Uuid>,
     pub(crate) row_locks: KeyedLocks<String>,
     pub(crate) plugin_changes: ChangeNotifier,
+    pub(crate) deactivated: broadcast::Sender<UserId>,
     pub(crate) large_reads: Arc<Semaphore>,
     pub(crate) arrival_reads: Arc<Semaphore>,
     pub(crate) kept_blocks: Arc<Semaphore>,
@@ -156,6 +160,7 @@ impl Store {
             locks: KeyedLocks::default(),
             row_locks: KeyedLocks::default(),
             plugin_changes,
+            deactivated: broadcast::channel(DEACTIVATED).0,
             large_reads: Arc::new(Semaphore::new(LARGE_READS)),
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),

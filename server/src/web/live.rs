@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use weir_model::errors::ErrorKind;
 use weir_model::live::{EventsFilter, LiveRow, RowFilter};
-use weir_model::{ProjectId, Timestamp};
+use weir_model::{ProjectId, Timestamp, UserId};
 use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
@@ -119,17 +119,22 @@ struct Watch {
 }
 
 /// Ends when the reader of a stream loses access to the project: signed out, removed, or
-/// without a second factor that the organization requires. It is a separate task, because
-/// a check within the stream would be interrupted by every row.
+/// without a second factor that the organization requires. It checks that regularly, and at
+/// once when an identity provider deactivates the user. It is a separate task, because a
+/// check within the stream would be interrupted by every row.
 struct MayWatch(JoinHandle<()>);
 
 impl MayWatch {
     fn begin(app: &App, ctx: Ctx, project: ProjectId) -> Self {
         let (services, every) = (app.services.clone(), app.limits.stream_check);
+        let mut deactivated = services.identity.deactivated_users();
         Self(tokio::spawn(async move {
             let mut tick = tokio::time::interval_at(Instant::now() + every, every);
             loop {
-                tick.tick().await;
+                tokio::select! {
+                    _ = tick.tick() => {}
+                    () = deactivation_of(&mut deactivated, ctx.user()) => {}
+                }
                 match still_sees(&services, &ctx, project).await {
                     Ok(()) => {}
                     Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -145,6 +150,17 @@ impl MayWatch {
 impl Drop for MayWatch {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// Waits until this user may have been deactivated.
+async fn deactivation_of(deactivated: &mut Receiver<UserId>, user: UserId) {
+    loop {
+        match deactivated.recv().await {
+            Ok(other) if other != user => {}
+            Ok(_) | Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => return std::future::pending().await,
+        }
     }
 }
 

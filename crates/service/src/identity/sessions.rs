@@ -1,5 +1,6 @@
 //! Sessions of the web app: opening, finding, listing and ending them.
 
+use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 use weir_model::sso::OpenedBy;
 use weir_model::{Timestamp, UserId};
@@ -81,6 +82,11 @@ impl Identity {
         let row = self.core.counting_session(session).await?;
         let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
+    }
+
+    /// The users whom an identity provider deactivates from now on.
+    pub fn deactivated_users(&self) -> Receiver<UserId> {
+        self.core.store.deactivated_users()
     }
 
     /// The user who last signed in in the browser with this cookie. The cookie outlives

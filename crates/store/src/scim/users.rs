@@ -1,6 +1,7 @@
 //! Changes of users by SCIM: joining, changing, deactivating, activating and removing.
 
 use surrealdb::types::SurrealValue;
+use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
@@ -342,7 +343,11 @@ pub async fn change_user(store: &Store, change: UserChange<'_>, now: Timestamp) 
         now: now.micros(),
         mails: mail::stored(change.mails)?,
     };
-    outcome(activity::change(store, CHANGE, vars, change.activities).await)
+    let done = outcome(activity::change(store, CHANGE, vars, change.activities).await)?;
+    if change.switch == Switch::Off {
+        store.notify_deactivated(change.user, done);
+    }
+    Ok(done)
 }
 
 // The user is deactivated first, and stays so: the record in `scim_deactivated` stays too, so that
@@ -397,5 +402,23 @@ pub async fn remove_user(
         now: now.micros(),
         mails: mail::stored(mails)?,
     };
-    outcome(activity::change(store, REMOVE, vars, activities).await)
+    let done = outcome(activity::change(store, REMOVE, vars, activities).await)?;
+    store.notify_deactivated(user, done);
+    Ok(done)
+}
+
+impl Store {
+    /// A receiver of the users whom an identity provider deactivates from now on, through
+    /// this store or a clone of it, each after the transaction. A receiver that is too far
+    /// behind gets an error.
+    pub fn deactivated_users(&self) -> Receiver<UserId> {
+        self.deactivated.subscribe()
+    }
+
+    fn notify_deactivated(&self, user: UserId, done: Outcome) {
+        if done == Outcome::Done {
+            // There are no receivers when no stream is open.
+            let _ = self.deactivated.send(user);
+        }
+    }
 }

@@ -1,9 +1,12 @@
 //! What ends when an identity provider deactivates a user, and what comes back.
 
+use std::time::{Duration, Instant};
+
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::organizations::Level;
 use weir_model::{OrganizationId, ProjectId};
+use weir_server::limits::Limits;
 use weir_store::users;
 use weir_testkit::{Answer, TestApp};
 
@@ -95,13 +98,23 @@ async fn a_deactivated_user_is_out_with_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_live_stream_of_a_deactivated_user_ends() {
-    let provider = Provider::new().await;
-    let (id, cookie) = signed_up(&provider.app, "grace", Level::Member).await;
-    let mut stream = LiveStream::open(&provider.app, &cookie).await;
-    stream.until("hello").await;
-    assert_eq!(switch(&provider, &id, false).await.status, 200);
-    stream.until("event: again").await;
+async fn an_open_live_stream_of_a_deactivated_user_ends_within_a_second() {
+    // So the deactivation ends it, not the regular check.
+    let seldom = |limits: &mut Limits| limits.stream_check = Duration::from_secs(60 * 60);
+    let provider = Provider::of(TestApp::start(|_| {}, seldom).await.set_up().await).await;
+    for (name, is_removed) in [("grace", false), ("linus", true)] {
+        let (id, cookie) = signed_up(&provider.app, name, Level::Member).await;
+        let mut stream = LiveStream::open(&provider.app, &cookie).await;
+        stream.until("hello").await;
+        let answer = match is_removed {
+            true => provider.delete(&format!("/Users/{id}")).await,
+            false => switch(&provider, &id, false).await,
+        };
+        let answered = Instant::now();
+        assert!([200, 204].contains(&answer.status), "{:?}", answer.body);
+        stream.until("event: again").await;
+        assert!(answered.elapsed() < Duration::from_secs(1), "{name}: {:?}", answered.elapsed());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
