@@ -21,6 +21,8 @@ interface Change {
 const field = (page: Page, { label }: Change) => page.getByRole("main").getByLabel(label, { exact: true }).first();
 
 async function enterInto(page: Page, change: Change): Promise<void> {
+  // A tab in the background is drawn once a second, and every click waits for that.
+  await page.bringToFront();
   const at = field(page, change);
   if (typeof change.value === "boolean") await at.setChecked(change.value);
   else if ((await at.evaluate((element) => element.tagName)) === "SELECT") await at.selectOption(change.value);
@@ -169,6 +171,7 @@ test("a conflict in a file of a plugin is shown", async ({ page, server, scripts
   const code = (word: string) => `export function processEvent(event) {\n  // ${word}\n  return event\n}\n`;
   await other.getByLabel("Text of the file").fill(code("one"));
   await save(other, "Save file");
+  await page.bringToFront();
   await page.getByLabel("Text of the file").fill(code("two"));
   await page.getByRole("button", { name: "Save file" }).click();
   await expect(page.getByRole("alert")).toContainText("The file has another text now");
