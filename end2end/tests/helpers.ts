@@ -150,28 +150,33 @@ const sessions = new WeakMap<Server, Cookie[]>();
 
 /**
  * Sets the instance up at the first call. Later calls reuse that session, because
- * passwords are slow to check. If it has ended, they sign in. Shows the start page of the
- * project.
+ * passwords are slow to check. If it has ended, they sign in. Opens the page at `path`, or
+ * else the start page of the project.
  */
-export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
-  const kept = sessions.get(server);
-  if (kept) {
-    await page.context().addCookies(kept);
-    await page.goto("/");
-    if (HOME.test(page.url())) return openStart(page);
-  } else if ((await page.request.get(server.setupLink)).ok()) {
-    await setUp(page, server, scripts);
-    return;
+export async function enter(page: Page, server: Server, scripts: boolean, path?: string): Promise<void> {
+  const kept = await reuseSession(page, server);
+  if (!kept) {
+    if ((await page.request.get(server.setupLink)).ok()) await setUp(page, server, scripts);
+    else {
+      await signIn(page, scripts);
+      await keepSession(page, server);
+    }
   }
-  await signIn(page, scripts);
-  await keepSession(page, server);
-  await openStart(page);
+  const home = kept ?? new URL(page.url()).pathname;
+  const wanted = path ?? home.replace(/(\/start)?$/, "/start");
+  if (kept || home !== wanted) await page.goto(wanted);
 }
 
-/** Opens the start page of the project of the page. */
-async function openStart(page: Page): Promise<void> {
-  const { pathname } = new URL(page.url());
-  if (!pathname.endsWith("/start")) await page.goto(`${pathname}/start`);
+/**
+ * Gives the browser the session of the server that was kept, without a page. Returns where
+ * `/` leads with it, unless there is none or it has ended.
+ */
+async function reuseSession(page: Page, server: Server): Promise<string | undefined> {
+  const kept = sessions.get(server);
+  if (!kept) return undefined;
+  await page.context().addCookies(kept);
+  const { location } = (await page.request.get("/", { maxRedirects: 0 })).headers();
+  return location && HOME.test(location) ? location : undefined;
 }
 
 async function keepSession(page: Page, server: Server): Promise<void> {
@@ -224,10 +229,12 @@ export async function newKey(page: Page, scripts: boolean, label: string): Promi
 /** The key of each server with which tests prepare what they need. */
 const keys = new WeakMap<Server, string>();
 
-/** Enters, and returns a key that may do everything. */
+/** Gives the browser a session, and returns a key that may do everything. */
 export async function apiKey(page: Page, server: Server, scripts: boolean): Promise<string> {
+  const kept = keys.get(server);
+  if (kept && (await reuseSession(page, server))) return kept;
   await enter(page, server, scripts);
-  const key = keys.get(server) ?? (await newKey(page, scripts, "Preparations"));
+  const key = kept ?? (await newKey(page, scripts, "Preparations"));
   keys.set(server, key);
   return key;
 }
