@@ -20,7 +20,7 @@ import { alive, test as base, expect } from "./tests/helpers";
 
 const run = promisify(execFile);
 
-const START = { timeout: 30_000 };
+const START = { timeout: 30_000, intervals: [50] };
 
 /** Answers questions for TXT records. */
 export class NameServer {

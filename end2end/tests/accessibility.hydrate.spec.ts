@@ -61,8 +61,7 @@ test("keys, rows and reasons", async ({ page, server }) => {
 });
 
 test("a refused form", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/organizations/new");
+  await enter(page, server, true, "/organizations/new");
   await alive(page, true);
   await page.getByLabel("Name").fill("  ");
   await page.getByRole("button", { name: "Create organization" }).click();

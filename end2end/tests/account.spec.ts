@@ -37,8 +37,7 @@ async function enterCode(page: Page, scripts: boolean, typed: string): Promise<v
 }
 
 test("names are kept, and the pages of the account link to each other", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account");
+  await enter(page, server, scripts, "/account");
   await alive(page, scripts);
   await page.getByLabel("First name").fill("Grace");
   await page.getByLabel("Last name").fill("Hopper");

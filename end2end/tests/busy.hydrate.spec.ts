@@ -13,8 +13,7 @@ async function stay(page: Page, name: string): Promise<() => number> {
 }
 
 test("a form that is being sent says so and is not sent twice", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/account");
+  await enter(page, server, true, "/account");
   await alive(page, true);
   const calls = await stay(page, "rename_account");
   await page.getByLabel("First name").fill("Grace");
@@ -38,8 +37,7 @@ test("a form that is being sent says so and is not sent twice", async ({ page, s
 });
 
 test("a button without a busy text is disabled as well", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/account");
+  await enter(page, server, true, "/account");
   await alive(page, true);
   const calls = await stay(page, "choose_theme");
   await page.evaluate(() => {

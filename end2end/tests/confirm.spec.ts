@@ -124,8 +124,7 @@ test("pages are accessible", async ({ page, server, scripts, mailbox }) => {
   await page.goto(`${link}x`);
   await alive(page, scripts);
   if (scripts) await checkPage(page, "void link");
-  await enter(page, server, scripts);
-  await page.goto("/account");
+  await enter(page, server, scripts, "/account");
   await alive(page, scripts);
   await page.getByLabel("New e-mail address").fill("ada@elsewhere.example");
   await page.getByRole("button", { name: "Change address" }).click();

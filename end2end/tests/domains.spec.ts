@@ -14,8 +14,7 @@ async function claim(page: Page, server: Server, scripts: boolean, name: string)
 }
 
 test("a domain is claimed, and name servers are asked", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/organizations");
+  await enter(page, server, scripts, "/organizations");
   await page.getByRole("main").getByRole("heading", { level: 2 }).getByRole("link").first().click();
   await page.waitForURL("**/organizations/*");
   await page.getByRole("navigation", { name: "Organization", exact: true }).getByRole("link", { name: "Domains" }).click();

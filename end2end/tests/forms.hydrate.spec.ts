@@ -131,8 +131,7 @@ test.describe("without the code of an area", () => {
 });
 
 test("a form that waits for a frame does not undo a later link", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/projects/1/settings");
+  await enter(page, server, true, "/projects/1/settings");
   await alive(page, true);
   await page.evaluate(async () => {
     const form = document.querySelector<HTMLFormElement>("#retention form")!;

@@ -3,8 +3,7 @@
 import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 
 test("the palette searches, and returns the focus", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/account");
+  await enter(page, server, true, "/account");
   await alive(page, true);
   const name = page.getByLabel("First name");
   await name.focus();
@@ -44,8 +43,7 @@ test("the palette searches, and returns the focus", async ({ page, server }) => 
 });
 
 test("while the palette is open, only it can be used", async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/account");
+  await enter(page, server, true, "/account");
   await alive(page, true);
   const opener = page.getByRole("link", { name: "Search" });
   await opener.click();

@@ -39,8 +39,7 @@ test("the navigation stays in the organization and project of the page", async (
 });
 
 test("the breadcrumb leads back to what the page belongs to", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/settings/keys");
+  await enter(page, server, scripts, "/projects/1/settings/keys");
   await alive(page, scripts);
   const crumbs = page.getByRole("navigation", { name: "Breadcrumb" });
   await expect(crumbs.getByRole("listitem")).toHaveText([person.organization, person.project, "Project settings", "Project keys"]);
@@ -76,8 +75,7 @@ test("on a phone the navigation is behind a button", async ({ page, server, scri
 });
 
 test("search finds pages and objects by name", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/search");
+  await enter(page, server, scripts, "/search");
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill(person.project.toUpperCase());
   await page.getByRole("button", { name: "Search" }).click();

@@ -3,8 +3,7 @@
 import { alive, enter, expect, test } from "./helpers";
 
 test.beforeEach(async ({ page, server }) => {
-  await enter(page, server, true);
-  await page.goto("/gallery");
+  await enter(page, server, true, "/gallery");
   await alive(page, true);
 });
 

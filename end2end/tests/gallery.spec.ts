@@ -40,8 +40,7 @@ test("visitors without a session do not see it", async ({ page, server, scripts 
 });
 
 test("every part is accessible", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/gallery");
+  await enter(page, server, scripts, "/gallery");
   await alive(page, scripts);
   const ids = await page.locator("section.section").evaluateAll((found) => found.map((section) => section.id));
   expect(ids, "the list of this file is complete").toEqual(SECTIONS);
@@ -49,8 +48,7 @@ test("every part is accessible", async ({ page, server, scripts }) => {
 });
 
 test("lists keep the other parameters of the address", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/gallery?q=ada&offset=100");
+  await enter(page, server, scripts, "/gallery?q=ada&offset=100");
   await alive(page, scripts);
   const pager = page.locator("#pagers .pager").first();
   await expect(pager).toContainText("101 to 150 of 1,204 members");
@@ -66,8 +64,7 @@ test("lists keep the other parameters of the address", async ({ page, server, sc
 });
 
 test("a confirmation opens and names the consequences", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/gallery");
+  await enter(page, server, scripts, "/gallery");
   await alive(page, scripts);
   const section = page.locator("#confirm");
   await expect(section.getByRole("button", { name: "Revoke key" })).toBeHidden();

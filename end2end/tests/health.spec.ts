@@ -3,8 +3,7 @@
 import { alive, checkPage, enter, expect, post, projectKey, send, shot, test } from "./helpers";
 
 test("without traffic the page says so", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/health");
+  await enter(page, server, scripts, "/projects/1/health");
   await expect(page.getByText("No traffic in this range.")).toBeVisible();
 });
 
@@ -59,8 +58,7 @@ test("all events of a reason are listed, by page and in a time range", async ({ 
 });
 
 test("range and comparison are in the address", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/health");
+  await enter(page, server, scripts, "/projects/1/health");
   const ranges = page.getByRole("navigation", { name: "Range" });
   await expect(ranges.getByRole("link", { name: "24 hours" })).toHaveAttribute("aria-current", "true");
   await ranges.getByRole("link", { name: "7 days" }).click();
@@ -79,8 +77,7 @@ test("range and comparison are in the address", async ({ page, server, scripts }
 const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString().slice(0, 16);
 
 test("two times show a part of the range, and a table has the numbers", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/health?range=6h&compare=1");
+  await enter(page, server, scripts, "/projects/1/health?range=6h&compare=1");
   await alive(page, scripts);
   await expect(page.getByRole("heading", { name: "Events per 5 minutes" })).toBeVisible();
   const form = page.getByRole("search", { name: "Time range" });
@@ -109,8 +106,7 @@ test("two times show a part of the range, and a table has the numbers", async ({
 
 test("dragging over a chart zooms into it", async ({ page, server, scripts }) => {
   test.skip(!scripts, "dragging needs scripts");
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/health?range=1h");
+  await enter(page, server, scripts, "/projects/1/health?range=1h");
   await alive(page, scripts);
   const plot = page.locator("#events .chart-drawing");
   await plot.scrollIntoViewIfNeeded();

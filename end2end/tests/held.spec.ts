@@ -51,8 +51,7 @@ test("confirming the password makes the change that was sent", async ({ page, se
 });
 
 test("a long source is kept when the session has ended", async ({ page, server, scripts, clock }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account");
+  await enter(page, server, scripts, "/account");
   const link = await page.locator('a[href^="/organizations/"]').first().getAttribute("href");
   const organization = link?.split("/")[2];
   await page.goto(`/organizations/${organization}/plugins/transformations/add`);

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { test as base, type Cookie, expect, type Locator, type Page } from "@playwright/test";
-import axe from "axe-core";
+import type axe from "axe-core";
 import { type Server, startServer } from "../server";
 
 export { expect };
@@ -150,28 +150,33 @@ const sessions = new WeakMap<Server, Cookie[]>();
 
 /**
  * Sets the instance up at the first call. Later calls reuse that session, because
- * passwords are slow to check. If it has ended, they sign in. Shows the start page of the
- * project.
+ * passwords are slow to check. If it has ended, they sign in. Opens the page at `path`, or
+ * else the start page of the project.
  */
-export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
-  const kept = sessions.get(server);
-  if (kept) {
-    await page.context().addCookies(kept);
-    await page.goto("/");
-    if (HOME.test(page.url())) return openStart(page);
-  } else if ((await page.request.get(server.setupLink)).ok()) {
-    await setUp(page, server, scripts);
-    return;
+export async function enter(page: Page, server: Server, scripts: boolean, path?: string): Promise<void> {
+  const kept = await reuseSession(page, server);
+  if (!kept) {
+    if ((await page.request.get(server.setupLink)).ok()) await setUp(page, server, scripts);
+    else {
+      await signIn(page, scripts);
+      await keepSession(page, server);
+    }
   }
-  await signIn(page, scripts);
-  await keepSession(page, server);
-  await openStart(page);
+  const home = kept ?? new URL(page.url()).pathname;
+  const wanted = path ?? home.replace(/(\/start)?$/, "/start");
+  if (kept || home !== wanted) await page.goto(wanted);
 }
 
-/** Opens the start page of the project of the page. */
-async function openStart(page: Page): Promise<void> {
-  const { pathname } = new URL(page.url());
-  if (!pathname.endsWith("/start")) await page.goto(`${pathname}/start`);
+/**
+ * Gives the browser the session of the server that was kept, without a page. Returns where
+ * `/` leads with it, unless there is none or it has ended.
+ */
+async function reuseSession(page: Page, server: Server): Promise<string | undefined> {
+  const kept = sessions.get(server);
+  if (!kept) return undefined;
+  await page.context().addCookies(kept);
+  const { location } = (await page.request.get("/", { maxRedirects: 0 })).headers();
+  return location && HOME.test(location) ? location : undefined;
 }
 
 async function keepSession(page: Page, server: Server): Promise<void> {
@@ -224,10 +229,12 @@ export async function newKey(page: Page, scripts: boolean, label: string): Promi
 /** The key of each server with which tests prepare what they need. */
 const keys = new WeakMap<Server, string>();
 
-/** Enters, and returns a key that may do everything. */
+/** Gives the browser a session, and returns a key that may do everything. */
 export async function apiKey(page: Page, server: Server, scripts: boolean): Promise<string> {
+  const kept = keys.get(server);
+  if (kept && (await reuseSession(page, server))) return kept;
   await enter(page, server, scripts);
-  const key = keys.get(server) ?? (await newKey(page, scripts, "Preparations"));
+  const key = kept ?? (await newKey(page, scripts, "Preparations"));
   keys.set(server, key);
   return key;
 }
@@ -421,19 +428,17 @@ const HTML_MAX = 60_000;
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** A theme changes colours and nothing else: each width has one run of all rules. */
-const LOOKS = [
-  ["light", 1280, TAGS],
-  ["dark", 1280, ["color-contrast"]],
-  ["dark", 320, ["color-contrast"]],
-  ["light", 320, TAGS],
+/** A theme changes colours and nothing else: one run of all rules is enough for both. */
+const THEMES = [
+  ["light", TAGS],
+  ["dark", ["color-contrast"]],
 ] as const;
 
 /** The narrowest screen on which nothing may be lost. */
 const PHONE = { width: 320, height: 800 };
 
-/** The same, and what is left of 1280, 1600 and 1920 px at 200 % zoom. */
-const WIDTHS = [960, 800, 640, PHONE.width];
+/** A usual screen, what is left of 1920, 1600 and 1280 px at 200 % zoom, and a phone. */
+const WIDTHS = [1280, 960, 800, 640, PHONE.width];
 
 /** Runs in the page: what leaves its place sideways, and cannot be scrolled to there. */
 function overflowing(): string[] {
@@ -461,9 +466,10 @@ export async function narrowly<T>(page: Page, look: () => Promise<T>): Promise<T
  */
 export async function checkPage(page: Page, what: string): Promise<void> {
   const before = page.viewportSize();
-  if (hasScripts()) await checkRules(page, what);
+  // Each size once, because the page is laid out for it again.
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 });
+    if (hasScripts() && [1280, PHONE.width].includes(width)) await checkRules(page, what);
     // Without scripts a page with live data may reload itself at any time.
     await expect(async () => {
       expect(await page.evaluate(overflowing), `${what}: what is too wide at ${width} px`).toEqual([]);
@@ -483,25 +489,35 @@ export async function checkOpened(page: Page, what: string): Promise<void> {
   });
   if (opened === 0) return;
   await narrowly(page, async () => {
-    await page.evaluate(axe.source);
+    await withAxe(page);
     expect.soft(await page.evaluate(violations, [...TAGS]), `${what}, opened`).toEqual([]);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect.soft(overflow, `${what}, opened, does not scroll sideways`).toBeLessThanOrEqual(0);
   });
 }
 
+/** A page in both themes, as wide as it is. */
 async function checkRules(page: Page, what: string): Promise<void> {
-  // As it is: its package for Playwright opens another page for each run, for the sake
-  // of frames, which Weir has none of. That takes longer than all rules do.
-  await page.evaluate(axe.source);
-  for (const [theme, width, rules] of LOOKS) {
-    await page.setViewportSize({ width, height: 800 });
+  await withAxe(page);
+  for (const [theme, rules] of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
     const found = await page.evaluate(violations, [...rules]);
     if (found.length > 0) await record(page, what, found.length);
-    expect(found, `${what}, ${theme}, ${width} px`).toEqual([]);
+    expect(found, `${what}, ${theme}, ${page.viewportSize()?.width} px`).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null });
+}
+
+/**
+ * Axe as it is: its package for Playwright opens another page for each run, for the sake
+ * of frames, which Weir has none of. That takes longer than all rules do. Minified, it is
+ * sent to the page in half the time.
+ */
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+/** Loads Axe into the document, once. */
+async function withAxe(page: Page): Promise<void> {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
 }
 
 /** Runs in the page. */

@@ -3,8 +3,7 @@
 import { alive, checkPage, enter, expect, newKey, openMenu, person, save, shell, shot, test } from "./helpers";
 
 test("a new key is shown once and works", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys");
+  await enter(page, server, scripts, "/account/keys");
   await alive(page, scripts);
   await page.getByRole("link", { name: "Create a key" }).click();
   await page.getByLabel("Label").fill("Nightly report");
@@ -24,8 +23,7 @@ test("a new key is shown once and works", async ({ page, server, scripts }) => {
 });
 
 test("a key without scopes is refused", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
+  await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Nothing");
   await page.getByLabel("Custom").check();
@@ -35,8 +33,7 @@ test("a key without scopes is refused", async ({ page, server, scripts }) => {
 });
 
 test("custom scopes", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
+  await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Writer");
   await page.getByLabel("Custom").check();
@@ -53,8 +50,7 @@ test("custom scopes", async ({ page, server, scripts }) => {
 });
 
 test("presets list their scopes, and a last day can be chosen", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
+  await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Exporter");
   await page.getByRole("radio", { name: /^Batch exports/ }).check();
@@ -82,8 +78,7 @@ test("presets list their scopes, and a last day can be chosen", async ({ page, s
 });
 
 test("a refused call is shown with a button that adds the scope", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
+  await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Narrow");
   await page.getByLabel("Custom").check();
@@ -107,8 +102,7 @@ test("a refused call is shown with a button that adds the scope", async ({ page,
 });
 
 test("a key is renamed and gets another scope", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
+  await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Draft");
   await page.getByLabel("Custom").check();

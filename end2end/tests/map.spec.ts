@@ -259,8 +259,7 @@ async function openMenus(page: Page): Promise<void> {
 }
 
 test("the frame of every page has the navigation and marks the current place", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account");
+  await enter(page, server, scripts, "/account");
   await alive(page, scripts);
   const closed = await atBothWidths(page, () => frame(page));
   expect.soft(closed, "the frame as it is read").toMatchSnapshot("frame.yml");

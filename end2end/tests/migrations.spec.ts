@@ -9,8 +9,7 @@ import { alive, checkPage, enter, expect, projectKey, shell, shot, test } from "
 const file = "it's $(touch owned); old.jsonl";
 
 test("the empty page says how to migrate", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/migrations");
+  await enter(page, server, scripts, "/projects/1/migrations");
   await expect(page.getByRole("heading", { name: "No events imported yet" })).toBeVisible();
   await expect(page.getByText("Try it on a new project first")).toBeVisible();
   await alive(page, scripts);
@@ -18,8 +17,7 @@ test("the empty page says how to migrate", async ({ page, server, scripts }) => 
 });
 
 test("a migration needs a source", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/migrations");
+  await enter(page, server, scripts, "/projects/1/migrations");
   await alive(page, scripts);
   await page.getByLabel("Source", { exact: true }).fill(" ");
   await page.getByLabel("Number of events", { exact: true }).fill("12");
@@ -83,8 +81,7 @@ test("old events without the mark cause a warning", async ({ page, server, scrip
 });
 
 test("a migration is marked finished", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/migrations");
+  await enter(page, server, scripts, "/projects/1/migrations");
   await alive(page, scripts);
   await page.getByLabel("Source", { exact: true }).fill("Older tool");
   await page.getByLabel("Number of events", { exact: true }).fill("4");

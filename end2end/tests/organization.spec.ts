@@ -30,8 +30,7 @@ async function onlyMember(server: Server, key: string, home: string, who: typeof
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
 test("settings are saved section by section", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/organizations");
+  await enter(page, server, scripts, "/organizations");
   await alive(page, scripts);
   await expect(page.getByText("Current", { exact: true })).toBeVisible();
   await checkPage(page, "organizations");

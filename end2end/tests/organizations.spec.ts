@@ -3,8 +3,7 @@
 import { alive, apiKey, call, enter, expect, person, post, projectKey, save, send, test } from "./helpers";
 
 test("create", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/organizations");
+  await enter(page, server, scripts, "/organizations");
   await alive(page, scripts);
   await expect(page.getByRole("link", { name: person.organization })).toBeVisible();
   await page.getByRole("main").getByRole("link", { name: "New organization" }).click();
@@ -18,8 +17,7 @@ test("create", async ({ page, server, scripts }) => {
 });
 
 test("a blank name is refused at the field", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/organizations/new");
+  await enter(page, server, scripts, "/organizations/new");
   await alive(page, scripts);
   await page.getByLabel("Name").fill("   ");
   await page.getByRole("button", { name: "Create organization" }).click();
@@ -69,8 +67,7 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
 });
 
 test("settings of a project", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/settings");
+  await enter(page, server, scripts, "/projects/1/settings");
   await alive(page, scripts);
   await expect(page.getByText(/^phc_\w+$/)).toBeVisible();
   await page.getByLabel("Name", { exact: true }).fill("Tail race");

@@ -3,7 +3,7 @@
 // without is a test of the server.
 
 import type { CDPSession, Page } from "@playwright/test";
-import { alive, checkPage, expect, person, type Server, setUp, shot, test } from "./helpers";
+import { alive, apiKey, call, checkPage, type Credentials, expect, join, newOrganization, person, type Server, setUp, shot, test } from "./helpers";
 
 /** A device that keeps passkeys and verifies its user. */
 interface Device {
@@ -31,11 +31,11 @@ async function device(page: Page): Promise<Device> {
 const named = (server: Server): string => server.url.replace("127.0.0.1", "localhost");
 
 /** Signs in with the password at the host name, as far as the page that follows. */
-async function signInAt(page: Page, server: Server, next: string): Promise<void> {
+async function signInAt(page: Page, server: Server, next: string, who: Credentials = person): Promise<void> {
   await page.goto(`${named(server)}/login?next=${next}`);
   await alive(page, true);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByLabel("E-mail address").fill(who.email);
+  await page.getByLabel("Password", { exact: true }).fill(who.password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
 
@@ -126,5 +126,50 @@ test("a passkey signs in without address and password, and is the second step af
     await alive(page, true);
     await page.getByRole("button", { name: "Sign in with a passkey" }).click();
     await expect(page.getByText("The passkey was not accepted.")).toBeVisible();
+  });
+});
+
+test("a passkey alone is the second factor that an organization requires, and a recovery code replaces it", async ({ page, server }) => {
+  test.setTimeout(180_000);
+  const grace = { name: "Grace", email: "grace@weir.example", password: "eight still ponds in March" };
+  const key = await apiKey(page, server, true);
+  const { id } = await newOrganization(server, key, "Otters");
+  await join(server, key, id, grace);
+  await call(server, key, "PATCH", `/api/organizations/${id}/`, { enforce_2fa: true });
+  await forget(page);
+  await device(page);
+  const home = `/organizations/${id}`;
+  const opened = page.getByRole("heading", { level: 1, name: "Organization settings" });
+  const demand = page.getByText("Two-step sign-in is required by Otters.");
+  let codes: string[] = [];
+
+  await test.step("without a factor the pages of the organization do not open", async () => {
+    await signInAt(page, server, home, grace);
+    await page.waitForURL(({ pathname }) => pathname === "/account/security");
+    await alive(page, true);
+    await expect(demand).toBeVisible();
+  });
+
+  await test.step("with a passkey they do", async () => {
+    codes = await add(page, "Phone");
+    await expect(demand).toHaveCount(0);
+    await page.goto(`${named(server)}${home}`);
+    await expect(opened).toBeVisible();
+  });
+
+  await test.step("a recovery code signs in without the passkey, once", async () => {
+    for (const [code, outcome] of [
+      [codes[0]!, opened],
+      [codes[0]!, page.getByText("This code is not right").first()],
+    ] as const) {
+      await forget(page);
+      await signInAt(page, server, home, grace);
+      await page.waitForURL(/\/login\/2fa\?/);
+      await alive(page, true);
+      await page.getByText("Use a recovery code").click();
+      await page.getByLabel("Recovery code").fill(code);
+      await page.getByRole("button", { name: "Use recovery code" }).click();
+      await expect(outcome).toBeVisible();
+    }
   });
 });

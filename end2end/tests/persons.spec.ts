@@ -4,8 +4,7 @@ import type { Page } from "@playwright/test";
 import { alive, checkPage, enter, expect, projectKey, send, type Server, test } from "./helpers";
 
 test("before the first event both pages explain what is missing", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/persons");
+  await enter(page, server, scripts, "/projects/1/persons");
   await expect(page.getByText("Persons appear with the first event.")).toBeVisible();
   await page.goto("/projects/1/groups");
   await expect(page.getByRole("heading", { name: "No group yet" })).toBeVisible();

@@ -66,8 +66,7 @@ test("redirects stay on this site", async ({ page, server, scripts }) => {
 });
 
 test("names and theme are kept", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/account");
+  await enter(page, server, scripts, "/account");
   await alive(page, scripts);
   await page.getByLabel("First name").fill("Grace");
   await save(page, "Save name");

@@ -21,6 +21,8 @@ interface Change {
 const field = (page: Page, { label }: Change) => page.getByRole("main").getByLabel(label, { exact: true }).first();
 
 async function enterInto(page: Page, change: Change): Promise<void> {
+  // A tab in the background is drawn once a second, and every click waits for that.
+  await page.bringToFront();
   const at = field(page, change);
   if (typeof change.value === "boolean") await at.setChecked(change.value);
   else if ((await at.evaluate((element) => element.tagName)) === "SELECT") await at.selectOption(change.value);
@@ -36,9 +38,10 @@ async function shows(page: Page, change: Change): Promise<void> {
 /** The forms of each server, for the later tests of the file. */
 const prepared = new WeakMap<Server, Form[]>();
 
-/** Makes what the forms are about, once per server. */
+/** Gives the browser a session, and makes what the forms are about, once per server. */
 async function prepare(page: Page, server: Server, scripts: boolean): Promise<Form[]> {
-  const forms = prepared.get(server) ?? (await makeForms(server, await apiKey(page, server, scripts)));
+  const key = await apiKey(page, server, scripts);
+  const forms = prepared.get(server) ?? (await makeForms(server, key));
   prepared.set(server, forms);
   return forms;
 }
@@ -97,7 +100,6 @@ async function makeForms(server: Server, key: string): Promise<Form[]> {
 
 test("each tab saves its own changes", async ({ page, server, scripts }) => {
   test.setTimeout(240_000);
-  await enter(page, server, scripts);
   const forms = await prepare(page, server, scripts);
   const other = await page.context().newPage();
   for (const { path, button, first, second } of forms) {
@@ -126,7 +128,6 @@ async function saved(page: Page, button: string): Promise<void> {
 
 test("a conflict is shown, and saving again overwrites the other change", async ({ page, server, scripts }) => {
   test.setTimeout(240_000);
-  await enter(page, server, scripts);
   const forms = (await prepare(page, server, scripts)).filter(({ second }) => typeof second.value === "string");
   expect(forms).toHaveLength(5);
   const other = await page.context().newPage();
@@ -169,6 +170,7 @@ test("a conflict in a file of a plugin is shown", async ({ page, server, scripts
   const code = (word: string) => `export function processEvent(event) {\n  // ${word}\n  return event\n}\n`;
   await other.getByLabel("Text of the file").fill(code("one"));
   await save(other, "Save file");
+  await page.bringToFront();
   await page.getByLabel("Text of the file").fill(code("two"));
   await page.getByRole("button", { name: "Save file" }).click();
   await expect(page.getByRole("alert")).toContainText("The file has another text now");
@@ -180,8 +182,7 @@ test("a conflict in a file of a plugin is shown", async ({ page, server, scripts
 });
 
 test("a form of an ended session keeps its input", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/projects/1/settings");
+  await enter(page, server, scripts, "/projects/1/settings");
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("Written in vain");
   await page.getByLabel("Remove client IP addresses from events").check();
