@@ -122,10 +122,10 @@ async fn every_defect_is_named_with_its_line_and_no_host_is_called() {
     assert_eq!((&summary["events"], &summary["left_out"]), (&json!(7), &json!(2)));
     let found = summary["defects"].as_array().unwrap();
     assert_eq!(found.len(), wanted.len());
-    for kind in found {
+    for defect in found {
         let code = defect["code"].as_str().unwrap();
         let (_, (file, line)) = wanted.iter().find(|(kind, _)| kind.code() == code).expect(code);
-        assert_eq!(kind["count"], 1, "{kind}");
+        assert_eq!(defect["count"], 1, "{defect}");
         let place = &defect["first"][0];
         assert_eq!((&place["file"], &place["line"]), (&json!(file), &json!(line)), "{code}");
     }
