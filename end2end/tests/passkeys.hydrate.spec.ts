@@ -145,7 +145,9 @@ test("a passkey alone is the second factor that an organization requires, and a 
 
   await test.step("without a factor the pages of the organization do not open", async () => {
     await signInAt(page, server, home, grace);
-    await page.waitForURL(({ pathname }) => pathname === "/account/security");
+    await expect(page.getByText("This organization asks its members for two-step sign-in.")).toBeVisible();
+    await expect(page.getByLabel("Name", { exact: true })).toHaveCount(0);
+    await page.goto(`${named(server)}/account/security`);
     await alive(page, true);
     await expect(demand).toBeVisible();
   });

@@ -130,6 +130,7 @@ async fn events_beyond_a_dropping_limit_are_answered_and_shown_as_dropped() {
         .call(Method::POST, "/i/v1/analytics/events")
         .header("authorization", &format!("Bearer {}", app.project_key()))
         .header("content-type", "application/json")
+        .header("user-agent", "posthog-python/7.91.1")
         .header("posthog-sdk-info", "posthog-python/7.91.1")
         .header("posthog-attempt", "1")
         .header("posthog-request-id", "cd497c5e-d34e-41e5-b50a-307bc0973d46")
