@@ -155,6 +155,10 @@ const ALL: &[Migration] = &[
         version: 25,
         statement: Statement::write("migration 25", include_str!("migrations/0025_passkeys.surql")),
     },
+    Migration {
+        version: 26,
+        statement: Statement::write("migration 26", include_str!("migrations/0026_erasures.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

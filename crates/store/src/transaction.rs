@@ -27,7 +27,7 @@ use surrealdb_catalog::{DatabaseId, NamespaceId, Record};
 use surrealdb_core::dbs::Session;
 use surrealdb_core::err::anyhow_to_types_error;
 use surrealdb_core::kvs::{Datastore, QueryRequest};
-use surrealdb_datastore::key::schema::RecordKey;
+use surrealdb_datastore::key::schema::{RecordKey, TblRoot};
 use surrealdb_expr::val;
 use surrealdb_kvs::key::{AnyRange, KVKey as _, KVKeyDecode as _};
 use surrealdb_kvs::value::KVValue as _;
@@ -228,6 +228,32 @@ impl Db {
             }
         };
         self.guard(operation, held, attempt).await
+    }
+
+    /// Writes the files of a table again, so that no file has records any more that were
+    /// deleted or replaced before this call. `id` is any id of the table.
+    pub(crate) async fn compact(&self, operation: Operation, id: RecordId) -> Result<()> {
+        let keyspace = self.keyspace().await?;
+        let key = Arc::new(keyspace.key(id)?);
+        self.transact(operation, (), move |tx| {
+            let key = Arc::clone(&key);
+            async move {
+                let Keyspace { ns, db } = keyspace;
+                let root = TblRoot { ns, db, tb: Cow::Borrowed(&key.id.table) };
+                let compacted = tx.inner.compact(&root).await;
+                compacted.map_err(|error| tx.failure(anyhow_to_types_error(error)))
+            }
+        })
+        .await
+    }
+
+    /// The same for all tables.
+    pub(crate) async fn compact_all(&self, operation: Operation) -> Result<()> {
+        self.transact(operation, (), |tx| async move {
+            let compacted = tx.inner.compact_all().await;
+            compacted.map_err(|error| tx.failure(anyhow_to_types_error(error)))
+        })
+        .await
     }
 
     /// The record with this id.

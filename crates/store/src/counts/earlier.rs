@@ -251,7 +251,7 @@ impl Uncounted {
 }
 
 /// Whether all events of a project are counted.
-pub(super) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
+pub(crate) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
     let range = Arc::new(store.db.keyspace().await?.beginning_with(id(project, &[]))?);
     let work = move |tx: Transaction| {
         let range = Arc::clone(&range);
