@@ -37,6 +37,7 @@ use weir_service::{Clock, Core, Dependencies, Services};
 use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
+use crate::applying::AppApplying;
 use crate::background::{Background, Work};
 use crate::backup;
 use crate::config::{Config, ConfigError, StoreKind};
@@ -245,6 +246,7 @@ impl Server {
             lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
             plugin_code: Arc::new(plugins.clone()),
             protocols: Arc::new(AppProtocols::new(egress.clone(), options.clock)),
+            applying: Arc::new(AppApplying(ingest.clone())),
         };
         let services = Services::new(core, dependencies);
         let app = AppBuilder {
