@@ -12,17 +12,18 @@
 
 pub mod check;
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use uuid::Uuid;
-use weir_backup::{About, Found, Limits, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{About, Entry, Found, Limits, Partial, Repository, Restored, Staging, Stored};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
-use weir_store::{CheckpointError, checkpoint, schema_version};
+use weir_store::{CheckpointError, checkpoint, erasures, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
@@ -80,6 +81,9 @@ pub enum BackupError {
     /// The log removed segments during every attempt.
     #[error("the ingest log removes segments faster than they are linked; free disk space first")]
     LogMoves,
+    /// The list of erasures cannot be copied.
+    #[error("the list of erased persons cannot be copied")]
+    Erasures(#[source] std::io::Error),
     /// The process cannot receive signals.
     #[error("the process cannot be set up")]
     Signals(#[source] std::io::Error),
@@ -203,6 +207,7 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         let newest = link_log(data, staging).await?;
         let attempts = checkpoint(data, staging, is_stopped).await?;
         tracing::debug!(attempts, "the store is linked");
+        copy_erasures(data, staging).await?;
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.
@@ -211,6 +216,17 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         }
     }
     Err(BackupError::LogMoves)
+}
+
+/// Copies the list of erasures, which is written to while the server runs. It has all
+/// erasures that the store has.
+async fn copy_erasures(data: &Path, staging: &Path) -> Result<(), BackupError> {
+    let (from, to) = (data.join(erasures::FILE), staging.join(erasures::FILE));
+    blocking(move || match std::fs::copy(&from, &to) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        copied => copied.map(|_| ()).map_err(BackupError::Erasures),
+    })
+    .await
 }
 
 async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, BackupError> {
@@ -251,7 +267,15 @@ pub async fn restore(
             let newer = passed_over.join(", ");
             tracing::warn!(backup = name, newer, "manifests of newer backups cannot be used");
         }
-        let manifest = repository.manifest(&name)?;
+        let mut manifest = repository.manifest(&name)?;
+        // Persons that were erased after the backup was made are erased again.
+        let newest = repository.find(None)?.name;
+        if newest != name {
+            let newest = repository.manifest(&newest)?;
+            let is_list = |entry: &Entry| entry.path == erasures::FILE;
+            manifest.files.retain(|entry| !is_list(entry));
+            manifest.files.extend(newest.files.into_iter().filter(is_list));
+        }
         let known = schema_version();
         if manifest.schema > known {
             return Err(BackupError::NewerSchema { found: manifest.schema, known });
