@@ -14,6 +14,7 @@ mod concurrent_creates;
 mod cors;
 mod coverage;
 mod domains;
+mod erasure;
 mod errors;
 mod events;
 mod exports;
