@@ -230,8 +230,7 @@ fn values<T: DataType>(
     let (mut definitions, mut repetitions) = levels.unzip();
     let (mut left, mut values) = (rows, Vec::new());
     while left > 0 {
-        let (definitions, repetitions) =
-            (definitions.as_deref_mut(), repetitions.as_deref_mut());
+        let (definitions, repetitions) = (definitions.as_deref_mut(), repetitions.as_deref_mut());
         let (read, _, _) = reader.read_records(left, definitions, repetitions, &mut values)?;
         if read == 0 {
             return Err(missing());

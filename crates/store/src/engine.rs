@@ -21,8 +21,8 @@ use weir_objects::{Access, Place};
 
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
-use crate::erasures::{self, Active};
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
+use crate::erasures::{self, Active};
 use crate::error::Error;
 use crate::events::{self, BucketState, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;

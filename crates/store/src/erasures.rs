@@ -48,7 +48,6 @@ pub use self::work::{
 pub(crate) use self::active::{Active, Erased};
 pub(crate) use self::rows::{note_removed, purge, start};
 
-use self::active::Pending;
 use self::rows::Report;
 
 /// The largest number of distinct ids of a person that is erased: one transaction removes
@@ -207,7 +206,9 @@ async fn erase(
     records.sort_unstable();
     records.dedup();
     let all: Vec<PersonId> = records.iter().map(|id| PersonId(*id)).collect();
-    let record = |id: Uuid| Ok((id, keyspace.key(persons::key(project, PersonId(id)))?));
+    let record = |id: Uuid| -> Result<(Uuid, RowKey)> {
+        Ok((id, keyspace.key(persons::key(project, PersonId(id)))?))
+    };
     let mut known = vec![person.id, new.person];
     known.dedup();
     let segments = match new.deletes_events {
@@ -269,8 +270,7 @@ impl Plan {
         let is_ours = |id: &Uuid| !others.contains(id);
         let ids: Vec<Uuid> = self.records.iter().map(|(id, _)| *id).filter(is_ours).collect();
         counts::forget(tx, keyspace, project, &ids, !report.deletes_events).await?;
-        let ids: Vec<ErasedId> =
-            self.ids.iter().filter(|of| is_ours(&of.id)).cloned().collect();
+        let ids: Vec<ErasedId> = self.ids.iter().filter(|of| is_ours(&of.id)).cloned().collect();
         for row in report.rows(keyspace, project, self.id, &self.persons, &ids)? {
             tx.set(&row).await?;
         }

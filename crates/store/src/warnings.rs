@@ -19,10 +19,10 @@ use crate::erasures::Erased;
 use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
-pub(crate) use self::affected::{purge, rows as affected_rows};
 pub use self::affected::{
     Affected, AffectedBlock, AffectedBuilder, AffectedPage, DAYS, KEPT, forget, one, open, page,
 };
+pub(crate) use self::affected::{purge, rows as affected_rows};
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
 

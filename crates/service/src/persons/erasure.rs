@@ -14,11 +14,11 @@ use weir_store::erasures::{self as rows, Begun, Listed, NewErasure};
 use weir_store::projects;
 
 use super::Persons;
+use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
-use crate::Result;
 
 /// How long an erasure waits for the events that were acknowledged before it.
 const APPLIED: Duration = Duration::from_secs(20);

@@ -73,8 +73,7 @@ impl PersonExport {
                 ..EventQuery::default()
             };
             let project = self.project.project;
-            let (found, next) =
-                events::page_until(&self.core.store, project, &query, None).await?;
+            let (found, next) = events::page_until(&self.core.store, project, &query, None).await?;
             self.cursor = next;
             if next.is_none() {
                 self.ids += IDS;

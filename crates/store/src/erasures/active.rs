@@ -141,9 +141,10 @@ impl Erased {
         self.pending.iter().position(|one| {
             one.deletes_events
                 && received_at <= one.requested_at
-                && one.texts.iter().any(|text| {
-                    distinct_id == Some(text.as_str()) || is_quoted_in(text, payload)
-                })
+                && one
+                    .texts
+                    .iter()
+                    .any(|text| distinct_id == Some(text.as_str()) || is_quoted_in(text, payload))
         })
     }
 }

@@ -221,11 +221,7 @@ impl Report {
     }
 }
 
-fn ids_row(
-    ids: impl Iterator<Item = Uuid>,
-    prints: &[u32],
-    texts: Option<Vec<String>>,
-) -> IdsRow {
+fn ids_row(ids: impl Iterator<Item = Uuid>, prints: &[u32], texts: Option<Vec<String>>) -> IdsRow {
     let ids: Vec<u8> = ids.flat_map(|id| *id.as_bytes()).collect();
     let prints: Vec<u8> = prints.iter().flat_map(|print| print.to_be_bytes()).collect();
     IdsRow { ids: Bytes::from(ids), prints: Bytes::from(prints), texts }

@@ -125,9 +125,9 @@ async fn note_stored(store: &Store, project: ProjectId, id: Uuid, now: Timestamp
         report.failure = None;
     })
     .await?;
-    store.erasures.update(project, id, |one| {
-        Some(Pending { is_stored: true, texts: Vec::new(), ..one })
-    });
+    store
+        .erasures
+        .update(project, id, |one| Some(Pending { is_stored: true, texts: Vec::new(), ..one }));
     Ok(())
 }
 

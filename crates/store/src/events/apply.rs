@@ -487,7 +487,8 @@ impl Records<Row, Entry> {
 /// [`Error::Exists`] when an event, a new person or a new group is already stored.
 /// [`Error::Refused`] with `position` when the store is not at `from` (the batch
 /// may have been applied already), or with a word that begins with `stale` when a person,
-/// a group, the group types or an open block were changed meanwhile. Nothing was written in these cases.
+/// a group, the group types or an open block were changed meanwhile. Nothing was written in
+/// these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
     let records = Arc::new(Records::of(apply, keyspace)?.encode(keyspace)?);

@@ -196,8 +196,16 @@ pub async fn see_each(
             }
             let mut found = block.get(index as usize).filter(|event| event.uuid == uuid);
             if found.is_none() {
-                check_removed(store, project, block_ref, uuid).await?;
-                found = block.iter().find(|event| event.uuid == uuid);
+                match check_removed(store, project, block_ref, uuid).await {
+                    Ok(()) => found = block.iter().find(|event| event.uuid == uuid),
+                    // An open block may have been written again since the place was read.
+                    Err(Error::Shape { .. }) => {
+                        if let Some(event) = by_uuid(store, project, uuid).await? {
+                            see(&event);
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             if let Some(event) = found
                 && !is_erased(erased.as_deref(), block_ref, event)

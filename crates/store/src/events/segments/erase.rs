@@ -81,11 +81,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(
-        (partition, _): BlockRef,
-        events: Vec<StoredEvent>,
-        erased: &Erased,
-    ) -> Self {
+    fn of((partition, _): BlockRef, events: Vec<StoredEvent>, erased: &Erased) -> Self {
         let (mut kept, mut gone, mut of_erasures) = (Vec::new(), Vec::new(), BTreeMap::new());
         for event in events {
             match erased.taken_by(partition, event.arrival, &event.distinct_id) {
@@ -236,7 +232,8 @@ impl OpenBlock {
             }
         }
         tx.delete(&rest.pointer_keys(keyspace, project, block_ref)?).await?;
-        let place = |uuid, index| Placed { project, uuid, place: Place { partition, first, index } };
+        let place =
+            |uuid, index| Placed { project, uuid, place: Place { partition, first, index } };
         let kept = (0..).zip(&rest.kept).map(|(index, event)| place(event.uuid, index));
         let gone = rest.gone.iter().map(|event| place(event.uuid, ERASED));
         let places: Vec<Placed> = kept.chain(gone).collect();
@@ -450,11 +447,7 @@ async fn may_concern(store: &Store, sealed: &SealedSegment, erased: &Erased) -> 
     Ok(false)
 }
 
-async fn write(
-    store: &Store,
-    sealed: &SealedSegment,
-    erased: &Arc<Erased>,
-) -> Result<Rewritten> {
+async fn write(store: &Store, sealed: &SealedSegment, erased: &Arc<Erased>) -> Result<Rewritten> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Err(Error::Stopped) };
     let SealedSegment { project, partition, first, last, .. } = *sealed;

@@ -62,9 +62,7 @@ pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
-pub(crate) use self::erase::{
-    erase_blocks, erase_segment, has_files, has_replaced, segment_count,
-};
+pub(crate) use self::erase::{erase_blocks, erase_segment, has_files, has_replaced, segment_count};
 pub(crate) use self::files::{DIRECTORY, lock_existing};
 pub use self::objects::BucketState;
 pub(crate) use self::persons::erase_snapshot;

@@ -17,9 +17,7 @@ use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId, Timestamp};
 use weir_segments::Error as FileError;
 use weir_segments::delta::{self, Table, TableFile};
-use weir_segments::persons::{
-    PersonRow, PersonsWriter, PersonsWritten, see_groups as persons_of,
-};
+use weir_segments::persons::{PersonRow, PersonsWriter, PersonsWritten, see_groups as persons_of};
 
 use super::files::{Files, PERSONS, unusable};
 use super::seal::{Heads, Lane};
@@ -129,9 +127,8 @@ pub(crate) async fn erase_snapshot(
     now: Timestamp,
 ) -> Result<()> {
     let erased = Arc::clone(erased);
-    let work = move |store: Store| async move {
-        erase_from_snapshot(&store, project, erased, now).await
-    };
+    let work =
+        move |store: Store| async move { erase_from_snapshot(&store, project, erased, now).await };
     change(store, work).await
 }
 
@@ -179,8 +176,7 @@ async fn erase_from_snapshot(
 fn rewrite(directory: &Path, erased: &Erased, now: Timestamp) -> Result<Option<u64>, FileError> {
     let table = Table::open(directory)?;
     let paths: Vec<PathBuf> = table.paths().map(|path| directory.join(path)).collect();
-    let is_erased =
-        |person: &PersonRow| erased.takes_person(person.uuid, &person.distinct_ids);
+    let is_erased = |person: &PersonRow| erased.takes_person(person.uuid, &person.distinct_ids);
     let mut has_erased = false;
     for path in &paths {
         persons_of(path, |group| {

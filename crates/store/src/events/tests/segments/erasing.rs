@@ -14,9 +14,7 @@ use crate::erasures::{
 };
 use crate::events::block::tests::event;
 use crate::events::segments::remove_replaced;
-use crate::events::{
-    StoredEvent, apply, heads, page, position, removed, see_each, stored_uuids,
-};
+use crate::events::{StoredEvent, apply, heads, page, position, removed, see_each, stored_uuids};
 use crate::persons::{
     Facts, Merged, PersonState, PersonWrite, first_id, resolve, resolve_versioned,
 };
@@ -101,7 +99,11 @@ async fn erase(store: &Store, distinct_id: &str, deletes_events: bool) -> Option
 }
 
 /// Every reader shows these events and no others.
-async fn assert_shown(store: &Store, sent: &[StoredEvent], is_shown: impl Fn(&StoredEvent) -> bool) {
+async fn assert_shown(
+    store: &Store,
+    sent: &[StoredEvent],
+    is_shown: impl Fn(&StoredEvent) -> bool,
+) {
     let mut expected: Vec<&StoredEvent> = sent.iter().filter(|event| is_shown(event)).collect();
     expected.sort_by_key(|event| std::cmp::Reverse(event.timestamp));
     let found = page(store, PROJECT, &query(1_000)).await.unwrap().0;
@@ -156,8 +158,8 @@ async fn a_person_goes_away_from_every_layer_and_others_stay() {
     let mut opened = Opened::new().await;
     let store = &opened.store;
     // A segment, a closed block of this person alone, and an open block.
-    let mut sent = add(store, &["ada", "bob", "a-1", "bob", "ada"], vec![person(None), pointer()])
-        .await;
+    let mut sent =
+        add(store, &["ada", "bob", "a-1", "bob", "ada"], vec![person(None), pointer()]).await;
     sent.extend(add(store, &["ada", "ada"], Vec::new()).await);
     sent.extend(add(store, &["bob", "ada", "bob"], Vec::new()).await);
     assert_eq!(seal(store, 5).await.segments, 1);
