@@ -19,7 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use uuid::Uuid;
-use weir_backup::{About, Entry, Found, Limits, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{
+    About, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
+};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
@@ -268,14 +270,7 @@ pub async fn restore(
             tracing::warn!(backup = name, newer, "manifests of newer backups cannot be used");
         }
         let mut manifest = repository.manifest(&name)?;
-        // Persons that were erased after the backup was made are erased again.
-        let newest = repository.find(None)?.name;
-        if newest != name {
-            let newest = repository.manifest(&newest)?;
-            let is_list = |entry: &Entry| entry.path == erasures::FILE;
-            manifest.files.retain(|entry| !is_list(entry));
-            manifest.files.extend(newest.files.into_iter().filter(is_list));
-        }
+        take_newest_erasures(&repository, &name, &mut manifest);
         let known = schema_version();
         if manifest.schema > known {
             return Err(BackupError::NewerSchema { found: manifest.schema, known });
@@ -289,6 +284,29 @@ pub async fn restore(
          The master key is not in the backup: {key}",
         config.data.display()
     ))
+}
+
+/// Puts the list of erasures of the newest backup into this one: persons that were erased
+/// after it was made are erased again.
+fn take_newest_erasures(repository: &Repository, name: &str, manifest: &mut Manifest) {
+    let newest = repository.find(None).and_then(|found| repository.manifest(&found.name));
+    let newest = match newest {
+        Ok(newest) => newest,
+        // The backup that was asked for may be the only one that can be read.
+        Err(error) => {
+            tracing::warn!(
+                backup = name, %error,
+                "the newest backup cannot be read: persons that were erased after this backup \
+                 was made are restored"
+            );
+            return;
+        }
+    };
+    let is_list = |entry: &Entry| entry.path == erasures::FILE;
+    if let Some(list) = newest.files.into_iter().find(is_list) {
+        manifest.files.retain(|entry| !is_list(entry));
+        manifest.files.push(list);
+    }
 }
 
 /// Refuses settings with which no backup is complete, and the address of a storage, which
