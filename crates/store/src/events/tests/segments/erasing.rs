@@ -24,7 +24,7 @@ use crate::{Error, Store};
 /// The distinct ids of the person that is erased.
 const ADA: [&str; 2] = ["ada", "a-1"];
 
-fn person(version: Option<i64>) -> PersonWrite {
+pub(super) fn person(version: Option<i64>) -> PersonWrite {
     PersonWrite {
         id: first_id(PROJECT, "ada"),
         state: PersonState::Person(Facts {
@@ -38,14 +38,18 @@ fn person(version: Option<i64>) -> PersonWrite {
     }
 }
 
-fn pointer() -> PersonWrite {
+pub(super) fn pointer() -> PersonWrite {
     let merged = Merged { into: first_id(PROJECT, "ada"), at: 1, by: Uuid::nil() };
     let (id, state) = (first_id(PROJECT, "a-1"), PersonState::Merged(merged));
     PersonWrite { id, state, expected: None, version: 0 }
 }
 
 /// Adds a block with an event of each of these distinct ids, after those that there are.
-async fn add(store: &Store, ids: &[&str], persons: Vec<PersonWrite>) -> Vec<StoredEvent> {
+pub(super) async fn add(
+    store: &Store,
+    ids: &[&str],
+    persons: Vec<PersonWrite>,
+) -> Vec<StoredEvent> {
     let before = heads(store, PROJECT).await.unwrap().remove(&0);
     let last = before.as_ref().map_or(0, |head| u64::try_from(head.last).unwrap());
     let some: Vec<StoredEvent> = (last + 1..)
@@ -84,7 +88,11 @@ fn entry(person: PersonId) -> Entry {
     }
 }
 
-async fn erase(store: &Store, distinct_id: &str, deletes_events: bool) -> Option<Erasure> {
+pub(super) async fn erase(
+    store: &Store,
+    distinct_id: &str,
+    deletes_events: bool,
+) -> Option<Erasure> {
     let new = NewErasure {
         person: first_id(PROJECT, distinct_id),
         deletes_events,
@@ -138,7 +146,7 @@ async fn assert_counts(store: &Store, removed_events: u64) {
     assert_eq!(u64::try_from(counted).unwrap() - removed_events, shown);
 }
 
-async fn state(store: &Store) -> Erasure {
+pub(super) async fn state(store: &Store) -> Erasure {
     of_person(store, PROJECT, first_id(PROJECT, "ada")).await.unwrap().unwrap()
 }
 
