@@ -282,14 +282,15 @@ pub(crate) async fn delete_person(
     project: i64,
     person: String,
     // Browsers do not send unticked boxes.
-    #[server(default)] delete_events: bool,
+    #[server(default)] delete_events: Option<String>,
 ) -> Result<(), UiError> {
     use weir_service::Error;
 
     let (services, project) = enter_project(project).await?;
     let id: weir_model::PersonId =
         person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
-    services.persons.erase(&project, id, delete_events).await.map_err(ui_error)?;
+    let deletes_events = delete_events.is_some();
+    services.persons.erase(&project, id, deletes_events).await.map_err(ui_error)?;
     crate::context::notice("The person is deleted.");
     Ok(())
 }
