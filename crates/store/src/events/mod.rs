@@ -58,7 +58,7 @@ pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::{head as head_key, part};
-pub(crate) use self::read::{firsts_between as blocks_between, range, read_block};
+pub(crate) use self::read::{firsts_between as blocks_between, range, read_whole_block};
 pub(crate) use self::segments::{
     DIRECTORY as SEGMENTS, Segments, erase_blocks, erase_segment, erase_snapshot, has_files,
     has_replaced, lock_existing as lock_segments, segment_count, start as start_segments,

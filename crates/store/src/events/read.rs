@@ -316,7 +316,7 @@ pub(super) async fn shared_block(
 
 /// The events of a block, sealed or not, without those that are to be erased. None if the
 /// block was removed.
-pub(crate) async fn read_block(
+pub(super) async fn read_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,
@@ -330,7 +330,7 @@ pub(crate) async fn read_block(
 
 /// The events of a block, sealed or not, also those that are to be erased. None if the block
 /// was removed.
-async fn read_whole_block(
+pub(crate) async fn read_whole_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,
