@@ -1,4 +1,4 @@
-//! Erasing persons (API-56).
+//! Erasing persons (API-59).
 //!
 //! What belongs here: who may erase, what an answer says, and applying erasures again that an
 //! older backup does not know. What does not: removing data (`weir_store::erasures`).

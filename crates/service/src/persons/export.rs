@@ -1,4 +1,4 @@
-//! Exporting a person: its properties, distinct ids and events (API-57).
+//! Exporting a person: its properties, distinct ids and events (API-60).
 //!
 //! What belongs here: reading events of any number of distinct ids, some at a time. What does
 //! not: the form of the export (`weir-server`).

@@ -1,4 +1,4 @@
-//! `DELETE /api/projects/{id}/persons/{id}/` and `…/erasure/`: erasing a person (API-56).
+//! `DELETE /api/projects/{id}/persons/{id}/` and `…/erasure/`: erasing a person (API-59).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /api/projects/{id}/persons/{id}/export/`: all data of a person (API-57).
+//! `GET /api/projects/{id}/persons/{id}/export/`: all data of a person (API-60).
 
 use std::io;
 use std::time::Duration;
