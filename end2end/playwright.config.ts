@@ -27,8 +27,10 @@ export default defineConfig({
     timezoneId: "UTC",
     // What is not there by then does not come: the test need not wait for its own limit.
     actionTimeout: 30_000,
-    // Without pictures of every moment, which cost more than the tests of small pages.
-    trace: { mode: "retain-on-failure", screenshots: false },
+    // Without pictures and copies of the page at every step: they cost a quarter of the
+    // processor time of the browser. A failure has a picture and the accessibility tree.
+    trace: { mode: "retain-on-failure", screenshots: false, snapshots: false },
+    screenshot: "only-on-failure",
     launchOptions: {
       executablePath: chromium,
       // What the system's browser needs to run as root, and to keep to itself.

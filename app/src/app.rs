@@ -76,6 +76,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/help") view=help::HelpIndex ssr=SsrMode::Async />
                     <Route path=path!("/help/:page") view=help::HelpPage ssr=SsrMode::Async />
                     <Route path=path!("/instance") view=help::Instance ssr=SsrMode::Async />
+                    <Route path=path!("/instance/organizations") view=help::InstanceOrganizations ssr=SsrMode::Async />
+                    <Route path=path!("/instance/organizations/:organization") view=help::InstanceOrganization ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/projects/new") view=project::ProjectNew ssr=SsrMode::Async />
                     <Route path=path!("/account") view=account::Account ssr=SsrMode::Async />
                     <Route path=path!("/account/preferences") view=account::Preferences ssr=SsrMode::Async />

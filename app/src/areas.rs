@@ -248,6 +248,8 @@ area!(help {
     HelpIndex => pages::help::HelpIndex,
     HelpPage => pages::help::HelpPage,
     Instance => pages::instance::Instance,
+    InstanceOrganizations => pages::instance::organizations::InstanceOrganizations,
+    InstanceOrganization => pages::instance::limits::InstanceOrganization,
 });
 
 area!(gallery {
@@ -281,7 +283,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 64] = [
+const PAGES: [(&str, AreaPage); 66] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -334,6 +336,8 @@ const PAGES: [(&str, AreaPage); 64] = [
     ("/help", help::HelpIndex),
     ("/help/:page", help::HelpPage),
     ("/instance", help::Instance),
+    ("/instance/organizations", help::InstanceOrganizations),
+    ("/instance/organizations/:organization", help::InstanceOrganization),
     ("/organizations/:id/projects/new", project::ProjectNew),
     ("/account", account::Account),
     ("/account/preferences", account::Preferences),

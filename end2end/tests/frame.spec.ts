@@ -161,5 +161,5 @@ test("staff can see the instance page", async ({ page, server, scripts }) => {
   await expect(page.getByRole("heading", { level: 1, name: "Instance" })).toBeVisible();
   await alive(page, scripts);
   await expect(page.getByRole("region", { name: "Contents" })).toContainText("Accounts");
-  await expect(page.getByRole("region", { name: "Work" })).toContainText("Accepting events");
+  await expect(page.getByRole("region", { name: "In progress" })).toContainText("Accepting events");
 });

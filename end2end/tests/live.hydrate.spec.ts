@@ -36,7 +36,7 @@ test("a rejected request is a row of the list", async ({ page, server }) => {
   await expect(rejected).toHaveCount(before + 1, { timeout: 1_000 });
   await expect(rejected.first()).toContainText("The body could not be read.");
   await rejected.first().locator(".row-link").click();
-  const detail = page.getByRole("region", { name: "Refused request" });
+  const detail = page.getByRole("region", { name: "Rejected request" });
   await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
   await expect(detail).toContainText("/batch/");
   await expect(detail).toContainText(`${key.slice(0, 8)}...`);

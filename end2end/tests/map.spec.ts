@@ -209,6 +209,8 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/help", "/help", "Help"],
     ["/help/:page", "/help/sign-in", "Help"],
     ["/instance", "/instance", "Instance"],
+    ["/instance/organizations", "/instance/organizations", "Instance"],
+    ["/instance/organizations/:organization", `/instance${home}`, "Instance"],
     ["/account", "/account", "Account"],
     ["/account/preferences", "/account/preferences"],
     ["/account/messages", "/account/messages", "Messages"],

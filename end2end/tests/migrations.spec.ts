@@ -11,7 +11,7 @@ const file = "it's $(touch owned); old.jsonl";
 test("the empty page says how to migrate", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/migrations");
-  await expect(page.getByRole("heading", { name: "Nothing was imported yet" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No events imported yet" })).toBeVisible();
   await expect(page.getByText("Try it on a new project first")).toBeVisible();
   await alive(page, scripts);
   await checkPage(page, "no migration");

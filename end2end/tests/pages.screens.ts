@@ -4,8 +4,8 @@
 //
 // Not part of the checks: nothing is compared.
 
-import { shot, visit } from "../screens";
-import { alive, enter, expect, furnish, join, newKey, projectKey, send, test } from "./helpers";
+import { shot, shotOfRefusal, visit } from "../screens";
+import { alive, enter, expect, furnish, join, newKey, projectKey, send, test, UNKNOWN_ID } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -19,14 +19,13 @@ test("before the sign-in", async ({ page, server }) => {
   await page.getByLabel("E-mail address").fill("ada@weir.example");
   await page.getByLabel("Password", { exact: true }).fill("password1234");
   await page.getByRole("button", { name: "Set up Weir" }).click();
-  await alive(page, true);
-  await shot(page, "setup-refused");
+  await shotOfRefusal(page, "setup-refused");
 });
 
 test("pages", async ({ page, server }) => {
   test.setTimeout(300_000);
   await enter(page, server, true);
-  await alive(page, true);
+  await expect(page.getByText("Waiting for the first event")).toBeVisible();
   await shot(page, "start-empty");
   const key = await projectKey(page);
   await visit(page, "/projects/1/events", "events-empty");
@@ -79,8 +78,7 @@ test("pages", async ({ page, server }) => {
   await visit(page, "/projects/1/settings", "project");
   await page.getByLabel("Time zone").fill("nowhere");
   await page.getByRole("button", { name: "Save settings" }).click();
-  await alive(page, true);
-  await shot(page, "project-refused");
+  await shotOfRefusal(page, "project-refused");
   await page.getByLabel("Time zone").fill("Europe/Berlin");
   await page.getByRole("button", { name: "Save settings" }).click();
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
@@ -94,11 +92,10 @@ test("pages", async ({ page, server }) => {
   await visit(page, "/organizations/new", "organization-new");
   await page.getByLabel("Name").fill("  ");
   await page.getByRole("button", { name: "Create organization" }).click();
-  await alive(page, true);
-  await shot(page, "organization-new-refused");
+  await shotOfRefusal(page, "organization-new-refused");
   await page.goto("/organizations");
   await page.locator(".organization-head a").first().click();
-  await alive(page, true);
+  await expect(page.getByRole("heading", { name: "Organization settings" })).toBeVisible();
   await shot(page, "organization");
 
   await visit(page, "/account", "account");
@@ -108,13 +105,11 @@ test("pages", async ({ page, server }) => {
   await shot(page, "key-new-custom");
   await page.getByLabel("Label").fill("Nothing");
   await page.getByRole("button", { name: "Create key" }).click();
-  await alive(page, true);
-  await shot(page, "key-new-refused");
+  await shotOfRefusal(page, "key-new-refused");
   await page.getByLabel("Read-only").check();
   await page.getByLabel("Label").fill("Nightly report");
   await page.getByRole("button", { name: "Create key" }).click();
-  await page.waitForURL("**/reveal");
-  await alive(page, true);
+  await expect(page.getByRole("navigation", { name: "Breadcrumb" })).toContainText("Your new key");
   await shot(page, "key-reveal");
   await visit(page, "/account/keys/reveal", "key-reveal-gone");
   await visit(page, "/account/keys", "keys");
@@ -129,8 +124,7 @@ test("pages", async ({ page, server }) => {
   await page.getByLabel("E-mail address").fill("ada@weir.example");
   await page.getByLabel("Password", { exact: true }).fill("wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await alive(page, true);
-  await shot(page, "login-refused");
+  await shotOfRefusal(page, "login-refused");
 });
 
 test("the other pages", async ({ page, server }) => {
@@ -160,23 +154,46 @@ test("the other pages", async ({ page, server }) => {
     ["plugins", `${root}/plugins/destinations`],
     ["plugin", `${root}/plugins/destinations/${made.plugin}`],
     ["plugin-add", `${root}/plugins/destinations/add`],
+    ["plugin-use", `/projects/1/plugins/new?plugin=${made.plugin}`],
     ["plugin-source", `${root}/plugins/destinations/${made.written}/source`],
     ["transformations", "/projects/1/transformations"],
+    ["transformation-new", "/projects/1/transformations/new"],
     ["transformation", `/projects/1/transformations/${made.config}`],
     ["transformations-try", "/projects/1/transformations/try"],
     ["persons", "/projects/1/persons"],
     ["person", `/projects/1/persons/${made.person}`],
+    ["groups-all", "/projects/1/groups"],
     ["groups", "/projects/1/groups/company"],
     ["group", "/projects/1/groups/company/acme"],
     ["migrations", "/projects/1/migrations"],
     ["affected-events", "/projects/1/health/events"],
     ["project-keys", "/projects/1/settings/keys"],
+    ["project-new", `${root}/projects/new`],
+    ["two-step", "/account/security/two-step"],
+    ["recovery-codes", "/account/security/codes"],
     ["preferences", "/account/preferences"],
     ["messages", "/account/messages"],
     ["help", "/help"],
+    ["help-page", "/help/sign-in"],
     ["search", "/search?q=a"],
     ["instance", "/instance"],
     ["gallery", "/gallery"],
+  ] as const) {
+    await visit(page, path, name);
+  }
+  await page.goto("/account/keys");
+  await page.locator("li.key h2 a", { hasText: "Pictures" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Pictures" })).toBeVisible();
+  await shot(page, "key");
+
+  await page.context().clearCookies();
+  for (const [name, path] of [
+    ["signup", `/signup/${made.invite}`],
+    ["signup-void", "/signup/x"],
+    ["confirm-void", `/verify_email/${UNKNOWN_ID}`],
+    ["reset", "/reset"],
+    ["reset-new", `/reset/${UNKNOWN_ID}?token=x`],
+    ["login-link", `/login/link/${UNKNOWN_ID}?token=x`],
   ] as const) {
     await visit(page, path, name);
   }

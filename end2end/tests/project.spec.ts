@@ -69,6 +69,7 @@ test("the overview has the numbers of the project, and each leads to its page", 
   await alive(page, scripts);
   await expect(page.locator("#names")).toContainText("order paid");
   await expect(page.locator("#health")).toContainText("No failing exports");
+  await expect(page.locator("#health")).toContainText("No failing transformations");
   await checkPage(page, "overview");
   await shot(page, "overview");
   await page.getByRole("link", { name: "Continue the set-up" }).click();

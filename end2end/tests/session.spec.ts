@@ -94,7 +94,7 @@ test("an unknown page is 404, with a link to the start", async ({ page, server, 
   for (const path of ["/nothing", "/projects/999/events", "/organizations/00000000-0000-0000-0000-000000000000"]) {
     const answer = await page.goto(path);
     expect(answer?.status(), path).toBe(404);
-    await expect(page.getByRole("link", { name: "Go to the start" })).toBeVisible();
+    await expect(page.getByRole("link", { name: "Go to the home page" })).toBeVisible();
   }
 });
 

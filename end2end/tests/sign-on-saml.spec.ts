@@ -63,7 +63,7 @@ async function throughProvider(page: Page, provider: IdentityProvider, email: st
 /** Signs in by SAML from the sign-in page. */
 async function signInBySaml(page: Page, scripts: boolean, provider: IdentityProvider, email: string): Promise<void> {
   await enterAddress(page, scripts, email);
-  await page.getByRole("link", { name: "Continue with SAML" }).click();
+  await page.getByRole("link", { name: "Continue with single sign-on" }).click();
   await throughProvider(page, provider, email);
   await page.waitForURL(HOME);
 }
@@ -108,13 +108,13 @@ test("an administrator connects an identity provider, tests it, and requires it"
     await page.goto(home.page);
     await alive(page, scripts);
     await page.getByLabel("Entity id", { exact: true }).fill(settings.entity_id);
-    await page.getByLabel("ACS URL", { exact: true }).fill(settings.sign_in_url);
+    await page.getByLabel("Single sign-on URL of the identity provider", { exact: true }).fill(settings.sign_in_url);
     await page.getByLabel("X.509 certificate", { exact: true }).fill(settings.certificate);
     await save(page, "Save SAML");
     await expect(page.locator("#saml")).toContainText("CN=idp.example");
     await alive(page, scripts);
     await page.getByLabel(/^People with an address of the domain join/).check();
-    await save(page, "Save provisioning");
+    await save(page, "Save just-in-time provisioning");
     await alive(page, scripts);
   });
 
@@ -157,7 +157,7 @@ test("an administrator connects an identity provider, tests it, and requires it"
   await test.step("a colleague signs in and is a member", async () => {
     const theirs = await visitor(browser, server, scripts);
     await enterAddress(theirs, scripts, colleague);
-    await expect(theirs.getByText("Your organization signs you in through SAML")).toBeVisible();
+    await expect(theirs.getByText("Your organization signs you in through single sign-on")).toBeVisible();
     await expect(theirs.getByLabel("Password", { exact: true })).toHaveCount(0);
     await signInBySaml(theirs, scripts, provider, colleague);
     expect(await members(server, home)).toMatchObject({ [colleague]: 1 });
@@ -169,7 +169,7 @@ test("an administrator connects an identity provider, tests it, and requires it"
   await test.step("a response of another key is refused, and the reason is for administrators", async () => {
     const theirs = await visitor(browser, server, scripts);
     await enterAddress(theirs, scripts, colleague);
-    await theirs.getByRole("link", { name: "Continue with SAML" }).click();
+    await theirs.getByRole("link", { name: "Continue with single sign-on" }).click();
     await throughProvider(theirs, provider, colleague, true);
     await isRefused(theirs, scripts);
     await checkPage(theirs, "sign-in that a provider failed");
@@ -227,7 +227,7 @@ test("a colleague whom the provider deactivates is out with the answer", async (
 
   await test.step("the provider does not sign the colleague in any more", async () => {
     await enterAddress(theirs, scripts, colleague);
-    await theirs.getByRole("link", { name: "Continue with SAML" }).click();
+    await theirs.getByRole("link", { name: "Continue with single sign-on" }).click();
     await throughProvider(theirs, provider, colleague);
     await isRefused(theirs, scripts);
     const refused = await refusals(page, scripts, home);
@@ -256,7 +256,7 @@ test("a provider of another organization signs in no member of this one", async 
 
   const intruder = await visitor(browser, server, scripts);
   await enterAddress(intruder, scripts, `linus@${second.domain}`);
-  await intruder.getByRole("link", { name: "Continue with SAML" }).click();
+  await intruder.getByRole("link", { name: "Continue with single sign-on" }).click();
   await throughProvider(intruder, other, member);
   await isRefused(intruder, scripts);
   // The organization of the provider reads why, and the other one is not concerned.

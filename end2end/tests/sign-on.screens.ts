@@ -24,7 +24,7 @@ test("single sign-on", async ({ page, server, names, browser }) => {
   const provider = await IdentityProvider.start();
   const { settings } = provider;
   await page.getByLabel("Entity id", { exact: true }).fill(settings.entity_id);
-  await page.getByLabel("ACS URL", { exact: true }).fill(settings.sign_in_url);
+  await page.getByLabel("Single sign-on URL of the identity provider", { exact: true }).fill(settings.sign_in_url);
   await page.getByLabel("X.509 certificate", { exact: true }).fill(settings.certificate);
   await page.getByRole("button", { name: "Save SAML" }).click();
   await expect(page.locator("#saml")).toContainText("CN=idp.example");
@@ -44,7 +44,7 @@ test("single sign-on", async ({ page, server, names, browser }) => {
   await visit(other, "/login", "login-address");
   await enterAddress(other, true, "grace@herons.example");
   await shot(other, "login-saml-offered");
-  await call(server, key, "PATCH", path, { sso_enforcement: "saml", confirmed_name: "herons.example" });
+  await call(server, key, "PATCH", path, { sso_enforcement: "saml" });
   await enterAddress(other, true, "grace@herons.example");
   await shot(other, "login-required");
   await visit(other, "/login?error_code=sso_failed", "login-failed");

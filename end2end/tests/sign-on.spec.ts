@@ -52,6 +52,19 @@ test("an organization requires its issuer, and the operator lets the owner in", 
     await checkPage(page, "instance with a provider");
   });
 
+  await test.step("staff reads why a sign-in was refused", async () => {
+    const other = await visitor(browser, server, scripts);
+    // An answer to a sign-in that this browser did not begin.
+    await other.goto("/complete/corp/?code=x&state=y");
+    await expect(other).toHaveURL(/\/login\?error_code=sso_failed/);
+    await other.context().close();
+    await page.goto("/instance");
+    await alive(page, scripts);
+    const refused = page.getByRole("table", { name: "Refused sign-ins" }).getByRole("row").filter({ hasText: "corp" });
+    await expect(refused).toContainText("This browser did not begin this sign-in");
+    await checkPage(page, "instance with a refused sign-in");
+  });
+
   await test.step("the domain is verified by its record", async () => {
     await page.goto(`/organizations/${id}/domains`);
     await alive(page, scripts);
@@ -68,7 +81,7 @@ test("an organization requires its issuer, and the operator lets the owner in", 
 
   await test.step("colleagues join", async () => {
     await page.getByLabel(/^People with an address of the domain join/).check();
-    await save(page, "Save provisioning");
+    await save(page, "Save just-in-time provisioning");
     await alive(page, scripts);
   });
 

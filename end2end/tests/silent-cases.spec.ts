@@ -71,12 +71,12 @@ test("a rejected request is seen on both pages", async ({ page, server, scripts 
   await expect(rows.first()).toContainText("The body could not be read.");
   await expect(rows.filter({ hasNotText: "Rejected" })).toHaveCount(0);
   await rows.first().locator(".row-link").click();
-  const detail = page.getByRole("region", { name: "Refused request" });
+  const detail = page.getByRole("region", { name: "Rejected request" });
   await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
   await expect(detail).toContainText("/batch/");
 
   await page.goto("/projects/1/health");
-  const counted = page.getByRole("table", { name: "Refused requests by reason" });
+  const counted = page.getByRole("table", { name: "Rejected requests by reason" });
   await expect(counted).toContainText("The body could not be read.");
 });
 

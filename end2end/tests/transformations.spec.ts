@@ -149,7 +149,7 @@ test("a conflicting order is shown with a choice", async ({ page, server, script
   await expect(names(page)).toHaveText(["No cards", "Bot filter"]);
 });
 
-test("delete, restore, delete for good", async ({ page, server, scripts }) => {
+test("delete, restore, delete permanently", async ({ page, server, scripts }) => {
   await prepare(page, server, scripts, [CARDS, BOTS]);
   await page.getByRole("button", { name: "Delete Bot filter" }).click();
   await expect(page.getByText("Deleted Bot filter.")).toBeVisible();
@@ -163,14 +163,14 @@ test("delete, restore, delete for good", async ({ page, server, scripts }) => {
   await expect(names(page)).toHaveCount(1);
   await alive(page, scripts);
   await bin.locator("summary").first().click();
-  await bin.getByRole("link", { name: "Delete for good Bot filter" }).click();
+  await bin.getByRole("link", { name: "Delete permanently Bot filter" }).click();
   await page.waitForURL(/#ending$/);
   await alive(page, scripts);
   const ending = page.getByRole("region", { name: "Delete" });
-  await ending.getByLabel("Name of the config").fill("Bot filter");
-  await ending.getByText("Show as API request: delete for good").click();
+  await ending.getByLabel("Name of the transformation").fill("Bot filter");
+  await ending.getByText("Show as API request: delete permanently").click();
   await expect(ending.locator("details[open] code").last()).toContainText("curl -X DELETE");
-  await ending.getByRole("button", { name: "Delete for good" }).click();
-  await expect(page.getByText("Deleted Bot filter for good.")).toBeVisible();
+  await ending.getByRole("button", { name: "Delete permanently" }).click();
+  await expect(page.getByText("Deleted Bot filter permanently.")).toBeVisible();
   await expect(bin).toHaveCount(0);
 });

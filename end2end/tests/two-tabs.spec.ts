@@ -84,7 +84,7 @@ async function makeForms(server: Server, key: string): Promise<Form[]> {
       path: `/organizations/${id}/domains/${domain.id}`,
       button: "Save SAML",
       first: { label: "Entity id", value: "https://id.example/entity" },
-      second: { label: "ACS URL", value: "https://id.example/acs" },
+      second: { label: "Single sign-on URL of the identity provider", value: "https://id.example/acs" },
     },
     {
       path: `/projects/${project}/transformations/${config}`,
@@ -184,14 +184,14 @@ test("a form of an ended session keeps its input", async ({ page, server, script
   await page.goto("/projects/1/settings");
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("Written in vain");
-  await page.getByLabel("Remove client addresses from events").check();
+  await page.getByLabel("Remove client IP addresses from events").check();
   await page.context().clearCookies({ name: "session" });
   await page.getByRole("button", { name: "Save settings" }).click();
   await signInAfterEnd(page, scripts);
   await page.waitForURL("**/projects/1/settings**");
   await expect(page.getByText("This was not saved")).toBeVisible();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Written in vain");
-  await expect(page.getByLabel("Remove client addresses from events")).toBeChecked();
+  await expect(page.getByLabel("Remove client IP addresses from events")).toBeChecked();
   await alive(page, scripts);
   await save(page, "Save settings");
   await page.goto("/projects/1/settings");

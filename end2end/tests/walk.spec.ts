@@ -351,6 +351,8 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/help", "Help", walk.menu("account", "Help"));
   await walk.stop("/help/:page", "Let others sign in", walk.follow("Let others sign in"));
   await walk.stop("/instance", "Instance", walk.menu("account", "Instance"));
+  await walk.stop("/instance/organizations", "Organizations of this instance", walk.follow("Organizations of this instance"));
+  await walk.stop("/instance/organizations/:organization", `Limits of ${person.organization}`, walk.follow(person.organization));
   await walk.stop("/organizations/new", "New organization", walk.menu("switch", "New organization"));
   await walk.stop("/account", "Account", walk.menu("account", "Account"));
   await walk.stop("/account/preferences", "Preferences", walk.tab("Account", "Preferences"));
@@ -360,7 +362,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.pass("/account", "Account", walk.follow("Go back"));
   await walk.stop("/", "Overview", () => page.getByRole("link", { name: "Weir, start" }).click());
   await walk.stop(NO_ROUTE, "Page not found", walk.open("/nowhere"));
-  await walk.pass("/", "Overview", walk.follow("Go to the start"));
+  await walk.pass("/", "Overview", walk.follow("Go to the home page"));
 
   // A second step at the sign-in.
   await walk.pass("/account", "Account", walk.menu("account", "Account"));

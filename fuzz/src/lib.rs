@@ -1,15 +1,15 @@
 //! The checks of the fuzz targets. The tests of the crates replay the corpus with the
 //! same code, so that a finding shows in both.
 
-// The included file `outcomes` refers to names of `weir-capture`.
+// The included file `checks` refers to names of `weir-capture`.
 use weir_capture::*;
 // The included file `settings` refers to names of `weir-model`.
 use weir_model::{Timestamp, errors, exports};
 
-#[path = "../../crates/capture/src/tests/corpus/outcomes.rs"]
-mod outcomes;
+#[path = "../../crates/capture/src/tests/corpus/checks.rs"]
+mod checks;
 
-#[path = "../../crates/model/src/exports/corpus/outcomes.rs"]
+#[path = "../../crates/model/src/exports/corpus/checks.rs"]
 mod settings;
 
 // The included file `addresses` refers to names of `weir-egress`, which also opens
@@ -20,7 +20,7 @@ mod host;
 #[path = "../../crates/egress/src/rules.rs"]
 mod rules;
 
-#[path = "../../crates/egress/src/corpus/outcomes.rs"]
+#[path = "../../crates/egress/src/corpus/checks.rs"]
 mod addresses;
 
 // The included file `callbacks` refers to names of `weir-oidc`, which also has a client of
@@ -35,7 +35,7 @@ mod callbacks;
 mod archive;
 // The included checks of archives refer to these names.
 use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
-#[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
+#[path = "../../crates/plugins/src/code/archive/checks.rs"]
 mod archives;
 
 mod saml;
@@ -43,14 +43,14 @@ mod saml;
 /// Checks a file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
 pub fn check_request(file: &[u8]) {
-    outcomes::check_request(file);
+    checks::check_request(file);
 }
 
 /// Checks a file of `corpus/events`: the JSON text of a payload.
 pub fn check_text(text: &str) {
     let payload = Payload::from_text(text.to_owned());
     for engage in [false, true] {
-        outcomes::check_payload(&payload, engage);
+        checks::check_payload(&payload, engage);
     }
 }
 

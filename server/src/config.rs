@@ -6,6 +6,7 @@
 //! misspelt setting is not overlooked.
 
 mod capture_prefix;
+mod organization_limits;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -17,13 +18,17 @@ use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
+use weir_model::limits::LimitSet;
 use weir_model::sso::{PROVIDERS_MAX, ProviderName};
 use weir_service::sso::Provider;
 use weir_store::disk::DiskMarks;
 use weir_store::events::SealBounds;
-use weir_store::{Access, Place, Secret, SegmentBucket};
+use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
 pub use capture_prefix::CapturePrefix;
+pub use organization_limits::{
+    DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
+};
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -118,6 +123,16 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
+    /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
+    limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
+    /// The same for events in a second, with bursts of ten times as many [default: no limit]
+    limit_events_per_second: EventsPerSecondLimit = EventsPerSecondLimit::default(), "WEIR_LIMIT_EVENTS_PER_SECOND";
+    /// The same for the disk space of stored events, such as `20GiB drop` [default: no limit]
+    limit_disk: DiskLimit = DiskLimit::default(), "WEIR_LIMIT_DISK";
+    /// Members that an organization may have, and what happens beyond: a number and `warn` or `reject` [default: no limit]
+    limit_members: MembersLimit = MembersLimit::default(), "WEIR_LIMIT_MEMBERS";
+    /// The same for its batch exports [default: no limit]
+    limit_exports: ExportsLimit = ExportsLimit::default(), "WEIR_LIMIT_EXPORTS";
     /// Management requests per minute and personal API key; 0 for no limit [default: 480]
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
@@ -211,6 +226,17 @@ impl Config {
         Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
     }
 
+    /// The limits of organizations for which the operator has chosen no others.
+    pub fn organization_limits(&self) -> LimitSet {
+        LimitSet {
+            events_per_month: self.limit_events_per_month.0,
+            events_per_second: self.limit_events_per_second.0,
+            disk_bytes: self.limit_disk.0,
+            members: self.limit_members.0,
+            exports: self.limit_exports.0,
+        }
+    }
+
     /// The thresholds of free disk space.
     pub fn disk_marks(&self) -> DiskMarks {
         DiskMarks { high: self.disk_high.0, low: self.disk_low.0 }
@@ -279,7 +305,12 @@ written_as_text!(
     ByteSize,
     SegmentPlace,
     SecretText,
-    SignInProviders
+    SignInProviders,
+    EventsPerMonthLimit,
+    EventsPerSecondLimit,
+    DiskLimit,
+    MembersLimit,
+    ExportsLimit
 );
 
 /// Origin of the links that the service creates; empty when not set.
@@ -363,7 +394,7 @@ impl fmt::Display for StoreKind {
 
 /// Where the files of events are. Without a place they are in the data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SegmentPlace(Option<Place>);
+pub struct SegmentPlace(Option<BucketLocation>);
 
 impl FromStr for SegmentPlace {
     type Err = &'static str;
@@ -694,6 +725,7 @@ mod tests {
                     smtp_url = 'smtps://u:hushed@mail.example'\n\
                     segments = 's3://events/weir/'\nsegments_secret_key = 'hushed'\n\
                     segments_access_key = 'key'\nsegments_endpoint = 'http://127.0.0.1:9'\n\
+                    limit_events_per_month = '1000000 reject'\nlimit_disk = '20GiB drop'\n\
                     sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
@@ -708,6 +740,9 @@ mod tests {
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
         assert!(written.contains("egress_allow = \"127.0.0.1/32,10.1.0.0/16\""), "{written}");
         assert!(written.contains("local_exports = \"/srv/exports\""), "{written}");
+        assert!(written.contains("limit_events_per_month = \"1000000 reject\""), "{written}");
+        assert!(written.contains("limit_disk = \"20GiB drop\""), "{written}");
+        assert!(written.contains("limit_members = \"\""), "{written}");
     }
 
     #[test]

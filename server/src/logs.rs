@@ -97,7 +97,7 @@ pub fn change_filter(setting: &str) -> Result<(), FilterError> {
     Ok(())
 }
 
-/// An error with its causes. A cause that only repeats the text before it is left out.
+/// An error with its causes. A cause that only repeats the text before it is omitted.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -24,8 +24,10 @@ use prometheus_client::registry::Registry;
 use weir_export::engine::Taken;
 use weir_ingest::Outcome;
 use weir_model::exports::Status;
+use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
 use weir_plugins::{Children, Effect, Ending};
+use weir_service::limits::Admission;
 use weir_store::disk::DiskMarks;
 
 use crate::dispatcher::Surface;
@@ -49,6 +51,8 @@ pub struct Metrics {
     pub events_accepted: Counter,
     /// Events that were not stored although the request was answered with 200.
     pub events_dropped: Family<ReasonLabel, Counter>,
+    /// Events beyond a limit of their organization.
+    pub events_over_limit: Family<OverLimitLabels, Counter>,
     /// Events that were stored with changes or with a warning.
     pub events_altered: Family<WarningLabel, Counter>,
     /// Time of the durable append of a request's events.
@@ -129,6 +133,15 @@ pub struct ReasonLabel {
     pub reason: Reason,
 }
 
+/// Labels of events beyond a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OverLimitLabels {
+    /// The limit.
+    pub limit: OfEvents,
+    /// What happened to the events.
+    pub action: BeyondLimit,
+}
+
 /// Label of an ingestion warning.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct WarningLabel {
@@ -202,6 +215,26 @@ impl EncodeLabelValue for Altered {
     }
 }
 
+/// A limit as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OfEvents(pub LimitName);
+
+impl EncodeLabelValue for OfEvents {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.code(), encoder)
+    }
+}
+
+/// What happens beyond a limit, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BeyondLimit(pub LimitAction);
+
+impl EncodeLabelValue for BeyondLimit {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.word(), encoder)
+    }
+}
+
 impl EncodeLabelValue for Surface {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
         EncodeLabelValue::encode(&self.text(), encoder)
@@ -215,6 +248,7 @@ impl Metrics {
         let request_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
         let events_accepted = Counter::default();
         let events_dropped = Family::default();
+        let events_over_limit = Family::default();
         let events_altered = Family::default();
         let append_seconds = seconds();
         let apply_lag_bytes = Gauge::default();
@@ -271,6 +305,11 @@ impl Metrics {
             "capture_events_dropped",
             "Events not stored although the request was answered with 200",
             Family::clone(&events_dropped),
+        );
+        registry.register(
+            "capture_events_over_limit",
+            "Events beyond a limit of their organization, by what happened to them",
+            Family::clone(&events_over_limit),
         );
         registry.register(
             "ingest_events_altered",
@@ -386,6 +425,7 @@ impl Metrics {
             request_seconds,
             events_accepted,
             events_dropped,
+            events_over_limit,
             events_altered,
             append_seconds,
             apply_lag_bytes,
@@ -431,6 +471,11 @@ impl Metrics {
         for reason in DropReason::ALL {
             self.count_drops(*reason, 0);
         }
+        for limit in LimitName::OF_EVENTS {
+            for action in limit.actions() {
+                self.count_over_limit(limit, *action, 0);
+            }
+        }
         self.count_outcomes(Warning::ALL.iter().map(|warning| (Outcome::Altered(*warning), 0)));
         let ended = Status::ALL.into_iter().filter(|status| !status.is_active());
         let ended = ended.map(|status| (status, 0)).collect();
@@ -449,6 +494,22 @@ impl Metrics {
     /// Counts a dropped event.
     pub fn count_drops(&self, reason: DropReason, count: u64) {
         self.events_dropped.get_or_create(&ReasonLabel { reason: Reason(reason) }).inc_by(count);
+    }
+
+    /// Counts events that were decided on, if they are beyond a limit.
+    pub fn count_admission(&self, admission: Admission, count: u64) {
+        let (limit, action) = match admission {
+            Admission::Take => return,
+            Admission::Warn(limit) => (limit, LimitAction::Warn),
+            Admission::Drop(limit) => (limit, LimitAction::Drop),
+            Admission::Reject(over) => (over.limit, LimitAction::Reject),
+        };
+        self.count_over_limit(limit, action, count);
+    }
+
+    fn count_over_limit(&self, limit: LimitName, action: LimitAction, count: u64) {
+        let labels = OverLimitLabels { limit: OfEvents(limit), action: BeyondLimit(action) };
+        self.events_over_limit.get_or_create(&labels).inc_by(count);
     }
 
     /// Counts what processing did in addition to storing events.
@@ -584,6 +645,7 @@ mod tests {
             "weir_http_requests_total{surface=\"capture\",status=\"503\"} 0",
             "weir_capture_events_dropped_total{reason=\"not_processed\"} 0",
             "weir_ingest_events_altered_total{warning=\"event_name_cut\"} 0",
+            "weir_capture_events_over_limit_total{limit=\"disk_bytes\",action=\"reject\"} 0",
             "weir_export_runs_total{status=\"FailedRetryable\"} 0",
             "weir_plugin_calls_total{effect=\"ran\",outcome=\"failed\"} 0",
             "weir_sign_ins_refused_total 0",

@@ -4,21 +4,25 @@
 //! does not: when and how plugins run (`weir-plugins`), what disabling means and who is
 //! notified (`weir-service`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use weir_capture::{Context, CookielessKey, Decision, RawEvent, decide};
+use weir_capture::{Context, CookielessKey, Decision, RawEvent, decide, drop_over_limit};
 use weir_ingest::Appender;
 use weir_ingest::batch::Batch;
 use weir_model::Timestamp;
 use weir_plugins::{Attachment, Captured, OpenedConfig, PluginServices};
+use weir_service::limits::{Admission, Limiter};
 use weir_service::plugin_configs::RunningConfigs;
 use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugins::PluginRow;
 use weir_store::{Store, projects};
+
+use crate::metrics::Metrics;
 
 /// Longest wait for the log.
 const APPEND: Duration = Duration::from_secs(10);
@@ -28,12 +32,20 @@ pub struct AppPluginServices {
     configs: RunningConfigs,
     store: Store,
     log: Appender,
+    limiter: Arc<Limiter>,
+    metrics: Metrics,
 }
 
 impl AppPluginServices {
-    /// Creates the services. Events of plugins go to `log`.
-    pub fn new(configs: RunningConfigs, store: Store, log: Appender) -> Self {
-        Self { configs, store, log }
+    /// Creates the services. Events of plugins go to `log`, within the limits of `limiter`.
+    pub fn new(
+        configs: RunningConfigs,
+        store: Store,
+        log: Appender,
+        limiter: Arc<Limiter>,
+        metrics: Metrics,
+    ) -> Self {
+        Self { configs, store, log, limiter, metrics }
     }
 }
 
@@ -104,18 +116,38 @@ impl PluginServices for AppPluginServices {
         })
         .to_string();
         let raw = RawEvent::parse(&text).map_err(|fault| fault.to_string())?;
-        let accepted = match decide(&raw, &context) {
-            Decision::Accept(accepted) => accepted,
+        let organization = project.brief.organization;
+        let admission = self.limiter.admit(organization, 1);
+        self.metrics.count_admission(admission, 1);
+        let over = match admission {
+            Admission::Take | Admission::Warn(_) => None,
+            Admission::Drop(limit) => limit.drop_reason(),
+            Admission::Reject(over) => {
+                let label = over.limit.label();
+                return Err(format!("the organization has reached its limit: {label}"));
+            }
+        };
+        let decision = match over {
+            Some(reason) => drop_over_limit(&raw, reason, &context),
+            None => decide(&raw, &context),
+        };
+        let mut batch = Batch::new(received_at.micros(), event.historical);
+        match decision {
+            Decision::Accept(accepted) => batch.accepted.push(accepted),
+            Decision::Drop(dropped) if Some(dropped.reason) == over => batch.push_dropped(dropped),
             Decision::Drop(dropped) => return Err(dropped.reason.sentence().to_owned()),
-        };
-        let batch = Batch {
-            accepted: vec![accepted],
-            ..Batch::new(received_at.micros(), event.historical)
-        };
+        }
+        let accepted = batch.accepted.len() as u64;
         let appended =
             tokio::time::timeout(APPEND, self.log.append(event.project, batch.into_encoded()));
         match appended.await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                self.limiter.count(organization, accepted);
+                if let Some(reason) = over {
+                    self.metrics.count_drops(reason, 1);
+                }
+                Ok(())
+            }
             Ok(Err(_)) | Err(_) => Err(not_now()),
         }
     }

@@ -25,9 +25,9 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, definitions, domains, events, exports, groups, invites, members, organizations,
-    personal_api_keys, persons, plugin_configs, plugins, projects, roles, saml, schema, scim,
-    sessions, signup, user_links, users, warnings,
+    activity, definitions, domains, events, exports, groups, instance, invites, limits, members,
+    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, saml,
+    schema, scim, sessions, signup, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -35,10 +35,10 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite,
-    GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead,
-    PersonsWrite, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead,
-    UserRead, UserWrite,
+    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
+    ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
+    OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead,
+    ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -92,6 +92,8 @@ pub fn routes() -> Vec<Route> {
         POST   "/api/organizations/{organization_id}/invites/"               MembersWrite invites::create_invite;
         DELETE "/api/organizations/{organization_id}/invites/{invite_id}/"   MembersWrite invites::delete_invite;
         POST   "/api/organizations/{organization_id}/invites/bulk/"          MembersWrite invites::create_invites;
+
+        GET    "/api/organizations/{organization_id}/limits/"                OrganizationRead  limits::get_organization_limits;
 
         GET    "/api/organizations/{organization_id}/members/"               MembersRead  members::list_members;
         PUT    "/api/organizations/{organization_id}/members/{user_id}/"     MembersWrite members::replace_member;
@@ -252,6 +254,10 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;
         PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;
         DELETE "/api/users/{user_id}/"                                   AnyKey users::delete_user;
+
+        GET    "/api/instance/organizations/"                            EveryScope instance::list_instance_organizations;
+        GET    "/api/instance/organizations/{organization_id}/limits/"   EveryScope instance::get_instance_organization_limits;
+        PATCH  "/api/instance/organizations/{organization_id}/limits/"   EveryScope instance::update_instance_organization_limits;
 
         GET    "/api/personal_api_keys/"                                 AnyKey personal_api_keys::list_personal_api_keys;
         POST   "/api/personal_api_keys/"                                 AnyKey personal_api_keys::create_personal_api_key;

@@ -14,14 +14,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use http::{Method, StatusCode};
 use serde_json::Value;
 use weir_scim::{LIST, resource_types, schemas, service_provider_config};
 use weir_service::scim::ScimError;
 
 use self::answer::{Answer, answer, created, list, shown};
-use self::request::{Document, IdentityProvider, Question, find_token};
+use self::request::{Document, IdentityProvider, Question, Target, find_token};
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
 use crate::http::error::ApiError;
@@ -37,11 +37,14 @@ pub fn router(app: &App) -> Router {
     let user = get(get_user).put(replace_user).patch(patch_user).delete(delete_user);
     let groups = get(list_groups).post(create_group);
     let group = get(get_group).put(replace_group).patch(patch_group).delete(delete_group);
-    let routes: [(&'static str, MethodRouter<App>); 9] = [
+    let routes: [(&'static str, MethodRouter<App>); 12] = [
         ("/scim/v2/{domain}/Users", users),
+        ("/scim/v2/{domain}/Users/.search", post(search_users)),
         ("/scim/v2/{domain}/Users/{id}", user),
         ("/scim/v2/{domain}/Groups", groups),
+        ("/scim/v2/{domain}/Groups/.search", post(search_groups)),
         ("/scim/v2/{domain}/Groups/{id}", group),
+        ("/scim/v2/{domain}/.search", post(search_all)),
         ("/scim/v2/{domain}/ServiceProviderConfig", get(get_config)),
         ("/scim/v2/{domain}/ResourceTypes", get(list_resource_types)),
         ("/scim/v2/{domain}/ResourceTypes/{id}", get(get_resource_type)),
@@ -73,15 +76,17 @@ async fn list_users(
     list(&listing, app.services.scim.list_users(&provider.ctx, &listing).await?)
 }
 
-async fn get_user(
+async fn search_users(
     provider: IdentityProvider,
     State(app): State<App>,
-    path: PathParams,
-    question: Question,
+    body: Document,
 ) -> Answer {
-    let selection = question.selection()?;
-    let user = app.services.scim.get_user(&provider.ctx, path.get("id")?).await?;
-    shown(&question, &selection, &user.meta, &user)
+    let listing = body.listing()?;
+    list(&listing, app.services.scim.list_users(&provider.ctx, &listing).await?)
+}
+
+async fn get_user(target: Target, State(app): State<App>) -> Answer {
+    shown(&target, &app.services.scim.get_user(&target.ctx, &target.id).await?)
 }
 
 async fn create_user(
@@ -91,44 +96,23 @@ async fn create_user(
     body: Document,
 ) -> Answer {
     let selection = question.selection()?;
-    let user = app.services.scim.create_user(&provider.ctx, &body.value).await?;
-    created(&selection, &user.meta, &user)
+    created(&selection, &app.services.scim.create_user(&provider.ctx, &body.value).await?)
 }
 
-async fn replace_user(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-    body: Document,
-) -> Answer {
-    let (selection, condition) = (question.selection()?, question.precondition());
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    let user = app.services.scim.replace_user(ctx, id, &body.value, &condition).await?;
-    answer(StatusCode::OK, &selection, &user.meta, &user)
+async fn replace_user(target: Target, State(app): State<App>, body: Document) -> Answer {
+    let Target { ctx, id, selection, condition, .. } = &target;
+    let user = app.services.scim.replace_user(ctx, id, &body.value, condition).await?;
+    answer(StatusCode::OK, selection, &user)
 }
 
-async fn patch_user(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-    body: Document,
-) -> Answer {
-    let (selection, condition) = (question.selection()?, question.precondition());
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    let user = app.services.scim.patch_user(ctx, id, &body.value, &condition).await?;
-    answer(StatusCode::OK, &selection, &user.meta, &user)
+async fn patch_user(target: Target, State(app): State<App>, body: Document) -> Answer {
+    let Target { ctx, id, selection, condition, .. } = &target;
+    let user = app.services.scim.patch_user(ctx, id, &body.value, condition).await?;
+    answer(StatusCode::OK, selection, &user)
 }
 
-async fn delete_user(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-) -> Answer {
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    app.services.scim.delete_user(ctx, id, &question.precondition()).await?;
+async fn delete_user(target: Target, State(app): State<App>) -> Answer {
+    app.services.scim.delete_user(&target.ctx, &target.id, &target.condition).await?;
     answer::nothing()
 }
 
@@ -141,15 +125,17 @@ async fn list_groups(
     list(&listing, app.services.scim.list_groups_of(&provider.ctx, &listing).await?)
 }
 
-async fn get_group(
+async fn search_groups(
     provider: IdentityProvider,
     State(app): State<App>,
-    path: PathParams,
-    question: Question,
+    body: Document,
 ) -> Answer {
-    let selection = question.selection()?;
-    let group = app.services.scim.get_group_of(&provider.ctx, path.get("id")?).await?;
-    shown(&question, &selection, &group.meta, &group)
+    let listing = body.listing()?;
+    list(&listing, app.services.scim.list_groups_of(&provider.ctx, &listing).await?)
+}
+
+async fn get_group(target: Target, State(app): State<App>) -> Answer {
+    shown(&target, &app.services.scim.get_group_of(&target.ctx, &target.id).await?)
 }
 
 async fn create_group(
@@ -159,45 +145,30 @@ async fn create_group(
     body: Document,
 ) -> Answer {
     let selection = question.selection()?;
-    let group = app.services.scim.create_group(&provider.ctx, &body.value).await?;
-    created(&selection, &group.meta, &group)
+    created(&selection, &app.services.scim.create_group(&provider.ctx, &body.value).await?)
 }
 
-async fn replace_group(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-    body: Document,
-) -> Answer {
-    let (selection, condition) = (question.selection()?, question.precondition());
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    let group = app.services.scim.replace_group(ctx, id, &body.value, &condition).await?;
-    answer(StatusCode::OK, &selection, &group.meta, &group)
+async fn replace_group(target: Target, State(app): State<App>, body: Document) -> Answer {
+    let Target { ctx, id, selection, condition, .. } = &target;
+    let group = app.services.scim.replace_group(ctx, id, &body.value, condition).await?;
+    answer(StatusCode::OK, selection, &group)
 }
 
-async fn patch_group(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-    body: Document,
-) -> Answer {
-    let (selection, condition) = (question.selection()?, question.precondition());
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    let group = app.services.scim.patch_group(ctx, id, &body.value, &condition).await?;
-    answer(StatusCode::OK, &selection, &group.meta, &group)
+async fn patch_group(target: Target, State(app): State<App>, body: Document) -> Answer {
+    let Target { ctx, id, selection, condition, .. } = &target;
+    let group = app.services.scim.patch_group(ctx, id, &body.value, condition).await?;
+    answer(StatusCode::OK, selection, &group)
 }
 
-async fn delete_group(
-    provider: IdentityProvider,
-    State(app): State<App>,
-    path: PathParams,
-    question: Question,
-) -> Answer {
-    let (ctx, id) = (&provider.ctx, path.get("id")?);
-    app.services.scim.delete_group(ctx, id, &question.precondition()).await?;
+async fn delete_group(target: Target, State(app): State<App>) -> Answer {
+    app.services.scim.delete_group(&target.ctx, &target.id, &target.condition).await?;
     answer::nothing()
+}
+
+/// Searches users and groups together.
+async fn search_all(provider: IdentityProvider, State(app): State<App>, body: Document) -> Answer {
+    let listing = body.listing()?;
+    list(&listing, app.services.scim.list_all(&provider.ctx, &listing).await?)
 }
 
 async fn get_config(provider: IdentityProvider) -> Answer {

@@ -30,6 +30,7 @@ use weir_ingest::log::LogSettings;
 use weir_ingest::{Dependencies as IngestDependencies, OpenLog};
 use weir_plugins::{Dependencies as PluginDependencies, Plugins, Settings as PluginSettings};
 use weir_service::identity::{HashParameters, SetupToken};
+use weir_service::limits as organization_limits;
 use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::{KeyError, Sealer};
@@ -144,6 +145,7 @@ pub struct Server {
     accepting: JoinSet<()>,
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
+    limiting: JoinHandle<()>,
     exports: Arc<Engine>,
     /// The threads that apply events; they end when dropped.
     _background: Background,
@@ -212,6 +214,10 @@ impl Server {
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
         let mail_worker = MailWorker::of(&config)?;
+        let limiter = Arc::new(organization_limits::Limiter::new(
+            config.organization_limits(),
+            options.clock.clone(),
+        ));
         let core = Arc::new(Core {
             store: store.clone(),
             clock: options.clock.clone(),
@@ -220,7 +226,10 @@ impl Server {
             sealer,
             hosts: Arc::new(EgressHostPolicy(egress.clone())),
             providers: config.sign_in_providers.all().to_vec(),
+            limiter: Arc::clone(&limiter),
         });
+        // Before the first event, also one of a plugin.
+        organization_limits::Limits::new(Arc::clone(&core)).load().await?;
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
         let locations = open_locations(&config)?.map(Arc::new);
@@ -232,6 +241,8 @@ impl Server {
                 configs,
                 store.clone(),
                 log.appender().clone(),
+                limiter,
+                terms.metrics.clone(),
             )),
             locations: locations.clone(),
             site_url: setup::origin(&config, Some(address)),
@@ -274,6 +285,7 @@ impl Server {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
         let counting = tokio::spawn(periodic::write_counts(app.clone()));
+        let limiting = tokio::spawn(periodic::write_usage(app.clone()));
         starting.open(Dispatcher::new(app.clone()));
         tracing::info!(%address, "serving");
         Ok(Self {
@@ -284,6 +296,7 @@ impl Server {
             accepting,
             watching,
             counting,
+            limiting,
             exports,
             plugins,
             _background: background,
@@ -325,6 +338,11 @@ impl Server {
             tracing::error!(%error, "counters were not written");
         } else if let Err(error) = self.app.services.traffic.write().await {
             tracing::warn!(%error, "the last counters were not written");
+        }
+        if let Err(error) = self.limiting.await {
+            tracing::error!(%error, "the use of limits was not written");
+        } else if let Err(error) = self.app.services.limits.write().await {
+            tracing::warn!(%error, "the last use of limits was not written");
         }
         // Not earlier, because accepted events are transformed until here.
         self.plugins.end().await;

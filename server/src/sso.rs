@@ -33,15 +33,17 @@ const NAMES: [&str; 5] = [
     "urn:oid:2.16.840.1.113730.3.1.241",
 ];
 /// Attributes with the first name, and with the last name.
-const GIVEN: [&str; 4] = [
+const GIVEN: [&str; 5] = [
     "givenname",
     "firstname",
+    "first_name",
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname",
     "urn:oid:2.5.4.42",
 ];
-const SURNAMES: [&str; 5] = [
+const SURNAMES: [&str; 6] = [
     "surname",
     "lastname",
+    "last_name",
     "sn",
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname",
     "urn:oid:2.5.4.4",
@@ -363,6 +365,13 @@ mod tests {
             (vec![attribute("displayName", None, " Grace Hopper ")], Some("Grace Hopper")),
             (
                 vec![attribute("lastName", None, "Hopper"), attribute("firstName", None, "Grace")],
+                Some("Grace Hopper"),
+            ),
+            (
+                vec![
+                    attribute("first_name", None, "Grace"),
+                    attribute("last_name", None, "Hopper"),
+                ],
                 Some("Grace Hopper"),
             ),
             (vec![attribute("urn:oid:2.5.4.42", Some("givenName"), "Grace")], Some("Grace")),

@@ -1,6 +1,6 @@
 //! Removes the code of functions that nothing calls, although tables name them.
 //!
-//! Leptos keeps two ways to hydrate each type of view in a table: at once, and
+//! Leptos keeps two ways to hydrate each type of view in a table: in one step, and
 //! asynchronously, which loads code meanwhile. The app loads the code first
 //! (`weir_app::hydrate`), so the asynchronous functions are never called. Here their bodies
 //! become a trap, and what only they need, a tenth of all code, disappears. Nothing else

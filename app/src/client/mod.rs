@@ -22,8 +22,8 @@ pub(crate) fn is_hydrating() -> bool {
     shared.is_some_and(|shared| shared.during_hydration())
 }
 
-/// Acts when the document of the server is taken over completely, or at once if the browser
-/// draws alone.
+/// Acts when the document of the server is taken over completely, or immediately if the
+/// browser draws alone.
 pub(crate) fn when_hydrated(act: impl FnOnce() + 'static) {
     let shared = Owner::current_shared_context();
     let is_hydrating = move || shared.as_ref().is_some_and(|shared| shared.during_hydration());

@@ -9,7 +9,7 @@ use super::links::{beside_rail, in_rail};
 
 /// Pages that `links` does not name: the end of the address, see [`Here::rest`], and the
 /// name. `*` is any part. The first entry that fits counts.
-const NAMES: [(&str, &str); 28] = [
+const NAMES: [(&str, &str); 30] = [
     ("/persons/*", "Person"),
     ("/groups/*", "Group type"),
     ("/groups/*/*", "Group"),
@@ -36,6 +36,8 @@ const NAMES: [(&str, &str); 28] = [
     ("/account/security/codes", "Recovery codes"),
     ("/help/*", "Page of the guide"),
     ("/instance", "Instance"),
+    ("/instance/organizations", "Organizations of this instance"),
+    ("/instance/organizations/*", "Limits of an organization"),
     ("/search", "Search"),
     ("/gallery", "Gallery"),
 ];

@@ -94,7 +94,7 @@ pub(super) const ACCOUNT: [NavEntry; 4] = [
 
 /// Pages that only search and the breadcrumb name. They have no shortcut.
 const OTHERS: [NavEntry; 13] = [
-    entry("Start", "start", "", Of::Project, "/start"),
+    entry("Send events", "start", "", Of::Project, "/start"),
     entry("Project keys", "key", "", Of::Project, "/settings/keys"),
     entry("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
     entry("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),

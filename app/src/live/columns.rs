@@ -1,10 +1,11 @@
 //! The columns of the list of events that the user can choose. The choice is in the
-//! address.
+//! query of the URL.
 
 use crate::ui::table::Column;
 
-/// Name in the address, label, and whether it is shown without a choice. The name of the
-/// event is always shown.
+/// Name in the query of the URL, label, and whether it is shown without a choice. The name
+/// of the event is always shown. Links of users contain the names, so they stay: `person` is
+/// the distinct id, and `place` the URL or screen.
 pub(crate) const COLUMNS: [(&str, &str, bool); 7] = [
     ("outcome", "Outcome", true),
     ("person", "Distinct id", true),
@@ -19,20 +20,22 @@ pub(crate) const COLUMNS: [(&str, &str, bool); 7] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Columns([bool; COLUMNS.len()]);
 
+impl Default for Columns {
+    fn default() -> Self {
+        Self(COLUMNS.map(|(_, _, is_default)| is_default))
+    }
+}
+
 impl Columns {
-    /// The columns with these names. Without a known name: the usual ones.
+    /// The columns with these names. Without a known name: the default ones.
     pub(crate) fn named(names: &[String]) -> Self {
         let chosen = COLUMNS.map(|(name, _, _)| names.iter().any(|one| one == name));
-        if chosen.contains(&true) { Self(chosen) } else { Self::usual() }
+        if chosen.contains(&true) { Self(chosen) } else { Self::default() }
     }
 
-    fn usual() -> Self {
-        Self(COLUMNS.map(|(_, _, is_usual)| is_usual))
-    }
-
-    /// The names of the chosen columns. None if these are the usual ones.
-    pub(crate) fn in_address(self) -> Vec<&'static str> {
-        if self == Self::usual() { Vec::new() } else { self.names().collect() }
+    /// The names of the chosen columns. Empty if these are the default columns.
+    pub(crate) fn in_query(self) -> Vec<&'static str> {
+        if self == Self::default() { Vec::new() } else { self.names().collect() }
     }
 
     /// The names of the chosen columns.
@@ -67,13 +70,13 @@ mod tests {
     use super::Columns;
 
     #[test]
-    fn the_choice_is_in_the_address_unless_it_is_the_usual_one() {
+    fn the_choice_is_in_the_query_unless_it_is_the_default() {
         let named = |names: &[&str]| {
             Columns::named(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
         };
-        assert!(named(&[]).in_address().is_empty());
-        assert!(named(&["nonsense"]).in_address().is_empty());
-        assert_eq!(named(&["time", "size"]).in_address(), ["size", "time"]);
+        assert!(named(&[]).in_query().is_empty());
+        assert!(named(&["nonsense"]).in_query().is_empty());
+        assert_eq!(named(&["time", "size"]).in_query(), ["size", "time"]);
         assert!(named(&["size"]).has("size") && !named(&["size"]).has("outcome"));
         assert_eq!(named(&["size"]).headings().len(), 2);
     }

@@ -92,7 +92,7 @@ impl LiveConnection {
                 connection: ConnectionState::Connecting,
                 server_answers: None,
                 is_paused: false,
-                waiting: 0,
+                held_back: 0,
                 has_gap: false,
             }),
             summary: RwSignal::new(String::new()),
@@ -355,8 +355,8 @@ impl LiveConnection {
     fn draw(self) {
         if !self.is_paused() {
             self.flush();
-        } else if let Some(waiting) = self.inner.try_with_value(|inner| inner.queued.len()) {
-            self.change(|state| LiveState { waiting, ..state });
+        } else if let Some(held_back) = self.inner.try_with_value(|inner| inner.queued.len()) {
+            self.change(|state| LiveState { held_back, ..state });
         }
         let began = now();
         // After the frame that shows the rows.
@@ -369,9 +369,9 @@ impl LiveConnection {
     }
 
     fn draw_again(self) {
-        // Rows that are already counted as waiting, because the list is paused, need no
+        // Rows that are already counted as held back, because the list is paused, need no
         // redraw.
-        let reported = self.state.try_get_untracked().map_or(0, |state| state.waiting);
+        let reported = self.state.try_get_untracked().map_or(0, |state| state.held_back);
         let is_due = self.inner.try_update_value(|inner| {
             inner.draw_planned = inner.queued.len() > reported;
             inner.draw_planned
@@ -387,7 +387,7 @@ impl LiveConnection {
         else {
             return;
         };
-        self.change(|state| LiveState { waiting: 0, ..state });
+        self.change(|state| LiveState { held_back: 0, ..state });
         if queued.is_empty() {
             return;
         }

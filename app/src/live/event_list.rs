@@ -218,10 +218,10 @@ fn pause_button(connection: LiveConnection) -> AnyView {
     let label = dynamic(move || {
         let state = connection.state.get();
         let icon = if state.is_paused { "play" } else { "pause" };
-        let text = match (state.is_paused, state.waiting) {
+        let text = match (state.is_paused, state.held_back) {
             (false, _) => "Pause".to_owned(),
             (true, 0) => "Resume".to_owned(),
-            (true, waiting) => format!("Resume ({waiting} new)"),
+            (true, held_back) => format!("Resume ({held_back} new)"),
         };
         view! {
             <Icon name=icon />

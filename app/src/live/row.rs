@@ -110,7 +110,7 @@ impl Row {
 
     /// The event name, or a text that says that there is none.
     pub(crate) fn name(&self) -> String {
-        let none = if self.is_rejected() { "Refused request" } else { "No name" };
+        let none = if self.is_rejected() { "Rejected request" } else { "No name" };
         self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| none.to_owned())
     }
 }

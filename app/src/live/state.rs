@@ -12,7 +12,8 @@ pub(super) enum ConnectionState {
     Lost(u32),
 }
 
-/// State of a live list. It is one value, because each type of signal is code.
+/// State of a live list. It is one value, because each type of signal adds code to the wasm
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LiveState {
     /// State of the connection.
@@ -23,7 +24,8 @@ pub(super) struct LiveState {
     /// Whether new rows are held back.
     pub(super) is_paused: bool,
     /// Number of rows held back.
-    pub(super) waiting: usize,
-    /// Whether the last gap was larger than the list, or was not filled.
+    pub(super) held_back: usize,
+    /// Whether rows are missing: those that arrived while the connection was lost were more
+    /// than the list holds, or could not be read.
     pub(super) has_gap: bool,
 }

@@ -12,7 +12,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use weir_model::live::EventsFilter;
 
-use super::health::{RANGES, USUAL};
+use super::health::{RANGES, USUAL, received};
 use super::project_in_path;
 use crate::error::UiError;
 use crate::live::{Columns, EventList, ListSettings, Nothing, address_of, selected_in_address};
@@ -23,7 +23,6 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
 use crate::ui::chart::{Bars, Series};
 use crate::ui::download::DownloadCsv;
-use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::status::Tone;
@@ -76,7 +75,7 @@ impl Selection {
         if self.filter.range.is_empty() {
             pairs.push(("range", ALL));
         }
-        pairs.extend(self.columns.in_address().into_iter().map(|name| ("columns", name)));
+        pairs.extend(self.columns.in_query().into_iter().map(|name| ("columns", name)));
         if !self.before.is_empty() {
             pairs.push(("before", &self.before));
         }
@@ -213,13 +212,8 @@ fn unreadable() -> AnyView {
 /// (`behaviours::brush`).
 fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
     let EventCounts { times, end, accepted, dropped, rejected, .. } = counts;
-    let sum = |values: &[u64]| grouped(values.iter().sum());
-    let summary = format!(
-        "{} events accepted, {} dropped, and {} requests rejected.",
-        sum(&accepted),
-        sum(&dropped),
-        sum(&rejected)
-    );
+    let sum = |values: &[u64]| values.iter().sum::<u64>();
+    let summary = received(sum(&accepted), sum(&dropped), sum(&rejected));
     let all = [
         ("Accepted", Tone::Good, accepted, ["accepted", "altered"]),
         ("Dropped", Tone::Warn, dropped, ["dropped", ""]),

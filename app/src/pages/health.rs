@@ -20,7 +20,7 @@ use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
 use crate::ui::field::MomentField;
 use crate::ui::form::FormResult;
-use crate::ui::number::{duration, grouped, percent};
+use crate::ui::number::{counted, duration, grouped, percent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{in_query, with_query};
 use crate::ui::sections::Section;
@@ -43,8 +43,11 @@ pub(super) const RANGES: [(&str, &str); 5] = [
 /// receipt.
 const BY: &str = "by";
 const EVENT_TIME: &str = "event-time";
-/// Largest accepted request body, in bytes.
-const LIMIT: u64 = 20 << 20;
+/// Largest accepted request body, in bytes (ING-19).
+const LIMIT: u64 = 20_000_000;
+
+/// A chart shows sizes below this one in bytes.
+const BYTES_UP_TO: u64 = 10 << 10;
 
 /// The selection in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +99,7 @@ fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
             <a class="button" href=format!("/projects/{id}/health/events")>
                 "Dropped and altered events"
             </a>
-            <a class="button" href=format!("/projects/{id}/events")>"Watch events arrive"</a>
+            <a class="button" href=format!("/projects/{id}/events")>"Events"</a>
         </PageHead>
         <ProjectZone zone=zone />
         {ranges(range, compare, by_event_time, zoomed)}
@@ -109,8 +112,8 @@ fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
         <div class="card-columns health-lists">
             <Section
                 id="reasons"
-                title="Dropped and altered events"
-                hint="The reasons why events were dropped or altered although their request was answered with 200. Counted since the project was created."
+                title="Drop reasons"
+                hint="Why events were dropped or altered although their request was answered with 200. Counted since the project was created."
             >
                 {why}
             </Section>
@@ -207,7 +210,7 @@ fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
     let silence = is_silent.then(|| {
         let last = match traffic.last_event.clone() {
             Some(iso) => view! { <p>"Last event: "<Time iso=iso /></p> }.into_any(),
-            None => view! { <p>"No event was stored yet."</p> }.into_any(),
+            None => view! { <p>"No event is stored yet."</p> }.into_any(),
         };
         view! {
             <Alert kind="note">
@@ -230,26 +233,25 @@ fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
         _ => "No request was answered in this range.".to_owned(),
     };
     let times_taken = vec![
-        Series { label: "p50", tone: Tone::Good, values: traffic.half.clone() },
-        Series { label: "p95", tone: Tone::Warn, values: traffic.most.clone() },
+        Series { label: "Half (p50)", tone: Tone::Good, values: traffic.half.clone() },
+        Series { label: "95 of 100 (p95)", tone: Tone::Warn, values: traffic.most.clone() },
     ];
     let deepest = traffic.waiting.iter().copied().max().unwrap_or(0);
     let depth =
-        format!("At most {} waited to be applied, in the whole instance.", bytes::text(deepest));
-    let waiting = traffic.waiting.iter().map(|bytes| Some(bytes.div_ceil(1 << 10))).collect();
+        format!("At most {} waited to be processed, in the whole instance.", bytes::text(deepest));
+    let (waiting, queue_unit) = sizes_of(some(&traffic.waiting));
     let queue = vec![Series { label: "Waiting", tone: Tone::Busy, values: waiting }];
-    let sizes = format!(
-        "The largest body had {}, which is {} of the limit of {}.",
-        bytes::text(*largest),
-        percent(*largest, LIMIT),
-        bytes::text(LIMIT)
-    );
-    let kib = |bytes: &Option<u64>| bytes.map(|bytes| bytes.div_ceil(1 << 10));
-    let bodies = vec![Series {
-        label: "Largest body",
-        tone: Tone::Busy,
-        values: traffic.largest.iter().map(kib).collect(),
-    }];
+    let sizes = match *largest {
+        0 => "No request had a body in this range.".to_owned(),
+        largest => format!(
+            "The largest body had {}, which is {} of the limit of {}.",
+            bytes::text(largest),
+            percent(largest, LIMIT),
+            bytes::text(LIMIT)
+        ),
+    };
+    let (largest_bodies, body_unit) = sizes_of(traffic.largest.clone());
+    let bodies = vec![Series { label: "Largest body", tone: Tone::Busy, values: largest_bodies }];
     let times = || traffic.times.clone();
     let end = || traffic.end.clone();
     view! {
@@ -257,21 +259,26 @@ fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
         <div class="charts">
             {events}
             <Lines id="speed" title="Processing time" summary=speed times=times() until=end() series=times_taken unit="ms" />
-            <Lines id="queue" title="Queue depth" summary=depth times=times() until=end() series=queue unit="KiB" />
-            <Lines id="sizes" title="Body sizes" summary=sizes times=times() until=end() series=bodies unit="KiB" />
+            <Lines id="queue" title="Queue depth" summary=depth times=times() until=end() series=queue unit=queue_unit />
+            <Lines id="sizes" title="Body sizes" summary=sizes times=times() until=end() series=bodies unit=body_unit />
         </div>
     }
     .into_any()
 }
 
+/// What was received in a range, as a sentence.
+pub(super) fn received(accepted: u64, dropped: u64, rejected: u64) -> String {
+    format!(
+        "{} accepted, {} dropped, and {} rejected.",
+        counted(accepted, "event", "events"),
+        grouped(dropped),
+        counted(rejected, "request", "requests")
+    )
+}
+
 fn events_by_receipt(traffic: &TrafficView, step: &str) -> AnyView {
     let Totals { accepted, dropped, rejected, .. } = &traffic.total;
-    let summary = format!(
-        "{} events accepted, {} dropped, and {} requests rejected.",
-        grouped(*accepted),
-        grouped(*dropped),
-        grouped(*rejected)
-    );
+    let summary = received(*accepted, *dropped, *rejected);
     let series = vec![
         Series { label: "Accepted", tone: Tone::Good, values: some(&traffic.accepted) },
         Series { label: "Dropped", tone: Tone::Warn, values: some(&traffic.dropped) },
@@ -358,6 +365,17 @@ fn texts(name: &'static str, now: String, before: String) -> TableRow {
     TableRow::new(vec![cell(name), cell(now), cell(before), cell("-")])
 }
 
+/// Numbers of bytes in the unit of their chart, and the unit. Small ones stay bytes: a chart
+/// has whole numbers, and would show 300 bytes as 1 KiB.
+fn sizes_of(bytes: Vec<Option<u64>>) -> (Vec<Option<u64>>, &'static str) {
+    let largest = bytes.iter().flatten().max().copied().unwrap_or(0);
+    if largest < BYTES_UP_TO {
+        return (bytes, "B");
+    }
+    let in_kib = |bytes: Option<u64>| bytes.map(|bytes| bytes.div_ceil(1 << 10));
+    (bytes.into_iter().map(in_kib).collect(), "KiB")
+}
+
 fn some(values: &[u64]) -> Vec<Option<u64>> {
     values.iter().copied().map(Some).collect()
 }
@@ -374,7 +392,20 @@ fn step(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::step;
+    use super::{received, sizes_of, step};
+
+    #[test]
+    fn one_event_is_not_several() {
+        assert_eq!(received(1, 2, 1), "1 event accepted, 2 dropped, and 1 request rejected.");
+        assert_eq!(received(0, 0, 0), "0 events accepted, 0 dropped, and 0 requests rejected.");
+    }
+
+    #[test]
+    fn small_sizes_are_not_rounded_up_to_kibibytes() {
+        assert_eq!(sizes_of(vec![Some(345), None]), (vec![Some(345), None], "B"));
+        assert_eq!(sizes_of(vec![Some(20 << 10), Some(1)]), (vec![Some(20), Some(1)], "KiB"));
+        assert_eq!(sizes_of(Vec::new()), (Vec::new(), "B"));
+    }
 
     #[test]
     fn steps_in_words() {

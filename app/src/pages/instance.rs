@@ -1,5 +1,7 @@
 //! The instance page for staff: process, data, work in progress, totals.
 
+pub(crate) mod limits;
+pub(crate) mod organizations;
 mod providers;
 
 use leptos::prelude::*;
@@ -27,6 +29,7 @@ fn draw(found: InstanceView) -> AnyView {
         projects,
         events,
         providers,
+        refused,
         callback,
     } = found;
     view! {
@@ -35,7 +38,11 @@ fn draw(found: InstanceView) -> AnyView {
         <Process facts=facts.clone() sends_mail=sends_mail />
         <Data disk=facts.disk.clone() files=files />
         <Work facts=facts />
-        <providers::Providers providers=providers callback=callback />
+        <providers::Providers providers=providers refused=refused callback=callback />
+        <Section id="limits" title="Limits of organizations"
+            hint="How many events, members and exports each organization may have, and how much disk space.">
+            <p><a href="/instance/organizations">"Organizations of this instance"</a></p>
+        </Section>
         <Section id="contents" title="Contents">
             <dl class="facts">
                 <dt>"Accounts"</dt><dd><Count value=users /></dd>
@@ -59,21 +66,21 @@ fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
         .into_any(),
     };
     let mail = match sends_mail {
-        true => view! { <Status tone=Tone::Good label="Sent" /> }.into_any(),
+        true => view! { <Status tone=Tone::Good label="Set up" /> }.into_any(),
         false => view! {
-            <Status tone=Tone::Quiet label="Not sent" />
-            " " <a href="/help/mail">"Send mail"</a>
+            <Status tone=Tone::Quiet label="Not set up" />
+            " " <a href="/help/mail">"Set up mail"</a>
         }
         .into_any(),
     };
     view! {
-        <Section id="process" title="Process">
+        <Section id="process" title="Server">
             <dl class="facts">
                 <dt>"Version"</dt><dd>{facts.version}</dd>
                 <dt>"Uptime"</dt><dd>{duration(facts.up_seconds.saturating_mul(1000))}</dd>
                 <dt>"Public address"</dt><dd>{public_url}</dd>
                 <dt>"Mail"</dt><dd>{mail}</dd>
-                <dt>"Licences"</dt><dd><a href="/help/licences">"What Weir is made of"</a></dd>
+                <dt>"Licences"</dt><dd><a href="/help/licences">"Licences of Weir and its parts"</a></dd>
             </dl>
         </Section>
     }
@@ -94,12 +101,12 @@ fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
     view! {
         <dl class="facts">
             <dt>"Directory"</dt><dd><code class="wrap">{disk.directory}</code></dd>
-            <dt>"Size"</dt><dd>{bytes::text(disk.all_bytes)}</dd>
-            <dt>"Store"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
+            <dt>"Total size"</dt><dd>{bytes::text(disk.all_bytes)}</dd>
+            <dt>"Database"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
             <dt>"Ingest log"</dt><dd>{bytes::text(disk.log_bytes)}</dd>
             <dt>"Other files"</dt>
             <dd>{bytes::text(others)} ", most of it the reserve for a full disk"</dd>
-            <dt>"Free on the disk"</dt><dd>{bytes::text(disk.free_bytes)}</dd>
+            <dt>"Free disk space"</dt><dd>{bytes::text(disk.free_bytes)}</dd>
             {files.bucket.map(in_bucket)}
             {(files.damage > 0).then(|| damaged_files(files.damage))}
         </dl>
@@ -165,10 +172,10 @@ fn Work(facts: Facts) -> impl IntoView {
         false => (Tone::Bad, "Refusing events"),
     };
     view! {
-        <Section id="work" title="Work">
+        <Section id="work" title="In progress">
             <dl class="facts">
                 <dt>"Events"</dt><dd><Status tone=tone label=word /></dd>
-                <dt>"Waiting to be applied"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
+                <dt>"Waiting to be processed"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
                 {facts.damage.map(damaged)}
                 <dt>"Exports"</dt><dd>{counted(facts.export_runs, "run", "runs")} " in progress"</dd>
                 <dt>"Plugin processes"</dt>

@@ -9,7 +9,9 @@ use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path::encode;
-use crate::server_fns::identity::{SignIn, SignInView, SignInWay, get_sign_in_view, saml_href};
+use crate::server_fns::identity::{
+    SAML_LABEL, SignIn, SignInView, SignInWay, get_sign_in_view, saml_href,
+};
 use crate::server_fns::passkeys::{BeginPasskeySignIn, SignInWithPasskey};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
@@ -167,7 +169,13 @@ fn failure(code: &str) -> AnyView {
         "no_new_organizations" => {
             "There is no account with this address. Ask a member of an organization for an invite."
         }
+        "organization_full" => {
+            "Your organization has as many members as the operator of this site allows. Ask an administrator of your organization."
+        }
         "sso_not_available" => "This way of signing in cannot be used now.",
+        "sso_too_many" => {
+            "Too many sign-ins came from your network. Wait a minute, then try again."
+        }
         _ => "Try again, or ask an administrator of your organization.",
     };
     view! { <Alert kind="warning"><p><strong>"Sign-in failed. "</strong>{why}</p></Alert> }
@@ -253,7 +261,7 @@ fn LoginForm(
         // Without mail, that page says who can help.
         <p><a href="/reset">"Forgot your password?"</a></p>
         {saml.map(|href| view! {
-            <p><a class="button" href=href rel="external">"Continue with SAML"</a></p>
+            <p><a class="button" href=href rel="external">{format!("Continue with {SAML_LABEL}")}</a></p>
         })}
         {other.map(|href| view! { <p><a href=href>"Use another address"</a></p> })}
     }

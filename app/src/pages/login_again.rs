@@ -85,6 +85,9 @@ fn failure(code: &str) -> Option<&'static str> {
         "sso_not_available" => {
             Some("Nothing is confirmed: this way of signing in cannot be used now.")
         }
+        "sso_too_many" => Some(
+            "Nothing is confirmed: too many sign-ins came from your network. Wait a minute, then try again.",
+        ),
         _ => Some(
             "Nothing is confirmed: the sign-in was refused. Try again, or ask an administrator of your organization.",
         ),

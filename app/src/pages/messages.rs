@@ -28,7 +28,7 @@ fn draw(found: Vec<MessageView>) -> AnyView {
     view! {
         <PageHead title="Messages" />
         <AccountNav />
-        <p class="lead">"The last twenty of this session, newest first. They are deleted when you sign out."</p>
+        <p class="lead">"The last 20 messages of this session, newest first. They are deleted when you sign out."</p>
         {content}
     }
     .into_any()

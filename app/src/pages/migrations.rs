@@ -46,7 +46,7 @@ fn draw(project: &ProjectView, open: &str, found: ImportsView) -> AnyView {
     let report = (!found.sources.is_empty()).then(|| view! { <DownloadCsv /> });
     let how = how(project);
     let guidance = if is_empty {
-        view! { <Empty title="Nothing was imported yet">{how}</Empty> }.into_any()
+        view! { <Empty title="No events imported yet">{how}</Empty> }.into_any()
     } else {
         view! {
             <details class="help">
@@ -168,7 +168,7 @@ fn StartForm(project: i64) -> impl IntoView {
     let start = form_action::<StartImport>();
     let result = form_result(start);
     view! {
-        <Section id="start" title="Start a migration" hint="Prints a script that you can stop and resume, and shows its progress.">
+        <Section id="start" title="Start a migration" hint="You get a script that you can stop and resume. Its progress is shown here.">
             <ActionForm action=start>
                 <FormFailure result=result fields=&["source", "total", "file", "note"] />
                 <input type="hidden" name="project" value=project.to_string() />

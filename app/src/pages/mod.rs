@@ -20,6 +20,7 @@ mod key_form;
 pub(crate) mod key_new;
 pub(crate) mod key_reveal;
 pub(crate) mod keys;
+pub(crate) mod limits;
 pub(crate) mod login;
 pub(crate) mod login_again;
 pub(crate) mod login_code;

@@ -15,7 +15,7 @@ pub(crate) fn NotFound() -> impl IntoView {
             <p class="brand"><Mark /> "Weir"</p>
             <PageHead title="Page not found" />
             <p>"There is nothing at this address, or you may not see it."</p>
-            <p><a class="button" href="/">"Go to the start"</a></p>
+            <p><a class="button" href="/">"Go to the home page"</a></p>
         </main>
     }
     .into_any()

@@ -12,14 +12,16 @@ pub(crate) mod domains;
 mod ending;
 mod invite_form;
 pub(crate) mod invites;
+mod limits;
 pub(crate) mod members;
 
-use futures::future::try_join4;
+use futures::future::try_join5;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::id_in_path;
 use super::organizations::members as counted_members;
+use crate::server_fns::limits::get_organization_limits;
 use crate::server_fns::members::list_members_without_2fa;
 use crate::server_fns::organizations::{
     EnforceSecondFactor, OrganizationView, RenameOrganization, SetJoinMail, get_organization,
@@ -53,17 +55,18 @@ pub(crate) fn Organization() -> impl IntoView {
         TITLE,
         id_in_path,
         |id| async move {
-            let (found, without, stake, is_only) = try_join4(
+            let (found, without, stake, is_only, limits) = try_join5(
                 get_organization(id.clone()),
                 list_members_without_2fa(id.clone()),
-                get_organization_stake(id),
+                get_organization_stake(id.clone()),
                 has_one_organization(),
+                get_organization_limits(id),
             )
             .await?;
             let is_only = is_only && found.may_delete;
-            Ok((found, without, stake, is_only))
+            Ok((found, without, stake, is_only, limits))
         },
-        |id, (found, without, stake, is_only)| {
+        |id, (found, without, stake, is_only, limits)| {
             view! {
             <PageHead title=TITLE within=found.name.clone() />
             <Tabs id=id />
@@ -71,6 +74,7 @@ pub(crate) fn Organization() -> impl IntoView {
             <JoinMail organization=found.clone() />
             <SecondFactor organization=found.clone() without=without />
             <Projects organization=found.clone() />
+            <limits::Limits limits=limits />
             <Features features=found.features.clone() />
             {if found.may_delete {
                 view! { <ending::Ending organization=found stake=stake is_only=is_only /> }.into_any()
@@ -213,7 +217,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
     };
     view! {
         <Section id="second-factor" title="Two-step sign-in"
-            hint="A code from an app, in addition to the password. API keys continue to work without one.">
+            hint="A code from an app or a passkey, in addition to the password. API keys continue to work without one.">
             <p>{state}</p>
             {if may_change {
                 view! { <EnforceForm id=id enforces=enforces_2fa without=without /> }.into_any()

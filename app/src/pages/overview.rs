@@ -45,7 +45,8 @@ fn draw(id: i64, (project, found, list): Loaded) -> AnyView {
         .into_any();
     }
     let numbers = numbers(id, &timezone, &found);
-    let OverviewView { by_name, failing_exports, failing_configs, changes: changed, .. } = found;
+    let failing = [found.failing_exports, found.failing_transformations, found.failing_others];
+    let OverviewView { by_name, changes: changed, .. } = found;
     view! {
         <PageHead title=TITLE within=name />
         <ProjectZone zone=timezone />
@@ -54,7 +55,7 @@ fn draw(id: i64, (project, found, list): Loaded) -> AnyView {
         <div class="card-columns overview-lists">
             {names(id, by_name)}
             <div>
-                {health(id, &organization, failing_exports, failing_configs)}
+                {health(id, &organization, failing)}
                 {changes(&organization, changed)}
             </div>
         </div>

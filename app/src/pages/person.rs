@@ -205,7 +205,7 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 
 fn properties(person: &PersonView) -> AnyView {
     let hint = format!(
-        "Set by and Set at cover the newest {} events{}.",
+        "Set by and Set at are known from the newest {} events{}.",
         grouped(person.looked_at as u64),
         of_shown_ids(person)
     );

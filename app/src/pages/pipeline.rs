@@ -8,7 +8,7 @@ mod ending;
 mod fields;
 pub(crate) mod new;
 mod order;
-mod parts;
+mod results;
 pub(crate) mod trial;
 
 use leptos::prelude::*;
@@ -31,7 +31,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
 use actions::{hiding, restoring, switching, word_id};
 use order::{Order, conflict, mover};
-use parts::{fault, numbers};
+use results::{counts, last_failure};
 
 const TITLE: &str = "Transformations";
 
@@ -205,8 +205,8 @@ fn row(
                 {of}
                 <Status tone=state.0 label=state.1 id=word_id(&line) />
             </div>
-            {numbers(&line)}
-            {line.fault.clone().map(fault)}
+            {counts(&line)}
+            {line.fault.clone().map(last_failure)}
             {buttons}
         </li>
     }
@@ -228,7 +228,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
                 view! {
                     {restoring(project, &line, actions.restore)}
                     <a class="button button-risk" href=ending>
-                        "Delete for good"<span class="hidden">" " {name}</span>
+                        "Delete permanently"<span class="hidden">" " {name}</span>
                     </a>
                 }
             });
@@ -244,7 +244,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         view! {
             <details class="bin">
                 <summary>"Deleted transformations"</summary>
-                <p class="hint">"They are inactive and keep their settings until you delete them for good."</p>
+                <p class="hint">"They are inactive and keep their settings until you delete them permanently."</p>
                 <ul class="plain">{rows}</ul>
             </details>
         }

@@ -87,8 +87,8 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let columns = vec![
         Column::text("Key"),
         Column::text("Value"),
-        Column::number("Last 24 hours"),
-        Column::number("Last 7 days"),
+        Column::number("Events in 24 hours"),
+        Column::number("Events in 7 days"),
         Column::text("Last event"),
     ];
     let ending = old.map(|(_, until)| {

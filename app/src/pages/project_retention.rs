@@ -34,7 +34,7 @@ pub(super) fn section(project: &ProjectView, asked: Option<String>) -> AnyView {
         true => changing(project, asked.unwrap_or(present), wanted),
         false => view! {
             <TextLine result=FormResult::sample(None) name="days" label=LABEL value=present kind="number"
-                hint="Empty: for ever."
+                hint="Empty: events are kept for ever."
                 disabled="Administrators and owners of the organization can change this." />
         }
         .into_any(),
@@ -43,7 +43,7 @@ pub(super) fn section(project: &ProjectView, asked: Option<String>) -> AnyView {
         <Section id="retention" title="Event retention">
             {changing}
             <ul class="hint">
-                <li>"The time of an event counts, which its sender chooses."</li>
+                <li>"The age of an event counts from its own time, which its sender chooses."</li>
                 <li>
                     "Events are removed in files, each when its newest event is old enough. "
                     "So an event can stay much longer, for months in a project with few events, for years after an import of unsorted events. "
@@ -68,7 +68,7 @@ fn changing(
         Ok(wanted) => (wanted, None),
         Err(failure) => (None, Some(failure)),
     };
-    let hint = format!("1 to {RETENTION_DAYS_MAX}. Empty: for ever.");
+    let hint = format!("1 to {RETENTION_DAYS_MAX}. Leave it empty to keep events for ever.");
     view! {
         <form method="get" action=format!("/projects/{}/settings#retention", project.id)>
             <input type="hidden" name="look" value="retention" />

@@ -177,7 +177,7 @@ fn General(project: ProjectView) -> impl IntoView {
             <label class="choice">
                 <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
                 <span>
-                    "Remove client addresses from events"
+                    "Remove client IP addresses from events"
                     <span class="hint">"Applies to new events."</span>
                 </span>
             </label>

@@ -32,7 +32,8 @@ pub(crate) fn Setup() -> impl IntoView {
                 }
                 SetupLink::Expired => void("This link has expired.").into_any(),
                 SetupLink::Unknown => {
-                    void("This link is not the one that was printed last.").into_any()
+                    void("This link does not work. Only the link that was printed last does.")
+                        .into_any()
                 }
             };
             view! {

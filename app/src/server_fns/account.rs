@@ -123,7 +123,7 @@ pub(crate) async fn find_failing(
     Ok(FailingNav {
         exports: exports.len() as u64,
         first: exports.iter().take(SHOWN).map(line).collect(),
-        transformations: transformations.unwrap_or(0) as u64,
+        transformations: transformations.unwrap_or_default().transformations as u64,
     })
 }
 

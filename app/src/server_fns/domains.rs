@@ -12,6 +12,9 @@ use crate::context::{anyone, done, enter_organization, go, ui_error};
 use crate::error::UiError;
 use crate::server_fns::scim::ScimView;
 
+/// The label of `saml_acs_url`. The ACS URL is an address of Weir.
+pub(crate) const SIGN_IN_URL: &str = "Single sign-on URL of the identity provider";
+
 /// The domains of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainsView {
@@ -240,7 +243,7 @@ pub(crate) async fn save_saml(
     let next = now.saml_x509_cert_next.as_deref();
     let saml = SamlPatch {
         entity_id: read("saml_entity_id", "Entity id", &saml_entity_id, SAML_TEXT_MAX, entity)?,
-        acs_url: read("saml_acs_url", "ACS URL", &saml_acs_url, SAML_TEXT_MAX, acs)?,
+        acs_url: read("saml_acs_url", SIGN_IN_URL, &saml_acs_url, SAML_TEXT_MAX, acs)?,
         x509_cert: read(
             "saml_x509_cert",
             "X.509 certificate",

@@ -31,6 +31,8 @@ pub(crate) struct SignInView {
     pub(crate) way: SignInWay,
 }
 
+/// What visitors read in place of the name SAML, which administrators know.
+pub(crate) const SAML_LABEL: &str = "single sign-on";
 /// The code of a wrong password.
 #[cfg(feature = "ssr")]
 const WRONG_PASSWORD: &str = "invalid_credentials";
@@ -118,7 +120,7 @@ pub(crate) async fn get_sign_in_view(
                 }
                 Some(SsoEnforcement::Saml) => {
                     let href = saml_href(&email, &next);
-                    SignInWay::Provider { email, label: "SAML".to_owned(), href }
+                    SignInWay::Provider { email, label: SAML_LABEL.to_owned(), href }
                 }
                 Some(SsoEnforcement::Off) | None => {
                     SignInWay::Password { email, has_saml: found.saml_available }
@@ -149,7 +151,7 @@ pub(crate) async fn get_again_view(next: String) -> Result<AgainView, UiError> {
         services.identity.confirming(&ctx).await.map_err(ui_error)?;
     let provider = provider.map(|(connection, label)| match connection {
         Connection::Provider(name) => (label, provider_href(name.text(), &email, &next)),
-        Connection::Saml(_) => (label, saml_href(&email, &next)),
+        Connection::Saml(_) => (SAML_LABEL.to_owned(), saml_href(&email, &next)),
     });
     let has_passkey = has_passkey && takes_passkeys(&visit.origin);
     Ok(AgainView { email, provider, has_password, has_passkey, by_operator })

@@ -47,6 +47,8 @@ pub(crate) struct InstanceView {
     pub(crate) events: u64,
     /// The providers of single sign-on.
     pub(crate) providers: Vec<ProviderView>,
+    /// Why sign-ins through them were refused, the newest reason of each provider first.
+    pub(crate) refused: Vec<RefusedView>,
     /// Where a provider sends browsers back to, with `NAME` for its name.
     pub(crate) callback: String,
 }
@@ -63,6 +65,18 @@ pub(crate) struct ProviderView {
     pub(crate) is_fixed: bool,
 }
 
+/// Sign-ins through a provider that were refused for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedView {
+    /// The name of the provider.
+    pub(crate) provider: String,
+    pub(crate) reason: String,
+    /// How many there were since the start.
+    pub(crate) count: u64,
+    /// When the last one was refused.
+    pub(crate) last_at: String,
+}
+
 /// Returns the data of the instance page. Not found for other users than staff.
 #[server(prefix = "/_fn", endpoint = "get_instance")]
 pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
@@ -77,6 +91,15 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         client_id: facts.client_id,
         is_fixed: facts.is_fixed,
     };
+    let mut refused = Vec::new();
+    for (name, list) in services.identity.refused_sign_ins(&ctx).await.map_err(ui_error)? {
+        refused.extend(list.into_iter().map(|one| RefusedView {
+            provider: name.text().to_owned(),
+            reason: one.reason,
+            count: one.count,
+            last_at: one.last_at.to_string(),
+        }));
+    }
     let files = services.instance.event_files(&ctx).await.map_err(ui_error)?;
     let bucket = files.bucket.map(|bucket| BucketView {
         place: bucket.place,
@@ -92,6 +115,7 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         projects: counts.projects,
         events: counts.events,
         providers: providers.into_iter().map(shown).collect(),
+        refused,
         callback: format!("{}/complete/NAME/", visit.origin),
     })
 }

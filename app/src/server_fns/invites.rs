@@ -190,10 +190,17 @@ pub(crate) async fn send_invites(
     level: i64,
     #[server(default)] message: String,
 ) -> Result<(), UiError> {
+    use weir_service::limits::LIMIT_REACHED;
+
     let (services, org) = enter_organization(&id).await?;
     let level = level_of(level)?;
     let made = services.invites.create_listed(&org, &people, level, &message).await;
-    let made = made.map_err(ui_error)?;
+    let made = made.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) if fault.code == LIMIT_REACHED => {
+            UiError::field("people", &fault.code, &fault.detail)
+        }
+        other => other,
+    })?;
     keep_links(&id, &made).await?;
     let people = match made.as_slice() {
         [one] => one.target_email.clone(),

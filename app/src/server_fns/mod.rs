@@ -26,6 +26,7 @@ pub(crate) mod instance;
 pub(crate) mod invites;
 pub(crate) mod key_forms;
 pub(crate) mod keys;
+pub(crate) mod limits;
 pub(crate) mod links;
 pub(crate) mod members;
 pub(crate) mod messages;

@@ -28,8 +28,10 @@ pub(crate) struct OverviewView {
     pub(crate) is_least: bool,
     /// Number of failing exports of the project.
     pub(crate) failing_exports: u64,
-    /// Number of configs of plugins that failed in the last 24 hours.
-    pub(crate) failing_configs: u64,
+    /// Number of transformations that failed in the last 24 hours.
+    pub(crate) failing_transformations: u64,
+    /// Number of configs of destinations and apps that failed in the last 24 hours.
+    pub(crate) failing_others: u64,
     /// The last changes in the organization, newest first.
     pub(crate) changes: Vec<EntryView>,
 }
@@ -82,7 +84,8 @@ pub(crate) async fn get_overview(project: i64) -> Result<OverviewView, UiError> 
         active: active.count,
         is_least: active.is_least,
         failing_exports: exports.len() as u64,
-        failing_configs: configs as u64,
+        failing_transformations: configs.transformations as u64,
+        failing_others: configs.others as u64,
         changes: changes.results.into_iter().map(EntryView::from).collect(),
     })
 }

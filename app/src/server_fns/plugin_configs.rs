@@ -317,7 +317,7 @@ pub(crate) async fn delete_plugin_config(
         ),
         Ok(_) | Err(_) => format!("/projects/{project}/{TRANSFORMATIONS}"),
     };
-    done(&path, &format!("Deleted {} for good.", line.name));
+    done(&path, &format!("Deleted {} permanently.", line.name));
     Ok(())
 }
 

@@ -164,7 +164,7 @@ pub(crate) async fn update_project(
         timezone: edits.text("timezone", "Time zone", timezone.trim(), &now.brief.timezone),
         anonymize_ips: edits.tick(
             "anonymize_ips",
-            "Remove client addresses from events",
+            "Remove client IP addresses from events",
             anonymize_ips,
             now.anonymize_ips,
         ),

@@ -325,7 +325,7 @@ fn failed(error: UiError) -> AnyView {
         UiError::NotFound => view! {
             <div class="empty">
                 <p>"There is nothing at this address, or you may not see it."</p>
-                <p><a class="button" href="/">"Go to the start"</a></p>
+                <p><a class="button" href="/">"Go to the home page"</a></p>
             </div>
         }
         .into_any(),

@@ -40,16 +40,16 @@ impl Staging {
     /// directory or a symbolic link, and errors of the file system.
     pub fn create(root: &Path) -> Result<Self> {
         for _ in 1..ATTEMPTS {
-            match Self::create_at_once(root) {
+            match Self::create_without_waiting(root) {
                 Err(error) if may_pass(&error) => pause(),
                 created => return created,
             }
         }
-        Self::create_at_once(root)
+        Self::create_without_waiting(root)
     }
 
     /// The same without waiting.
-    pub(crate) fn create_at_once(root: &Path) -> Result<Self> {
+    pub(crate) fn create_without_waiting(root: &Path) -> Result<Self> {
         create_directory(root)?;
         let staging =
             Self::open(root, lock)?.ok_or_else(|| Error::InUse { path: root.to_owned() })?;

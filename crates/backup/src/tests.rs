@@ -471,7 +471,7 @@ fn a_backup_leaves_the_disk_space_that_the_service_needs() {
 }
 
 #[test]
-fn a_symbolic_link_is_not_left_out_silently() {
+fn a_symbolic_link_is_not_omitted_silently() {
     let place = Place::new();
     let taken = place.take();
     std::os::unix::fs::symlink("000012.sst", taken.join("store/000013.sst")).unwrap();
@@ -489,7 +489,7 @@ fn what_a_killed_command_left_is_removed_once_no_command_uses_it() {
     let staging = Staging::create(&root).unwrap();
     fs::write(staging.path().join("link"), "").unwrap();
     assert!(!Staging::remove_abandoned(&root).unwrap());
-    let refused = Staging::create_at_once(&root).unwrap_err();
+    let refused = Staging::create_without_waiting(&root).unwrap_err();
     assert!(matches!(refused, Error::InUse { .. }), "{refused}");
     assert!(staging.path().join("link").exists());
     drop(staging);

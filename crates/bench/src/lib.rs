@@ -34,7 +34,7 @@ pub async fn until_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
         done = work => done,
-        _ = terminate.recv() => bail!("told to stop"),
+        _ = terminate.recv() => bail!("asked to stop"),
         _ = interrupt.recv() => bail!("interrupted"),
     }
 }

@@ -68,8 +68,8 @@ async fn scripted(api: &mut Api, instance: &Instance, source: &str) -> Result<i6
 
 async fn asked(api: &mut Api, method: &str, path: &str, body: &Value) -> Result<Value> {
     let (status, answer) = api.call(method, path, &body.to_string()).await?;
-    let told = String::from_utf8_lossy(&answer);
-    ensure!((200..300).contains(&status), "{method} {path} was answered with {status}: {told}");
+    let text = String::from_utf8_lossy(&answer);
+    ensure!((200..300).contains(&status), "{method} {path} was answered with {status}: {text}");
     Ok(serde_json::from_slice(&answer)?)
 }
 

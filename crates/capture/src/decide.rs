@@ -194,6 +194,15 @@ pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
     dropped(event, DropReason::NotAnEvent, false, false)
 }
 
+/// The drop of an event beyond a limit of its organization (ING-66). An event that would be
+/// dropped anyway keeps its own reason.
+pub fn drop_over_limit(event: &RawEvent<'_>, reason: DropReason, context: &Context) -> Decision {
+    match decide(event, context) {
+        Decision::Accept(_) => Decision::Drop(dropped(event, reason, context.engage, false)),
+        own => own,
+    }
+}
+
 /// The rare case that a text of the event cannot be stored.
 fn decide_repaired(raw: &str, context: &Context) -> Result<AcceptedEvent, DropReason> {
     let repaired = json::repair(raw);

@@ -28,8 +28,8 @@ pub mod v1;
 
 pub use cookieless::{CookielessKey, is_cookieless_id};
 pub use decide::{
-    AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_recording,
-    with_properties,
+    AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_over_limit,
+    drop_recording, with_properties,
 };
 pub use decode::{BODY_LIMIT, CapturePath, CaptureRequest, Payload, decode};
 pub use error::CaptureError;

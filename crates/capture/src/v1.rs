@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! headers -Headers::read-> Headers
-//! body -unpack-> Payload -shape-> Batch -decide-> Decision, Results
+//! body -decompress-> Payload -shape-> Batch -decide-> Decision, Results
 //! ```
 //!
 //! What belongs here: the differences from the other paths. Data from headers or from
@@ -155,6 +155,23 @@ pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Cont
         }
         // The drop shows the event with its options where they were sent.
         Decision::Drop(common) => drop(common.reason),
+    }
+}
+
+/// The drop of an event beyond a limit of its organization, like
+/// [`capture::drop_over_limit`](super::drop_over_limit()).
+pub fn drop_over_limit(
+    event: &RawEvent<'_>,
+    reason: DropReason,
+    library: Option<Library<'_>>,
+    context: &Context,
+) -> Decision {
+    match decide(event, library, context) {
+        Decision::Accept(_) => {
+            let is_cookieless = Beside::read(event.raw).is_cookieless();
+            Decision::Drop(dropped(event, reason, context.engage, is_cookieless))
+        }
+        own => own,
     }
 }
 

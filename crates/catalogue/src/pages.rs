@@ -23,12 +23,14 @@ fn read(path: &str) -> String {
 fn every_entry_has_a_page_that_names_every_setting() {
     let list = read("docs/catalogue/README.md");
     for entry in catalogue() {
-        assert!(list.contains(&format!("({}.md)", entry.id)), "{} is not listed", entry.id);
+        let row = format!("({}.md) | {} |", entry.id, entry.description);
+        assert!(list.contains(&row), "{} is not listed with its description", entry.id);
         let page = read(&entry.page());
         assert!(page.starts_with(&format!("# {}\n", entry.name)), "{}", entry.id);
         assert!(page.contains("## Limits"), "{}", entry.id);
         for item in entry.items {
-            assert!(page.contains(&format!("| `{}` |", item.key)), "{}: {}", entry.id, item.key);
+            let row = format!("| `{}` | {}. {} ", item.key, item.name, item.hint);
+            assert!(page.contains(&row), "{}: {}", entry.id, item.key);
         }
     }
 }

@@ -35,6 +35,12 @@ impl Resolve for System {
     }
 }
 
+/// Whether a name in lower case is that of this machine.
+pub(crate) fn is_localhost(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
+}
+
 /// The check before every connection.
 pub(crate) struct AddressFilter {
     pub(crate) rules: Rules,
@@ -62,6 +68,12 @@ impl AddressFilter {
         // must not depend on their order.
         for address in &addresses {
             self.judge(name, *address, port)?;
+        }
+        // Callers send http without TLS to this name, because it is this machine.
+        let is_elsewhere = |address: &IpAddr| !address.to_canonical().is_loopback();
+        if is_localhost(name) && addresses.iter().any(is_elsewhere) {
+            tracing::info!(host = name, "refused to dial localhost at another machine");
+            return Err(FaultClass::Forbidden.into());
         }
         Ok(addresses)
     }

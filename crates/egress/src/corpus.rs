@@ -1,13 +1,13 @@
 //! Replays the corpus of the fuzz target `addresses` (`fuzz/corpus/addresses`).
 
-mod outcomes;
+mod checks;
 
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::{any, proptest};
 
-use self::outcomes::{check_address, check_inner};
+use self::checks::{check_address, check_inner};
 
 #[test]
 fn every_address_has_a_safe_outcome() {

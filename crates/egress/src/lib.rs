@@ -42,7 +42,7 @@ pub use rules::Rules;
 pub use tls::Trust;
 pub use tokio_rustls::client::TlsStream;
 
-use address_filter::{AddressFilter, GuardedNames, System};
+use address_filter::{AddressFilter, GuardedNames, System, is_localhost};
 use host::Host;
 
 /// The timeout for a lookup and the connection, and again for TLS.
@@ -197,8 +197,7 @@ impl Egress {
         match host::named(text) {
             Some(Host::Address(address)) => never(address),
             Some(Host::Name(name)) => {
-                let name = name.trim_end_matches('.');
-                (name == "localhost" || name.ends_with(".localhost"))
+                is_localhost(&name)
                     && never(Ipv4Addr::LOCALHOST.into())
                     && never(Ipv6Addr::LOCALHOST.into())
             }

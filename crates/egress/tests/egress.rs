@@ -266,6 +266,28 @@ async fn inner_addresses_are_refused_in_every_spelling() {
 }
 
 #[tokio::test]
+async fn localhost_is_this_machine() {
+    let listener = Listener::new(ok("here")).await;
+    let (port, allow) = (listener.port(), ["127.0.0.0/8", "::1/128", "10.0.0.0/8"]);
+    let here = with_names(&allow, Changing::of(&[&["127.0.0.1"]]));
+    let url = format!("http://localhost:{port}/");
+    assert_eq!(get(&here, &url).await, Ok((200, Bytes::from("here"))));
+    // Addresses that other names may have.
+    for addresses in [&["10.0.0.1"][..], &["8.8.8.8"], &["127.0.0.1", "10.0.0.1"]] {
+        let elsewhere = with_names(&allow, Changing::of(&[addresses]));
+        for name in ["localhost", "LocalHost.", "db.localhost"] {
+            let url = format!("http://{name}:{port}/");
+            assert_eq!(fault(elsewhere.check_url(&url).await), Some(FaultClass::Forbidden));
+            assert_eq!(fault(get(&elsewhere, &url).await), Some(FaultClass::Forbidden), "{url}");
+            assert_eq!(fault(elsewhere.dial(name, port).await), Some(FaultClass::Forbidden));
+        }
+        let url = format!("http://a.example:{port}/");
+        assert_eq!(elsewhere.check_url(&url).await, Ok(()));
+    }
+    assert_eq!(listener.accepted(), 1);
+}
+
+#[tokio::test]
 async fn no_host_ends_in_a_panic() {
     let egress = with_names(&[], Changing::of(&[]));
     let long = "a".repeat(300);

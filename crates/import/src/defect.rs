@@ -14,7 +14,7 @@ pub enum Effect {
     /// The line is imported.
     Imported,
     /// The line need not be imported and is omitted.
-    LeftOut,
+    Omitted,
     /// The line cannot be imported. Nothing is sent unless such lines may be skipped.
     Skipped,
 }
@@ -24,7 +24,7 @@ impl Effect {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
-            Self::LeftOut => "omitted",
+            Self::Omitted => "omitted",
             Self::Imported => "imported",
         }
     }
@@ -33,7 +33,7 @@ impl Effect {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
-            Self::LeftOut => "left_out",
+            Self::Omitted => "left_out",
             Self::Imported => "imported",
         }
     }
@@ -43,11 +43,11 @@ macro_rules! defects {
     ($($variant:ident = $code:literal, $effect:ident, $sentence:literal, $fix:literal;)+) => {
         /// A kind of defect.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Defect {
+        pub enum DefectKind {
             $(#[doc = concat!("`", $code, "`: ", $sentence)] $variant),+
         }
 
-        impl Defect {
+        impl DefectKind {
             /// All kinds, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
@@ -132,10 +132,10 @@ defects! {
     TooManyKeys = "too_many_keys", Skipped,
         "The event has more than 10,000 keys.",
         "Split the event, or fold rarely used keys into one text.";
-    DuplicateUuid = "duplicate_uuid", LeftOut,
+    DuplicateUuid = "duplicate_uuid", Omitted,
         "An earlier line is the same event.",
         "Nothing, if the lines are equal; otherwise give every event a uuid of its own.";
-    NotAnEvent = "not_an_event", LeftOut,
+    NotAnEvent = "not_an_event", Omitted,
         "Recordings and performance entries are not stored as events.",
         "Nothing.";
     EventNameCut = "event_name_cut", Imported,
@@ -161,7 +161,7 @@ defects! {
         "If they are one person, send a `$merge_dangerously` with one as `distinct_id` and the other as `alias`.";
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for DefectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.code())
     }
@@ -169,20 +169,20 @@ impl fmt::Display for Defect {
 
 /// A defect of one line, with details.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flaw {
-    pub(crate) defect: Defect,
+pub(crate) struct Defect {
+    pub(crate) kind: DefectKind,
     pub(crate) detail: Option<String>,
 }
 
-impl Flaw {
-    pub(crate) fn with(defect: Defect, detail: impl fmt::Display) -> Self {
-        Self { defect, detail: Some(detail.to_string()) }
+impl Defect {
+    pub(crate) fn with(kind: DefectKind, detail: impl fmt::Display) -> Self {
+        Self { kind, detail: Some(detail.to_string()) }
     }
 }
 
-impl From<Defect> for Flaw {
-    fn from(defect: Defect) -> Self {
-        Self { defect, detail: None }
+impl From<DefectKind> for Defect {
+    fn from(kind: DefectKind) -> Self {
+        Self { kind, detail: None }
     }
 }
 
@@ -190,17 +190,17 @@ impl From<Defect> for Flaw {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Defect, Effect};
+    use super::{DefectKind, Effect};
 
     #[test]
     fn every_kind_is_complete() {
-        let codes: HashSet<_> = Defect::ALL.iter().map(|defect| defect.code()).collect();
-        assert_eq!(codes.len(), Defect::ALL.len());
-        for defect in Defect::ALL {
+        let codes: HashSet<_> = DefectKind::ALL.iter().map(|kind| kind.code()).collect();
+        assert_eq!(codes.len(), DefectKind::ALL.len());
+        for kind in DefectKind::ALL {
             let snake = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
-            assert!(defect.code().chars().all(snake), "{defect}");
-            for text in [defect.sentence(), defect.fix()] {
-                assert!(text.ends_with('.'), "{defect}: {text}");
+            assert!(kind.code().chars().all(snake), "{kind}");
+            for text in [kind.sentence(), kind.fix()] {
+                assert!(text.ends_with('.'), "{kind}: {text}");
             }
         }
     }
@@ -210,11 +210,10 @@ mod tests {
     fn the_guide_has_a_row_for_every_kind() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/import.md");
         let guide = std::fs::read_to_string(path).unwrap();
-        for defect in Defect::ALL {
-            let row =
-                format!("| `{}` | {} | {} |\n", defect, defect.effect().word(), defect.sentence());
+        for kind in DefectKind::ALL {
+            let row = format!("| `{}` | {} | {} |\n", kind, kind.effect().word(), kind.sentence());
             assert!(guide.contains(&row), "the guide lacks: {row}");
         }
-        assert_eq!((Effect::LeftOut.word(), Effect::LeftOut.code()), ("omitted", "left_out"));
+        assert_eq!((Effect::Omitted.word(), Effect::Omitted.code()), ("omitted", "left_out"));
     }
 }

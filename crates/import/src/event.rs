@@ -10,9 +10,9 @@ use weir_json::{self as json, Limits, ObjectWriter};
 use weir_model::Timestamp;
 use weir_model::persons::is_placeholder;
 
-use crate::defect::{Defect, Effect, Flaw};
+use crate::defect::{Defect, DefectKind, Effect};
 use crate::identity;
-use crate::object::Object;
+use crate::object::LineObject;
 use crate::time;
 
 /// Maximum bytes of the text of one event: capture drops larger ones.
@@ -49,14 +49,14 @@ pub(crate) struct Draft<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) distinct_id: Option<Cow<'a, str>>,
     pub(crate) time: Option<Cow<'a, str>>,
-    pub(crate) properties: Object<'a>,
+    pub(crate) properties: LineObject<'a>,
     /// Members next to the properties, such as `$set`.
-    pub(crate) beside: Object<'a>,
+    pub(crate) beside: LineObject<'a>,
     pub(crate) identity: Identity<'a>,
     /// An anonymous id that the same person used earlier.
     pub(crate) known_before_as: Option<String>,
     /// Defects that the format found.
-    pub(crate) flaws: Vec<Flaw>,
+    pub(crate) defects: Vec<Defect>,
 }
 
 /// The source of the uuid of an event.
@@ -98,7 +98,7 @@ impl Link {
 
     /// The event that merges the two ids, as JSON text.
     pub(crate) fn to_json(&self) -> String {
-        let mut properties = Object::default();
+        let mut properties = LineObject::default();
         properties.add("$anon_distinct_id", json::quoted(&self.before));
         properties.add("$geoip_disable", "true");
         write(
@@ -107,30 +107,30 @@ impl Link {
             self.uuid(),
             self.time,
             &properties,
-            &Object::default(),
+            &LineObject::default(),
         )
     }
 }
 
 impl Draft<'_> {
     /// The event, unless a defect prevents sending it; and all defects.
-    pub(crate) fn finish(mut self, rules: &Rules) -> (Option<Event>, Vec<Flaw>) {
-        let mut flaws = std::mem::take(&mut self.flaws);
-        let name = self.name(&mut flaws);
-        let distinct_id = self.distinct_id(&mut flaws);
-        let time = self.time(rules, &mut flaws);
-        let uuid = self.given_uuid(&mut flaws);
-        let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Imported;
+    pub(crate) fn finish(mut self, rules: &Rules) -> (Option<Event>, Vec<Defect>) {
+        let mut defects = std::mem::take(&mut self.defects);
+        let name = self.name(&mut defects);
+        let distinct_id = self.distinct_id(&mut defects);
+        let time = self.time(rules, &mut defects);
+        let uuid = self.given_uuid(&mut defects);
+        let stays = |defect: &Defect| defect.kind.effect() == Effect::Imported;
         // Deeper values must not be processed recursively.
         if (self.properties.depth() + 1).max(self.beside.depth()) > Limits::EVENT.depth {
-            flaws.push(Defect::TooDeep.into());
+            defects.push(DefectKind::TooDeep.into());
         }
         let (Some(name), Some(distinct_id)) = (name, distinct_id) else {
-            return (None, flaws);
+            return (None, defects);
         };
-        self.judge_person_event(&name, &mut flaws);
-        if !flaws.iter().all(stays) {
-            return (None, flaws);
+        self.judge_person_event(&name, &mut defects);
+        if !defects.iter().all(stays) {
+            return (None, defects);
         }
         let uuid = uuid.unwrap_or_else(|| self.content_uuid(&name, &distinct_id, time));
         let link = self.known_before_as.take().and_then(|before| {
@@ -142,36 +142,39 @@ impl Draft<'_> {
         let text = write(&name, &distinct_id, uuid, time, &self.properties, &self.beside);
         let keys = json::weigh(text.as_bytes()).keys;
         if text.len() > EVENT_LIMIT {
-            flaws.push(Flaw::with(Defect::EventTooLarge, format_args!("{} bytes", text.len())));
+            defects.push(Defect::with(
+                DefectKind::EventTooLarge,
+                format_args!("{} bytes", text.len()),
+            ));
         }
         if keys > Limits::EVENT.keys {
-            flaws.push(Flaw::with(Defect::TooManyKeys, format_args!("{keys} keys")));
+            defects.push(Defect::with(DefectKind::TooManyKeys, format_args!("{keys} keys")));
         }
-        let event = flaws.iter().all(stays).then_some(Event { uuid, text, link });
-        (event, flaws)
+        let event = defects.iter().all(stays).then_some(Event { uuid, text, link });
+        (event, defects)
     }
 
-    fn name(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
+    fn name(&self, defects: &mut Vec<Defect>) -> Option<String> {
         let Some(value) = &self.name else {
-            flaws.push(Defect::MissingEventName.into());
+            defects.push(DefectKind::MissingEventName.into());
             return None;
         };
         let Some(name) = json::string(value) else {
-            flaws.push(Defect::EventNameNotText.into());
+            defects.push(DefectKind::EventNameNotText.into());
             return None;
         };
         if name.is_empty() {
-            flaws.push(Defect::MissingEventName.into());
+            defects.push(DefectKind::MissingEventName.into());
             return None;
         }
         if NOT_EVENTS.contains(&&*name) {
-            flaws.push(Defect::NotAnEvent.into());
+            defects.push(DefectKind::NotAnEvent.into());
             return None;
         }
-        Some(cut(name, Defect::EventNameCut, flaws))
+        Some(cut(name, DefectKind::EventNameCut, defects))
     }
 
-    fn distinct_id(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
+    fn distinct_id(&self, defects: &mut Vec<Defect>) -> Option<String> {
         let value = self.distinct_id.as_deref();
         // Other types are converted to JSON text, as in capture.
         let text = value.map(|value| {
@@ -179,36 +182,36 @@ impl Draft<'_> {
             json::string(value).unwrap_or_else(other)
         });
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-            flaws.push(Defect::MissingDistinctId.into());
+            defects.push(DefectKind::MissingDistinctId.into());
             return None;
         };
         if is_placeholder(&text) {
-            flaws.push(Flaw::with(Defect::PlaceholderDistinctId, &text));
+            defects.push(Defect::with(DefectKind::PlaceholderDistinctId, &text));
         }
-        Some(cut(text, Defect::DistinctIdCut, flaws))
+        Some(cut(text, DefectKind::DistinctIdCut, defects))
     }
 
-    fn time(&self, rules: &Rules, flaws: &mut Vec<Flaw>) -> Option<Timestamp> {
+    fn time(&self, rules: &Rules, defects: &mut Vec<Defect>) -> Option<Timestamp> {
         let Some(value) = self.time.as_deref().filter(|value| *value != "\"\"") else {
-            flaws.push(if rules.undated_as_now {
-                Defect::TimeOfImport.into()
+            defects.push(if rules.undated_as_now {
+                DefectKind::TimeOfImport.into()
             } else {
-                Defect::MissingTimestamp.into()
+                DefectKind::MissingTimestamp.into()
             });
             return None;
         };
         let Some(time) = time::read(value) else {
             let shown: String = value.chars().take(40).collect();
-            flaws.push(Flaw::with(Defect::InvalidTimestamp, shown));
+            defects.push(Defect::with(DefectKind::InvalidTimestamp, shown));
             return None;
         };
         if time > rules.now.plus_seconds(FUTURE_LIMIT_SECONDS) {
-            flaws.push(Flaw::with(Defect::FutureTimestamp, time));
+            defects.push(Defect::with(DefectKind::FutureTimestamp, time));
         }
         Some(time)
     }
 
-    fn given_uuid(&self, flaws: &mut Vec<Flaw>) -> Option<Uuid> {
+    fn given_uuid(&self, defects: &mut Vec<Defect>) -> Option<Uuid> {
         let value = match &self.identity {
             Identity::Given(value) => value,
             Identity::Derived(uuid) => return Some(*uuid),
@@ -221,36 +224,36 @@ impl Draft<'_> {
         let uuid = text.and_then(|text| Uuid::parse_str(&text).ok());
         if uuid.is_none() {
             let shown: String = value.chars().take(60).collect();
-            flaws.push(Flaw::with(Defect::InvalidUuid, shown));
+            defects.push(Defect::with(DefectKind::InvalidUuid, shown));
         }
         uuid
     }
 
     /// Finds faults of events about persons and groups for which capture drops them.
-    fn judge_person_event(&self, name: &str, flaws: &mut Vec<Flaw>) {
+    fn judge_person_event(&self, name: &str, defects: &mut Vec<Defect>) {
         if !ABOUT_PERSONS.contains(&name) {
             return;
         }
         if self.properties.get("$process_person_profile") == Some("false") {
-            flaws.push(Defect::ProfileSwitchedOff.into());
+            defects.push(DefectKind::ProfileSwitchedOff.into());
         }
         if name != "$groupidentify" {
             return;
         }
         let set = self.properties.get("$group_set");
         if set.is_some_and(|set| !set.starts_with('{') && !json::is_empty_list(set)) {
-            flaws.push(Defect::InvalidGroupSet.into());
+            defects.push(DefectKind::InvalidGroupSet.into());
         }
         let key = self.properties.text("$group_key");
         if key.is_some_and(|key| key.chars().count() > GROUP_KEY_LIMIT) {
-            flaws.push(Defect::GroupKeyTooLong.into());
+            defects.push(DefectKind::GroupKeyTooLong.into());
         }
     }
 
     fn content_uuid(&self, name: &str, distinct_id: &str, time: Option<Timestamp>) -> Uuid {
         let micros = time.map(|time| time.micros().to_string()).unwrap_or_default();
         // Deeper ones were refused.
-        let text = |object: &Object<'_>| {
+        let text = |object: &LineObject<'_>| {
             let text = object.to_json();
             json::canonical(&text, Limits { keys: usize::MAX, ..Limits::EVENT }).unwrap_or(text)
         };
@@ -269,14 +272,14 @@ impl Draft<'_> {
 }
 
 /// Truncates a text to 200 characters.
-fn cut(text: Cow<'_, str>, defect: Defect, flaws: &mut Vec<Flaw>) -> String {
+fn cut(text: Cow<'_, str>, kind: DefectKind, defects: &mut Vec<Defect>) -> String {
     let mut text = text.into_owned();
     // A text never has more characters than bytes.
     if text.len() > NAME_LIMIT
         && let Some((end, _)) = text.char_indices().nth(NAME_LIMIT)
     {
         text.truncate(end);
-        flaws.push(defect.into());
+        defects.push(kind.into());
     }
     text
 }
@@ -286,8 +289,8 @@ fn write(
     distinct_id: &str,
     uuid: Uuid,
     time: Option<Timestamp>,
-    properties: &Object<'_>,
-    beside: &Object<'_>,
+    properties: &LineObject<'_>,
+    beside: &LineObject<'_>,
 ) -> String {
     let mut out = String::new();
     let mut event = ObjectWriter::begin(&mut out);

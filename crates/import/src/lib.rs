@@ -42,7 +42,7 @@ use std::io::Write as _;
 use weir_model::Timestamp;
 
 pub use arguments::Arguments;
-pub use defect::{Defect, Effect};
+pub use defect::{DefectKind, Effect};
 pub use deliver::RetryPolicy;
 pub use error::ImportError;
 pub use format::Format;

@@ -10,9 +10,9 @@ use weir_json::{Members, ObjectWriter, string, weigh};
 
 /// An object in the order of its text. Of a duplicate name, the last one counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub(crate) struct LineObject<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
-impl<'a> Object<'a> {
+impl<'a> LineObject<'a> {
     /// Parses an object.
     pub(crate) fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
         let members = Members::parse(json)?.into_iter();
@@ -20,9 +20,9 @@ impl<'a> Object<'a> {
     }
 
     /// The same without borrowing from the text.
-    pub(crate) fn into_owned(self) -> Object<'static> {
+    pub(crate) fn into_owned(self) -> LineObject<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        Object(self.0.into_iter().map(|(name, value)| (owned(name), owned(value))).collect())
+        LineObject(self.0.into_iter().map(|(name, value)| (owned(name), owned(value))).collect())
     }
 
     /// Whether it has no members.
@@ -111,12 +111,12 @@ impl<'a> Object<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Object;
+    use super::LineObject;
 
     #[test]
     fn objects_keep_what_they_do_not_change() {
         let json = r#"{"a":12345678901234567890123,"b\u0041":1.10,"c":null,"d":"x\ny"}"#;
-        let mut object = Object::parse(json).unwrap();
+        let mut object = LineObject::parse(json).unwrap();
         assert_eq!(object.get("a"), Some("12345678901234567890123"));
         assert_eq!(object.get("bA"), Some("1.10"));
         assert_eq!((object.get("c"), object.has("c")), (None, true));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn of_a_name_given_twice_the_last_counts() {
-        let mut object = Object::parse(r#"{"a":1,"a":2}"#).unwrap();
+        let mut object = LineObject::parse(r#"{"a":1,"a":2}"#).unwrap();
         assert_eq!(object.get("a"), Some("2"));
         assert_eq!(object.take("a").as_deref(), Some("2"));
         assert!(object.is_empty());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::defect::{Defect, Effect, Flaw};
+use crate::defect::{Defect, DefectKind, Effect};
 
 /// Positions that are stored per kind.
 const FIRST: usize = 10;
@@ -33,7 +33,7 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The kind of defect.
-    pub defect: Defect,
+    pub kind: DefectKind,
     /// Lines with the defect, each counted once.
     pub count: u64,
     /// The first ten lines.
@@ -50,34 +50,34 @@ pub struct Report {
     /// Lines that cannot be imported.
     pub skipped: u64,
     /// Lines that need not be imported.
-    pub left_out: u64,
-    /// The defects that occurred, in the order of [`Defect::ALL`].
+    pub omitted: u64,
+    /// The defects that occurred, in the order of [`DefectKind::ALL`].
     pub findings: Vec<Finding>,
 }
 
 impl Report {
     /// Counts a line and its defects. For a line that is not sent, only the defects that
     /// prevent sending are counted.
-    pub(crate) fn add(&mut self, file: &Arc<str>, line: u64, is_sent: bool, flaws: Vec<Flaw>) {
+    pub(crate) fn add(&mut self, file: &Arc<str>, line: u64, is_sent: bool, defects: Vec<Defect>) {
         self.lines += 1;
-        let gravest = flaws.iter().map(|flaw| flaw.defect.effect()).max();
+        let gravest = defects.iter().map(|defect| defect.kind.effect()).max();
         let effect = if is_sent { Effect::Imported } else { gravest.unwrap_or(Effect::Skipped) };
         *match effect {
             Effect::Imported => &mut self.events,
-            Effect::LeftOut => &mut self.left_out,
+            Effect::Omitted => &mut self.omitted,
             Effect::Skipped => &mut self.skipped,
         } += 1;
-        let mut noted: Vec<Defect> = Vec::new();
-        for Flaw { defect, detail } in flaws {
-            if defect.effect() == effect && !noted.contains(&defect) {
-                noted.push(defect);
-                self.note(defect, LineRef { file: file.clone(), line, detail });
+        let mut noted: Vec<DefectKind> = Vec::new();
+        for Defect { kind, detail } in defects {
+            if kind.effect() == effect && !noted.contains(&kind) {
+                noted.push(kind);
+                self.note(kind, LineRef { file: file.clone(), line, detail });
             }
         }
     }
 
-    fn note(&mut self, defect: Defect, place: LineRef) {
-        match self.findings.binary_search_by_key(&defect, |finding| finding.defect) {
+    fn note(&mut self, kind: DefectKind, place: LineRef) {
+        match self.findings.binary_search_by_key(&kind, |finding| finding.kind) {
             Ok(at) => {
                 if let Some(finding) = self.findings.get_mut(at) {
                     finding.count += 1;
@@ -87,7 +87,7 @@ impl Report {
                 }
             }
             Err(at) => {
-                self.findings.insert(at, Finding { defect, count: 1, first: vec![place] });
+                self.findings.insert(at, Finding { kind, count: 1, first: vec![place] });
             }
         }
     }

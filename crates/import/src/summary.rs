@@ -92,12 +92,12 @@ impl Summary {
     pub fn to_json(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({
-                "code": finding.defect.code(),
-                "effect": finding.defect.effect().code(),
+                "code": finding.kind.code(),
+                "effect": finding.kind.effect().code(),
                 "count": finding.count,
                 "first": finding.first,
-                "sentence": finding.defect.sentence(),
-                "fix": finding.defect.fix(),
+                "sentence": finding.kind.sentence(),
+                "fix": finding.kind.fix(),
             })
         };
         let (outcome, reason) = match &self.outcome {
@@ -115,7 +115,7 @@ impl Summary {
             "lines": self.report.lines,
             "events": self.report.events,
             "skipped": self.report.skipped,
-            "left_out": self.report.left_out,
+            "left_out": self.report.omitted,
             "accepted": self.accepted,
             "accepted_before": self.accepted_before,
             "links": self.links,
@@ -128,10 +128,10 @@ impl Summary {
     }
 
     fn write_defects(&self, out: &mut String) -> fmt::Result {
-        for Finding { defect, count, first } in &self.report.findings {
-            let effect = defect.effect().word();
-            writeln!(out, "\n{defect}: {}, {effect}", lines(*count))?;
-            writeln!(out, "  {} {}", defect.sentence(), defect.fix())?;
+        for Finding { kind, count, first } in &self.report.findings {
+            let effect = kind.effect().word();
+            writeln!(out, "\n{kind}: {}, {effect}", lines(*count))?;
+            writeln!(out, "  {} {}", kind.sentence(), kind.fix())?;
             write_lines(out, first, *count)?;
         }
         if self.refused > 0 {
@@ -149,7 +149,7 @@ impl Summary {
         let report = &self.report;
         write!(out, "{}: {} to import", lines(report.lines), events(report.events))?;
         for (count, effect) in
-            [(report.skipped, Effect::Skipped), (report.left_out, Effect::LeftOut)]
+            [(report.skipped, Effect::Skipped), (report.omitted, Effect::Omitted)]
         {
             if count > 0 {
                 write!(out, ", {} {}", grouped(count), effect.word())?;

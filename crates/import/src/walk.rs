@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use serde::{Deserialize, Serialize};
 use weir_json::replace_escapes;
 
-use crate::defect::{Defect, Flaw};
+use crate::defect::{Defect, DefectKind};
 use crate::error::ImportError;
 use crate::event::{Event, Link, Rules};
 use crate::format::Format;
@@ -111,20 +111,22 @@ impl Walk {
                 self.at = None;
                 continue;
             };
-            let (event, flaws) = match line {
+            let (event, defects) = match line {
                 Line::Text([]) => continue,
                 Line::Text(line) => judge(line, at.format, &self.rules),
-                Line::TooLong => (None, vec![Defect::LineTooLong.into()]),
-                Line::Damaged(detail) => (None, vec![Flaw::with(Defect::DamagedGzip, detail)]),
+                Line::TooLong => (None, vec![DefectKind::LineTooLong.into()]),
+                Line::Damaged(detail) => {
+                    (None, vec![Defect::with(DefectKind::DamagedGzip, detail)])
+                }
             };
             let number = at.lines.number();
-            let (event, flaws) = match event {
+            let (event, defects) = match event {
                 Some(event) if !self.seen.insert(event.uuid) => {
-                    (None, vec![Flaw::with(Defect::DuplicateUuid, event.uuid)])
+                    (None, vec![Defect::with(DefectKind::DuplicateUuid, event.uuid)])
                 }
-                other => (other, flaws),
+                other => (other, defects),
             };
-            self.report.add(&at.name, number, event.is_some(), flaws);
+            self.report.add(&at.name, number, event.is_some(), defects);
             if let Some(mut event) = event {
                 let link = event.link.take().filter(|link| self.linked.insert(link.uuid()));
                 return Ok(Some(Found { event, link, file: at.file, line: number }));
@@ -155,20 +157,20 @@ impl Walk {
     }
 }
 
-fn judge(line: &[u8], format: Format, rules: &Rules) -> (Option<Event>, Vec<Flaw>) {
+fn judge(line: &[u8], format: Format, rules: &Rules) -> (Option<Event>, Vec<Defect>) {
     let Ok(line) = std::str::from_utf8(line) else {
-        return (None, vec![Defect::NotUtf8.into()]);
+        return (None, vec![DefectKind::NotUtf8.into()]);
     };
     // As an escape of the same length, so that positions in errors are those of the line.
     let repaired = replace_escapes(line, |escape| escape.needs_repair().then_some("\\ufffd"));
-    let (event, mut flaws) = match format.draft(repaired.as_deref().unwrap_or(line)) {
+    let (event, mut defects) = match format.draft(repaired.as_deref().unwrap_or(line)) {
         Ok(draft) => draft.finish(rules),
-        Err(flaw) => (None, vec![flaw]),
+        Err(defect) => (None, vec![defect]),
     };
     if repaired.is_some() {
-        flaws.push(Defect::TextRepaired.into());
+        defects.push(DefectKind::TextRepaired.into());
     }
-    (event, flaws)
+    (event, defects)
 }
 
 /// Detects the format of a file by its first lines.

@@ -121,8 +121,8 @@ async fn what_cannot_be_helped_stops_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), &lines(0..10));
     for (act, expected) in [
-        (Act::Answer(401, "x-a: b"), "the host refuses the project key: As told."),
-        (Act::Answer(400, "x-a: b"), "the host refuses the events (400 Bad Request): As told."),
+        (Act::Answer(401, "x-a: b"), "the host refuses the project key: As set."),
+        (Act::Answer(400, "x-a: b"), "the host refuses the events (400 Bad Request): As set."),
         (Act::Answer(404, "x-a: b"), "the host takes no events at this address"),
         (
             Act::Answer(302, "location: https://other.example/"),
@@ -232,7 +232,7 @@ async fn nothing_is_sent_while_there_are_defects() {
     arguments.skip_invalid = true;
     let summary = import(&arguments).await.unwrap();
     assert_eq!((&summary.outcome, summary.accepted), (&Outcome::Complete, 12));
-    assert_eq!((summary.report.skipped, summary.report.left_out), (1, 1));
+    assert_eq!((summary.report.skipped, summary.report.omitted), (1, 1));
     assert_eq!(summary.failure(), None);
     host.seen(|seen| assert_eq!(seen.order, expected(12)));
 }

@@ -74,7 +74,7 @@ impl Transform for NoTransformations {
         false
     }
 
-    async fn may_be_left_out(&self, _: ProjectId) -> bool {
+    async fn may_be_omitted(&self, _: ProjectId) -> bool {
         true
     }
 
@@ -436,7 +436,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
         let id = format!("fat-{n}");
         let mut person = batch(&id, 1).accepted.remove(0);
         person.properties = r#"{"$set":{"last":1}}"#.to_owned();
-        let mut group = batch("somebody", 1).accepted.remove(0);
+        let mut group = batch("user", 1).accepted.remove(0);
         group.event = "$groupidentify".to_owned();
         group.properties =
             format!(r#"{{"$group_type":"company","$group_key":"{id}","$group_set":{{"last":1}}}}"#);
@@ -477,7 +477,7 @@ impl Transform for Sizes {
         true
     }
 
-    async fn may_be_left_out(&self, _project: ProjectId) -> bool {
+    async fn may_be_omitted(&self, _project: ProjectId) -> bool {
         true
     }
 
@@ -549,7 +549,7 @@ async fn damage_of_the_log_is_a_warning_of_the_project() {
         let counts = warnings::counts(&store, PROJECT).await.unwrap();
         let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
         assert_eq!(counts, [("unreadable_record", 3)], "once, however often it starts");
-        assert_eq!(ingest.damage().copies, copies, "shown until somebody has dealt with it");
+        assert_eq!(ingest.damage().copies, copies, "shown until it has been dealt with");
         if copies > 0 {
             std::fs::remove_dir_all(place.path().join("quarantine")).unwrap();
         }

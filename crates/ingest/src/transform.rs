@@ -34,7 +34,7 @@ pub trait Transform: Send + Sync {
     /// Whether an event of the project may be stored as it was sent when transforming it
     /// is not possible. Otherwise the samples of its events that are not stored are
     /// withheld, because they contain what a transformation removes.
-    async fn may_be_left_out(&self, project: ProjectId) -> bool;
+    async fn may_be_omitted(&self, project: ProjectId) -> bool;
 
     /// The results for events, in the same order and number. Another number means that
     /// transforming was not possible. Calls with the same partition come one after

@@ -6,6 +6,7 @@ use std::path::Path;
 use rustls::RootCertStore;
 use uuid::Uuid;
 use weir_model::invites::LinkToken;
+use weir_model::limits::{LimitAction, LimitName};
 use weir_model::mail::{
     ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
 };
@@ -177,6 +178,20 @@ fn deactivated(domain: String, organization: String) -> SignInChange {
     SignInChange::UserDeactivated { domain, organization, email: "grace@mail.example".to_owned() }
 }
 
+fn limit(limit: LimitName, percent: u64, (used, most): (u64, u64), action: LimitAction) -> Message {
+    let news = MailContent::LimitReached {
+        first_name: "Grace".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+        limit,
+        percent,
+        used,
+        most,
+        action,
+        path: "/organizations/1#limits".to_owned(),
+    };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
 fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let smtp_message = sender().smtp_message(id, message, at()).unwrap();
@@ -278,6 +293,13 @@ fn mails_look_like_their_files() {
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),
         ("plugin_disabled", plugin_disabled()),
+        (
+            "limit_events",
+            limit(LimitName::EventsPerMonth, 80, (801_234, 1_000_000), LimitAction::Reject),
+        ),
+        ("limit_disk", limit(LimitName::DiskBytes, 100, (11 << 30, 10 << 30), LimitAction::Drop)),
+        ("limit_members", limit(LimitName::Members, 100, (5, 5), LimitAction::Reject)),
+        ("limit_exports", limit(LimitName::Exports, 80, (8, 10), LimitAction::Warn)),
     ] {
         let text = format!("{}\n{}", headers(&message), message.plain());
         assert_snapshot(&format!("{name}.txt"), &text);

@@ -4,6 +4,7 @@
 //! when a mail is stored (`weir-service`).
 
 use weir_model::Timestamp;
+use weir_model::limits::{LimitAction, LimitName};
 use weir_model::mail::{
     ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
 };
@@ -192,6 +193,43 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             };
             let parts = [Part::Text(greeting(first_name)), Part::Text(what)];
             let parts = parts.into_iter().chain(caution).chain([link]).collect();
+            (subject, None, parts)
+        }
+        MailContent::LimitReached {
+            first_name,
+            organization,
+            limit,
+            percent,
+            used,
+            most,
+            action,
+            path,
+        } => {
+            let home = one_line(organization);
+            let subject = match *percent {
+                100.. => format!("{home} has reached its limit: {}", limit_words(*limit)),
+                _ => format!("{home} has used {percent} % of its limit: {}", limit_words(*limit)),
+            };
+            let parts = vec![
+                Part::Text(greeting(first_name)),
+                Part::Text(format!(
+                    "{home} on the Weir instance at {} uses {} of {} {}.",
+                    site.origin,
+                    amount(*limit, *used),
+                    amount(*limit, *most),
+                    limit_noun(*limit)
+                )),
+                Part::Text(beyond(*limit, *action).to_owned()),
+                Part::Link {
+                    label: "See the limits".to_owned(),
+                    url: format!("{}{path}", site.origin),
+                },
+                Part::Remark(format!(
+                    "This mail was sent because you are an owner of {home}. The operator of the \
+                     instance sets the limits. In a month, you get one such mail at 80 % and one at \
+                     100 % of each limit."
+                )),
+            ];
             (subject, None, parts)
         }
     };
@@ -539,6 +577,69 @@ fn domain_field(name: &str) -> &str {
         "saml_sign_requests" => "signing of requests to the SAML provider",
         other => other,
     }
+}
+
+/// A limit in a subject.
+const fn limit_words(limit: LimitName) -> &'static str {
+    match limit {
+        LimitName::EventsPerMonth => "events per month",
+        LimitName::EventsPerSecond => "events per second",
+        LimitName::DiskBytes => "disk space",
+        LimitName::Members => "members",
+        LimitName::Exports => "batch exports",
+    }
+}
+
+/// What the number of a limit counts.
+const fn limit_noun(limit: LimitName) -> &'static str {
+    match limit {
+        LimitName::EventsPerMonth => "events of this calendar month (UTC)",
+        LimitName::EventsPerSecond => "events in a second, on average over a minute",
+        LimitName::DiskBytes => "for stored events",
+        LimitName::Members => "members",
+        LimitName::Exports => "batch exports",
+    }
+}
+
+/// What happens beyond a limit.
+const fn beyond(limit: LimitName, action: LimitAction) -> &'static str {
+    match (limit, action) {
+        (_, LimitAction::Warn) => "Nothing else happens when the limit is exceeded.",
+        (LimitName::Members, _) => {
+            "When the limit is reached, no further members can join. Present members stay."
+        }
+        (LimitName::Exports, _) => {
+            "When the limit is reached, no further exports can be added. Present exports continue."
+        }
+        (_, LimitAction::Drop) => {
+            "When the limit is reached, further events are dropped. The page Health of each \
+             project shows how many."
+        }
+        (_, LimitAction::Reject) => {
+            "When the limit is reached, requests with events are refused with the status 429. \
+             Client libraries send some of these events again later, and lose others. The page \
+             Health of each project shows the refused requests."
+        }
+    }
+}
+
+/// A number of a limit, with its digits in groups, or as a size.
+fn amount(limit: LimitName, number: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")];
+    let unit = UNITS.into_iter().find(|(size, _)| number >= *size);
+    if let (LimitName::DiskBytes, Some((size, name))) = (limit, unit) {
+        let tenths = u128::from(number) * 10 / u128::from(size);
+        return format!("{}.{} {name}", tenths / 10, tenths % 10);
+    }
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if limit == LimitName::DiskBytes { format!("{text} bytes") } else { text }
 }
 
 fn greeting(first_name: &str) -> String {

@@ -123,17 +123,20 @@ pub struct Domain {
     /// Whether requests to the identity provider are signed. The certificate is in the
     /// metadata of the domain.
     pub saml_sign_requests: bool,
-    /// Faults of the stored domain that prevent it from working.
+    /// Stored values that do not work, or not for every user.
     pub warnings: Vec<DomainWarning>,
 }
 
-/// A stored value that does not work.
+/// A stored value that does not work, or not for every user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DomainWarning {
-    /// The field that it is about: `domain`, `saml_x509_cert` or `saml_x509_cert_next`.
+    /// The field that it is about: `domain`, `sso_enforcement`, `saml_entity_id`,
+    /// `saml_x509_cert` or `saml_x509_cert_next`.
     pub attr: String,
-    /// `verified_elsewhere` or `invalid_certificate`.
+    /// `verified_elsewhere`; `invalid_certificate`; `settings_by_key`: an API key saved the
+    /// settings, so they count for members alone; `would_lock_out`: no owner is known to be able
+    /// to sign in any more. The last one is only in the answer to the change.
     pub code: String,
     /// Description of the fault.
     pub detail: String,
@@ -174,7 +177,8 @@ pub struct DomainPatch {
     pub sso_enforcement: Patch<String>,
     /// SAML fields.
     pub saml: SamlPatch,
-    /// The name of the domain, typed to confirm that no owner may be able to sign in.
+    /// The name of the domain, typed on its page to confirm that no owner may be able to sign
+    /// in. The API has no such field: a key confirms nothing.
     pub confirmed_name: Option<String>,
 }
 
@@ -203,8 +207,8 @@ pub struct WayImpact {
     pub proved: Vec<String>,
     /// Addresses of the members who have not: they may not be able to sign in any more.
     pub unproved: Vec<String>,
-    /// Whether no owner is known to be able to sign in any more. Requiring the way then
-    /// needs the name of the domain as `confirmed_name`.
+    /// Whether no owner is known to be able to sign in any more. Requiring the way is then
+    /// answered with the warning `would_lock_out`.
     pub locks_out_owners: bool,
 }
 

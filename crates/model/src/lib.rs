@@ -20,6 +20,7 @@ pub mod imports;
 pub mod invites;
 pub mod json;
 pub mod keys;
+pub mod limits;
 pub mod live;
 pub mod mail;
 pub mod members;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{InviteId, UserId};
 use crate::invites::LinkToken;
+use crate::limits::{LimitAction, LimitName};
 use crate::organizations::Level;
 use crate::time::Timestamp;
 
@@ -100,7 +101,8 @@ pub enum MailContent {
     /// A request for a new password. Whether the user exists is checked only when the
     /// mail is sent, so that the answer to the request does not reveal it.
     ResetPassword {
-        /// The entered mail address, in the form in which addresses are compared.
+        /// The entered mail address, in the form in which addresses are compared. Stored
+        /// mails have this name, so it stays.
         account: String,
         /// The link, created when the mail is sent.
         #[serde(skip)]
@@ -126,6 +128,25 @@ pub enum MailContent {
         /// Time of the change.
         at: Timestamp,
         /// The page that shows what is stored now, as a path.
+        path: String,
+    },
+    /// An organization uses most of a limit, or all of it.
+    LimitReached {
+        /// First name of the recipient.
+        first_name: String,
+        /// Name of the organization.
+        organization: String,
+        /// The limit.
+        limit: LimitName,
+        /// The share of it, in percent, that this mail is about: 80 or 100.
+        percent: u64,
+        /// How much is used.
+        used: u64,
+        /// The number that may be reached.
+        most: u64,
+        /// What happens beyond it.
+        action: LimitAction,
+        /// The page that shows the limits, as a path.
         path: String,
     },
 }
@@ -313,7 +334,8 @@ impl MailContent {
             | Self::ConfirmAddress { .. }
             | Self::ResetPassword { .. }
             | Self::UserChanged { .. }
-            | Self::SignInChanged { .. } => None,
+            | Self::SignInChanged { .. }
+            | Self::LimitReached { .. } => None,
         }
     }
 }

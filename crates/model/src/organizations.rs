@@ -6,6 +6,7 @@ use surrealdb_types::SurrealValue;
 
 use crate::errors::FieldError;
 use crate::ids::OrganizationId;
+use crate::limits::LimitChoices;
 use crate::patch::Patch;
 use crate::plugins::PluginsAccess;
 use crate::projects::ProjectBrief;
@@ -92,6 +93,11 @@ pub struct OrganizationRow {
     pub is_member_join_email_enabled: bool,
     /// Whether members must use a second factor.
     pub enforce_2fa: bool,
+    /// The limits that the operator has chosen for it.
+    // Missing in older records. Members see the limits that apply, not the choice.
+    #[serde(skip)]
+    #[cfg_attr(feature = "store", surreal(default))]
+    pub limits: LimitChoices,
 }
 
 impl OrganizationRow {
@@ -107,6 +113,7 @@ impl OrganizationRow {
             plugins_access_level: PluginsAccess::unlimited(),
             is_member_join_email_enabled: true,
             enforce_2fa: false,
+            limits: LimitChoices::default(),
         }
     }
 }

@@ -146,6 +146,15 @@ outcomes! {
     GroupKeyTooLong = "group_key_too_long", "group-key-too-long",
         "The `$group_key` of a `$groupidentify` is longer than 400 characters.",
         "Use a short fixed key for every group, such as its number.";
+    OverMonthlyLimit = "over_monthly_limit", "over-monthly-limit",
+        "The organization had sent all events that it may send in this calendar month.",
+        "Send fewer events, or ask the operator of the instance to raise the limit; a new month begins at midnight UTC.";
+    OverRateLimit = "over_rate_limit", "over-rate-limit",
+        "The organization sent more events in a second than it may.",
+        "Find the sender that sends most, or ask the operator of the instance to raise the limit.";
+    OverDiskLimit = "over_disk_limit", "over-disk-limit",
+        "The stored events of the organization take all disk space that they may take.",
+        "Set a retention for its projects, or ask the operator of the instance to raise the limit.";
     DroppedByTransformation = "dropped_by_transformation", "dropped-by-transformation",
         "A transformation of the project dropped the event.",
         "Nothing is wrong if that is its purpose; otherwise open the transformation that is named, and try it with this event.";

@@ -4,7 +4,7 @@
 //! derive `SurrealValue` in their modules; statements (`weir-store`). Only the store
 //! enables the feature `store`, so that the engine is no part of the browser code.
 
-use surrealdb_types::{Error, Kind, SurrealValue, Value};
+use surrealdb_types::{Error, Kind, Object, SurrealValue, Value};
 use uuid::Uuid;
 
 use crate::domains::SsoEnforcement;
@@ -13,6 +13,7 @@ use crate::ids::{
     PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
     UserId,
 };
+use crate::limits::{LimitChoice, LimitChoices, LimitName};
 use crate::organizations::Level;
 use crate::plugin_configs::OnFailure;
 use crate::plugins::PluginsAccess;
@@ -91,5 +92,36 @@ impl SurrealValue for SsoEnforcement {
 
     fn from_value(value: Value) -> Result<Self, Error> {
         Self::parse(&String::from_value(value)?).map_err(|fault| Error::internal(fault.detail))
+    }
+}
+
+/// An object with the choices that are not [`LimitChoice::Default`], as texts.
+impl SurrealValue for LimitChoices {
+    fn kind_of() -> Kind {
+        Kind::Object
+    }
+
+    fn into_value(self) -> Value {
+        let chosen = LimitName::ALL.into_iter().filter_map(|name| {
+            let choice = *self.get(name);
+            let is_chosen = choice != LimitChoice::Default;
+            is_chosen.then(|| (name.code().to_owned(), choice.to_string()))
+        });
+        Value::Object(chosen.collect::<Object>())
+    }
+
+    fn from_value(value: Value) -> Result<Self, Error> {
+        let Value::Object(members) = value else {
+            return Err(Error::internal("limits are not an object".to_owned()));
+        };
+        let mut choices = Self::default();
+        for (name, choice) in members {
+            let name = LimitName::of(&name)
+                .ok_or_else(|| Error::internal(format!("unknown limit `{name}`")))?;
+            let choice = String::from_value(choice)?.parse::<LimitChoice>();
+            let choice = choice.map_err(Error::internal)?;
+            *choices.get_mut(name) = choice;
+        }
+        Ok(choices)
     }
 }

@@ -179,6 +179,10 @@ impl Refusal {
                 "The events could not be kept just then, and the sender was asked to try again.",
                 "Check the disk and the log of the instance; libraries send such events again.",
             ),
+            "over_limit" => (
+                "The organization had reached a limit that the operator of the instance has set, and the sender was asked to try again later.",
+                "See the limits on the page of the organization; send fewer events, or ask the operator to raise the limit.",
+            ),
             "request_timeout" => (
                 "The body did not arrive in time.",
                 "Check the network of the sender, or send fewer events with each request.",

@@ -19,7 +19,7 @@ use object_store::{
 use weir_egress::{Egress, FaultClass, Rules};
 
 use crate::connector::{Answered, Connector};
-use crate::place::{Access, Place};
+use crate::location::{Access, BucketLocation};
 
 /// Bytes of a part of a file. Storages take parts of 5 MiB and more, and 10,000 of them.
 const PART: u64 = 8 << 20;
@@ -86,7 +86,7 @@ fn status(class: Option<FaultClass>) -> String {
 #[derive(Debug)]
 pub struct Bucket {
     store: AmazonS3,
-    place: Place,
+    place: BucketLocation,
 }
 
 impl Bucket {
@@ -97,7 +97,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`Error::Settings`] when the settings cannot be used.
-    pub fn new(place: &Place, access: &Access) -> Result<Self> {
+    pub fn new(place: &BucketLocation, access: &Access) -> Result<Self> {
         if let Some(fault) = access.fault() {
             return Err(Error::Settings(fault));
         }
@@ -132,7 +132,7 @@ impl Bucket {
     }
 
     /// Where it is.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &BucketLocation {
         &self.place
     }
 

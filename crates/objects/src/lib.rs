@@ -12,8 +12,8 @@
 
 mod bucket;
 mod connector;
-mod place;
+mod location;
 
 pub use bucket::{Bucket, Error, Result};
 pub use connector::{Answered, Connector};
-pub use place::{Access, Place, Secret};
+pub use location::{Access, BucketLocation, Secret};

@@ -20,8 +20,10 @@ use crate::refusal::{Answer, Endpoint, Refusal};
 
 /// How long a document and a key set are used. Afterwards they are fetched again.
 const AGE: Duration = Duration::from_secs(60 * 60);
-/// The time between two fetches of the keys because of an unknown key.
-const BETWEEN_REFRESHES: Duration = Duration::from_secs(60);
+/// The time between two fetches of the keys because a key is unknown or does not verify a
+/// signature. Only tokens that the issuer's own endpoint returned for a code cause one, so
+/// visitors cause none; this bounds what an issuer causes that signs with a wrong key.
+const BETWEEN_REFRESHES: Duration = Duration::from_secs(5);
 /// The highest number of issuers in the cache, of which each has about 100 KiB at most:
 /// keys are small, and the documents are not kept.
 const MAX_ISSUERS: usize = 256;
@@ -142,8 +144,8 @@ impl Issuers {
         known.fetch_keys(fetch, metadata, now).await
     }
 
-    /// The keys of an issuer after a key was unknown in `seen`: fetched again, or `None`
-    /// if that happened a short time ago.
+    /// The keys of an issuer after a token could not be verified with `seen`: fetched again,
+    /// or `None` if that happened a short time ago.
     pub(crate) async fn refreshed_keys(
         &self,
         fetch: &Fetch,

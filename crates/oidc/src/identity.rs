@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::Refusal;
-use crate::provider::{Kind, Provider};
+use crate::provider::Provider;
 
 /// The longest subject, by the standard.
 const MAX_SUBJECT: usize = 255;
@@ -70,7 +70,7 @@ impl Identity {
             Some(address) if !is_address(&address) => return Err(Refusal::EmailForm),
             Some(address) => {
                 let verified = claims.email_verified == Some(true)
-                    && (provider.kind != Kind::Google || is_hosted || is_gmail(&address));
+                    && (!provider.is_google() || is_hosted || is_gmail(&address));
                 Some(Email { address, verified })
             }
             None => None,
@@ -161,6 +161,15 @@ mod tests {
             let identity = Identity::new(&google, claims(address, Some(true), hosted)).unwrap();
             assert_eq!(identity.email.unwrap().verified, expected, "{address} {hosted:?}");
         }
+        // The issuer says who verifies, not the name of the provider.
+        let verifies = |provider: &Provider| {
+            let identity = Identity::new(provider, claims("a@b.example", Some(true), None));
+            identity.unwrap().email.unwrap().verified
+        };
+        let by_another_name = provider(Kind::OpenId, "workspace", "https://accounts.google.com");
+        assert!(!verifies(&by_another_name));
+        let other_issuer = provider(Kind::Google, "google-oauth2", "https://issuer.example");
+        assert!(verifies(&other_issuer));
     }
 
     #[test]

@@ -227,7 +227,8 @@ impl SignOn {
         Ok(claims)
     }
 
-    /// Checks an ID token. If its key is unknown, the issuer may have new ones.
+    /// Checks an ID token. If its key is unknown or does not fit its signature, the issuer
+    /// may have new keys, also under the ids of old ones.
     async fn verified(
         &self,
         id_token: &str,
@@ -239,10 +240,10 @@ impl SignOn {
         let keys = self.issuers.keys(fetch, issuer, metadata, now.uptime).await?;
         let verify = |keys: &Arc<CoreJsonWebKeySet>| id_token::verify(id_token, keys, expected);
         match verify(&keys) {
-            Err(Refusal::UnknownKey) => {
+            Err(refusal @ (Refusal::UnknownKey | Refusal::Signature)) => {
                 let newer =
                     self.issuers.refreshed_keys(fetch, issuer, metadata, &keys, now.uptime).await?;
-                newer.map_or(Err(Refusal::UnknownKey), |keys| verify(&keys))
+                newer.map_or(Err(refusal), |keys| verify(&keys))
             }
             checked => checked,
         }

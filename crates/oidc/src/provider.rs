@@ -188,6 +188,12 @@ impl Provider {
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
+
+    /// Whether Google issues the tokens. A provider of any kind and id can have this issuer,
+    /// and one of the kind `Google` another issuer.
+    pub(crate) fn is_google(&self) -> bool {
+        self.issuer == GOOGLE
+    }
 }
 
 fn is_id(id: &str, kind: Kind) -> bool {
@@ -225,14 +231,15 @@ pub(crate) fn is_safe(url: &Url, with_loopback: bool) -> bool {
         && url.fragment().is_none()
 }
 
-/// Whether a URL is http to a loopback address, written as one. Whether that may be
-/// dialled is for egress to say.
+/// Whether a URL is http to a loopback address, or to `localhost`. Egress decides whether
+/// that may be dialled, and refuses a `localhost` that stands for another address.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http"
         && match url.host() {
             Some(Host::Ipv4(address)) => address.is_loopback(),
             Some(Host::Ipv6(address)) => address.is_loopback(),
-            _ => false,
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
         }
 }
 
@@ -286,6 +293,7 @@ mod tests {
             "https://issuer.example:8443/realms/a",
             "http://127.0.0.1:5556",
             "http://[::1]:5556/dex",
+            "http://localhost:3000",
         ] {
             assert_eq!(with(issuer), Ok(()), "{issuer}");
         }
@@ -293,7 +301,9 @@ mod tests {
             "",
             "issuer.example",
             "http://issuer.example",
-            "http://localhost:5556",
+            "http://localhost.example",
+            "http://issuer.localhost:3000",
+            "http://localhost.:3000",
             "http://10.0.0.1",
             "ftp://issuer.example",
             "https://user@issuer.example",

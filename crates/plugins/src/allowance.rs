@@ -15,8 +15,8 @@
 //! A sender counts as slow for some time after a slow event. While the allowance of the
 //! config is empty, events of slow senders are skipped, and all others pass. Whether a
 //! sender is slow shows only when an event of it has run, so the first slow event of each
-//! sender is paid from a reserve. It is large enough for fifty new slow senders at once;
-//! only beyond that, others are skipped too, because the processors are shared.
+//! sender is paid from a reserve. It is large enough for fifty new slow senders at the same
+//! time; only beyond that, others are skipped too, because the processors are shared.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};

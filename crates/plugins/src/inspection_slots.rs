@@ -1,9 +1,9 @@
 //! Limits on inspecting code: two inspections at a time, and one per user and
 //! organization. A user with slow sources delays only that user.
 //!
-//! Users take turns. The number of their calls and organizations does not matter. Work of
-//! the service itself, such as compiling at a start, gets at most every second slot while
-//! users wait. Its organizations take turns too.
+//! Users get slots in the order of their queue, one call each. The number of their calls and
+//! organizations does not matter. Work of the service itself, such as compiling at a start,
+//! gets at most every second slot while users wait. Its organizations have a queue too.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct InspectionSlot {
     state: Arc<Mutex<State>>,
 }
 
-/// Whose turn it is.
+/// Who gets a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Claimant {
     User(UserId),
@@ -56,8 +56,8 @@ struct State {
     inspecting: HashSet<Claimant>,
     /// The organizations whose code is inspected.
     inspected: HashSet<OrganizationId>,
-    /// Who waits, in the order of their turns.
-    turns: VecDeque<Claimant>,
+    /// Who waits, the next one first.
+    queue: VecDeque<Claimant>,
     waiting: HashMap<Claimant, VecDeque<Waiter>>,
     /// Whether the last slot went to the service.
     was_service: bool,
@@ -69,7 +69,7 @@ impl Default for InspectionSlots {
             free: (WORKERS..WORKERS + INSPECTORS).collect(),
             inspecting: HashSet::new(),
             inspected: HashSet::new(),
-            turns: VecDeque::new(),
+            queue: VecDeque::new(),
             waiting: HashMap::new(),
             was_service: false,
         })))
@@ -80,13 +80,13 @@ impl InspectionSlots {
     /// Waits for a slot for a user.
     ///
     /// # Errors
-    /// [`Busy`], at once, if many calls of this user wait already.
+    /// [`Busy`] without waiting, if many calls of this user wait already.
     pub(crate) async fn acquire(
         &self,
         user: UserId,
         organization: OrganizationId,
     ) -> Result<InspectionSlot, Busy> {
-        self.turn(Claimant::User(user), organization, MOST_WAITING).await
+        self.wait(Claimant::User(user), organization, MOST_WAITING).await
     }
 
     /// Waits for a slot for the service itself. `None`: the service stops.
@@ -94,16 +94,16 @@ impl InspectionSlots {
         &self,
         organization: OrganizationId,
     ) -> Option<InspectionSlot> {
-        self.turn(Claimant::Service(organization), organization, usize::MAX).await.ok()
+        self.wait(Claimant::Service(organization), organization, usize::MAX).await.ok()
     }
 
-    async fn turn(
+    async fn wait(
         &self,
         claimant: Claimant,
         organization: OrganizationId,
         most: usize,
     ) -> Result<InspectionSlot, Busy> {
-        let (slot, turn) = oneshot::channel();
+        let (slot, receiver) = oneshot::channel();
         {
             let mut state = self.0.lock();
             let waiting = state.waiting.entry(claimant).or_default();
@@ -113,16 +113,16 @@ impl InspectionSlots {
                 return Err(Busy);
             }
             waiting.push_back(Waiter { organization, slot });
-            if !state.turns.contains(&claimant) {
-                state.turns.push_back(claimant);
+            if !state.queue.contains(&claimant) {
+                state.queue.push_back(claimant);
             }
         }
         hand_out(&self.0);
-        turn.await.map_err(|_| Busy)
+        receiver.await.map_err(|_| Busy)
     }
 }
 
-/// Gives free slots to those whose turn it is.
+/// Gives free slots to the next callers.
 fn hand_out(state: &Arc<Mutex<State>>) {
     loop {
         let Some((waiter, claimant, lane)) = state.lock().next() else { return };
@@ -134,20 +134,20 @@ fn hand_out(state: &Arc<Mutex<State>>) {
 }
 
 impl State {
-    /// Takes a lane for the call whose turn it is.
+    /// Takes a lane for the next call.
     fn next(&mut self) -> Option<(Waiter, Claimant, usize)> {
         if self.free.is_empty() {
             return None;
         }
         let kinds = [!self.was_service, self.was_service];
-        let (turn, at) = kinds.into_iter().find_map(|service| self.ready(service))?;
-        let claimant = self.turns.remove(turn)?;
+        let (index, at) = kinds.into_iter().find_map(|service| self.ready(service))?;
+        let claimant = self.queue.remove(index)?;
         let waiting = self.waiting.get_mut(&claimant)?;
         let waiter = waiting.remove(at)?;
         if waiting.is_empty() {
             self.waiting.remove(&claimant);
         } else {
-            self.turns.push_back(claimant);
+            self.queue.push_back(claimant);
         }
         self.inspecting.insert(claimant);
         self.inspected.insert(waiter.organization);
@@ -155,10 +155,10 @@ impl State {
         Some((waiter, claimant, self.free.pop()?))
     }
 
-    /// The first in turn that may begin, users or the service, and which of its calls.
+    /// The first of the queue that may begin, users or the service, and which of its calls.
     fn ready(&mut self, service: bool) -> Option<(usize, usize)> {
-        let Self { inspecting, inspected, turns, waiting, .. } = self;
-        turns.retain(|claimant| {
+        let Self { inspecting, inspected, queue, waiting, .. } = self;
+        queue.retain(|claimant| {
             let Some(calls) = waiting.get_mut(claimant) else { return false };
             calls.retain(|waiter| !waiter.slot.is_closed());
             let waits = !calls.is_empty();
@@ -167,14 +167,14 @@ impl State {
             }
             waits
         });
-        turns.iter().enumerate().find_map(|(turn, claimant)| {
+        queue.iter().enumerate().find_map(|(index, claimant)| {
             let is_service = matches!(claimant, Claimant::Service(_));
             if is_service != service || inspecting.contains(claimant) {
                 return None;
             }
             let calls = waiting.get(claimant)?;
             let at = calls.iter().position(|waiter| !inspected.contains(&waiter.organization))?;
-            Some((turn, at))
+            Some((index, at))
         })
     }
 }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn users_take_turns() {
+    async fn users_get_slots_in_order() {
         let slots = InspectionSlots::default();
         let held = [gets(&slots, 1, 1), gets(&slots, 2, 2)];
         let mut hostile: Vec<_> = (10..15).map(|of| waits(&slots, 3, of)).collect();
@@ -317,6 +317,6 @@ mod tests {
         drop(unheard);
         let _both = [gets(&slots, 3, 3), gets(&slots, 4, 4)];
         let state = slots.0.lock();
-        assert!(state.turns.is_empty() && state.waiting.is_empty() && state.free.is_empty());
+        assert!(state.queue.is_empty() && state.waiting.is_empty() && state.free.is_empty());
     }
 }

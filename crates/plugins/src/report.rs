@@ -56,7 +56,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Lines {
     lines: Vec<Line>,
-    left_out: usize,
+    omitted: usize,
 }
 
 impl Report {
@@ -109,7 +109,7 @@ impl Report {
             return;
         }
         if of.lines.len() >= LINES {
-            of.left_out += 1;
+            of.omitted += 1;
             return;
         }
         let message = message.get(..message.floor_char_boundary(LINE)).unwrap_or_default();
@@ -159,10 +159,10 @@ impl Report {
             }
         }
         let mut list = Vec::new();
-        for (config, Lines { lines, left_out }) in lines {
+        for (config, Lines { lines, omitted }) in lines {
             list.extend(lines);
-            if left_out > 0 {
-                let message = format!("{left_out} further lines were omitted");
+            if omitted > 0 {
+                let message = format!("{omitted} further lines were omitted");
                 let (source, level) = (LogSource::System, LogLevel::Info);
                 list.push(Line { config, at: now, source, level, message });
             }

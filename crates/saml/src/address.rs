@@ -4,6 +4,7 @@
 //! 2. The first attribute of [`ATTRIBUTES`] that was sent.
 //! 3. A name id without a format, or of the format `unspecified`, that has the form of an
 //!    address.
+//! 4. The first attribute of [`PRINCIPAL_NAMES`] that was sent.
 //!
 //! What the first rule that applies finds must be one address: no later rule is tried.
 
@@ -31,6 +32,15 @@ const ATTRIBUTES: [&str; 10] = [
     "user.email",
 ];
 
+/// Names of attributes for the name of a user at the provider, which has the form of an
+/// address, and often is one. They come last, because it can be another address.
+const PRINCIPAL_NAMES: [&str; 2] = [
+    // Shibboleth: `eduPersonPrincipalName`
+    "urn:oid:1.3.6.1.4.1.5923.1.1.1.6",
+    // Entra
+    "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn",
+];
+
 /// Bytes of an address, and of the part before its `@`.
 const LENGTH: usize = 254;
 const LOCAL: usize = 64;
@@ -41,20 +51,27 @@ pub(crate) fn choose(sent: &Sent) -> Result<String, Reason> {
     if format == Some(EMAIL_ADDRESS) {
         return address("The name id", &sent.name_id);
     }
-    for name in ATTRIBUTES {
-        let named = sent.attributes.iter().filter(|attribute| attribute.name == name);
-        let mut values = named.flat_map(|attribute| &attribute.values);
-        let Some(first) = values.next() else { continue };
-        if values.any(|other| other != first) {
-            return Err(Reason::Addresses(Quoted::new(name)));
-        }
-        return address("The attribute for the address", first);
+    if let Some(found) = of_attributes(sent, &ATTRIBUTES) {
+        return found;
     }
     let open = format.is_none_or(|format| format == UNSPECIFIED);
     if open && is_address(&sent.name_id) {
         return Ok(sent.name_id.clone());
     }
-    Err(Reason::NoAddress)
+    of_attributes(sent, &PRINCIPAL_NAMES).unwrap_or(Err(Reason::NoAddress))
+}
+
+/// The address in the first of these attributes that was sent; `None`: none was.
+fn of_attributes(sent: &Sent, names: &[&str]) -> Option<Result<String, Reason>> {
+    names.iter().find_map(|name| {
+        let named = sent.attributes.iter().filter(|attribute| attribute.name == *name);
+        let mut values = named.flat_map(|attribute| &attribute.values);
+        let first = values.next()?;
+        Some(match values.any(|other| other != first) {
+            true => Err(Reason::Addresses(Quoted::new(name))),
+            false => address("The attribute for the address", first),
+        })
+    })
 }
 
 fn address(what: &'static str, text: &str) -> Result<String, Reason> {

@@ -1,7 +1,13 @@
-//! Exclusive canonical XML: the one text of an element, over which a signature is made
-//! (<https://www.w3.org/TR/xml-exc-c14n/>, without comments).
+//! Canonical XML: the one text of an element, over which a signature is made, without
+//! comments.
 //!
-//! What belongs here: writing. What does not: which element, and what is omitted.
+//! What belongs here: writing, by the exclusive rules (<https://www.w3.org/TR/xml-exc-c14n/>)
+//! and by the inclusive ones (<https://www.w3.org/TR/xml-c14n11/>). What does not: which
+//! element, and what is omitted.
+//!
+//! Inclusive rules also write what elements around the written one declare. 1.0 and 1.1
+//! differ in attributes `xml:` of those elements alone. A response and the elements around a
+//! signature have none (`response`), so both are one text.
 
 use crate::Reason;
 use crate::xml::{Attribute, Element, Part};
@@ -10,13 +16,19 @@ use crate::xml::{Attribute, Element, Part};
 /// document.
 const LENGTH: usize = 1024 * 1024;
 
+/// Prefixes whose namespaces are written where they hold, used or not.
+pub(crate) enum Inclusive<'a> {
+    /// Exclusive rules, with these exceptions; `#default` is the default namespace.
+    Listed(Vec<&'a str>),
+    /// Inclusive rules.
+    All,
+}
+
 /// The canonical text of an element, without one of its children, the signature in it.
-/// `inclusive` are prefixes whose namespaces are written where they hold, used or not;
-/// `#default` is the default one.
 pub(crate) fn text<'a>(
     element: Element<'a>,
     without: Option<Element<'a>>,
-    inclusive: &'a [&'a str],
+    inclusive: &'a Inclusive<'a>,
 ) -> Result<Vec<u8>, Reason> {
     let mut writer = Writer { text: Vec::new(), written: Vec::new(), without, inclusive };
     writer.element(element)?;
@@ -28,7 +40,7 @@ struct Writer<'a> {
     /// The declarations in the text that hold here, innermost last.
     written: Vec<(&'a str, &'a str)>,
     without: Option<Element<'a>>,
-    inclusive: &'a [&'a str],
+    inclusive: &'a Inclusive<'a>,
 }
 
 impl<'a> Writer<'a> {
@@ -74,12 +86,16 @@ impl<'a> Writer<'a> {
 
     /// The declarations to write at this element, in their order.
     fn declarations(&self, element: Element<'a>) -> Vec<(&'a str, &'a str)> {
+        let mut prefixes: Vec<&'a str> = match self.inclusive {
+            Inclusive::All => element.prefixes(),
+            Inclusive::Listed(listed) => {
+                let listed = listed.iter().copied();
+                listed.map(|prefix| if prefix == "#default" { "" } else { prefix }).collect()
+            }
+        };
         let named = element.attributes().map(|attribute| attribute.prefix);
-        let named = named.filter(|prefix| !prefix.is_empty());
-        let inclusive = self.inclusive.iter().copied();
-        let inclusive = inclusive.map(|prefix| if prefix == "#default" { "" } else { prefix });
-        let mut prefixes: Vec<&str> =
-            std::iter::once(element.prefix()).chain(named).chain(inclusive).collect();
+        prefixes.extend(named.filter(|prefix| !prefix.is_empty()));
+        prefixes.push(element.prefix());
         prefixes.sort_unstable();
         prefixes.dedup();
         // The prefix `xml` needs no declaration.

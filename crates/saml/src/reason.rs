@@ -157,7 +157,7 @@ pub enum Reason {
     Algorithm(Quoted),
     /// The canonical form or a transform is another one.
     #[error(
-        "The signature uses the transform {0}. Only the enveloped signature, followed by exclusive canonical XML, is accepted."
+        "The signature uses the transform {0}. Only the enveloped signature, followed by canonical XML without comments, is accepted."
     )]
     Transform(Quoted),
     /// The signature is not over the element that it is in.
@@ -197,7 +197,7 @@ pub enum Reason {
     #[error("The subject confirmation method is {0}, and not bearer.")]
     Confirmation(Quoted),
     /// A time that is not one.
-    #[error("{0} is not a time in UTC: {1}.")]
+    #[error("{0} is not a time in UTC with Z at its end, which SAML requires: {1}.")]
     NotATime(&'static str, Quoted),
     /// Not valid yet.
     #[error("{0} is later than the time of Weir ({1} UTC). Check both clocks.")]
@@ -219,7 +219,7 @@ pub enum Reason {
     NameId,
     /// The name id is another one at every login.
     #[error(
-        "The name id is transient: it does not identify a person twice. Choose the format persistent or emailAddress."
+        "The name id is transient: it is another one at every login. The address that was sent does not identify a person either, because addresses change their owners. Choose the format persistent or emailAddress at the identity provider."
     )]
     Transient,
     /// There are two addresses.

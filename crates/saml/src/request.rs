@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::address::UNSPECIFIED;
 use crate::certificate::Certificate;
 use crate::connection::{Connection, PendingLogin, ServiceProvider, is_relay_state};
 use crate::signing_key::SigningKey;
@@ -97,8 +98,9 @@ impl Connection {
         Ok(BegunLogin { url, pending: PendingLogin { request_id, relay_state, created: now } })
     }
 
-    /// The identity provider decides about the format of the name id, so the request
-    /// names none.
+    /// The identity provider decides about the format of the name id: the request says so,
+    /// because without a policy some providers send a transient one. The schema demands the
+    /// policy behind the issuer.
     fn request(&self, id: &str, now: DateTime<Utc>, asks_again: bool) -> String {
         let force = if asks_again { " ForceAuthn=\"true\"" } else { "" };
         format!(
@@ -107,7 +109,9 @@ impl Connection {
              IssueInstant=\"{}\" Destination=\"{}\" \
              ProtocolBinding=\"urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST\" \
              AssertionConsumerServiceURL=\"{}\">\
-             <saml:Issuer>{}</saml:Issuer></samlp:AuthnRequest>",
+             <saml:Issuer>{}</saml:Issuer>\
+             <samlp:NameIDPolicy Format=\"{UNSPECIFIED}\" AllowCreate=\"true\"/>\
+             </samlp:AuthnRequest>",
             now.to_rfc3339_opts(SecondsFormat::Secs, true),
             escaped(&self.idp_sso_url),
             escaped(&self.service.acs_url),

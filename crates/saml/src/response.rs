@@ -167,10 +167,14 @@ impl Connection {
         report.sent = Some(sent.clone());
         report.record(Check::Issuer, self.check_issuers(&response, &assertion))?;
         report.record(Check::Destination, self.check_destination(&response))?;
-        let answered = check_in_response_to(&response, &assertion, login);
+        // One confirmation must pass all of these checks. If none does, the report is about
+        // the first one.
+        let confirmation = self.confirmation(&assertion, login, now);
+        let answered = check_in_response_to(response.element, login)
+            .and_then(|()| check_in_response_to(confirmation, login));
         report.record(Check::InResponseTo, answered)?;
-        report.record(Check::Recipient, self.check_recipient(&assertion))?;
-        let ends = report.record(Check::Time, check_times(&assertion, now))?;
+        report.record(Check::Recipient, self.check_recipient(confirmation))?;
+        let ends = report.record(Check::Time, check_times(&assertion, confirmation, now))?;
         report.record(Check::Audience, self.check_audience(&assertion))?;
         let session = report.record(Check::Session, session(&assertion, now))?;
         let address = report.record(Check::Address, address::choose(&sent))?;
@@ -219,7 +223,7 @@ impl Connection {
         response: &Response<'_>,
         assertion: &Assertion<'_>,
     ) -> Result<(), Reason> {
-        for issuer in [response.issuer, assertion.issuer] {
+        for issuer in response.issuer.into_iter().chain([assertion.issuer]) {
             attributes(issuer, &["Format", "NameQualifier", "SPNameQualifier", "SPProvidedID"])?;
             let issuer = text(issuer)?;
             if issuer != self.idp_entity_id {
@@ -239,11 +243,25 @@ impl Connection {
         Err(Reason::Destination(Quoted::new(destination), Quoted::new(own)))
     }
 
-    fn check_recipient(&self, assertion: &Assertion<'_>) -> Result<(), Reason> {
-        if assertion.method != BEARER {
-            return Err(Reason::Confirmation(Quoted::new(assertion.method)));
-        }
-        let recipient = attribute(assertion.confirmation, "Recipient")?;
+    /// The confirmation that the checks are about: the first one that passes them.
+    fn confirmation<'a>(
+        &self,
+        assertion: &Assertion<'a>,
+        login: &PendingLogin,
+        now: DateTime<Utc>,
+    ) -> Element<'a> {
+        let confirms = |data: &Element<'a>| {
+            check_in_response_to(*data, login).is_ok()
+                && self.check_recipient(*data).is_ok()
+                && check_times(assertion, *data, now).is_ok()
+        };
+        let mut others = assertion.other_confirmations.iter().copied();
+        let first = assertion.confirmation;
+        if confirms(&first) { first } else { others.find(confirms).unwrap_or(first) }
+    }
+
+    fn check_recipient(&self, confirmation: Element<'_>) -> Result<(), Reason> {
+        let recipient = attribute(confirmation, "Recipient")?;
         let own = &self.service.acs_url;
         if recipient == own {
             return Ok(());
@@ -315,7 +333,9 @@ fn read(field: &str) -> Result<Document, Reason> {
 /// The parts of a response, each in its place of the schema.
 struct Response<'a> {
     element: Element<'a>,
-    issuer: Element<'a>,
+    /// Only a response without a signature may do without it. Then the signed assertion
+    /// names the issuer.
+    issuer: Option<Element<'a>>,
     signature: Option<Element<'a>>,
     status: Element<'a>,
     /// What comes after the status: one assertion.
@@ -333,8 +353,11 @@ impl<'a> Response<'a> {
         attributes(element, &known)?;
         check_version(element)?;
         let mut parts = Children::of(element)?;
-        let issuer = parts.need(ASSERTION, "Issuer")?;
+        let issuer = parts.take(ASSERTION, "Issuer");
         let signature = parts.take(SIGNATURE, "Signature");
+        if issuer.is_none() && signature.is_some() {
+            return Err(Reason::Missing("Issuer"));
+        }
         let status = parts.need(PROTOCOL, "Status")?;
         Ok(Self { element, issuer, signature, status, rest: parts })
     }
@@ -385,9 +408,10 @@ struct Assertion<'a> {
     issuer: Element<'a>,
     signature: Option<Element<'a>>,
     name_id: Element<'a>,
-    /// How the subject is confirmed.
-    method: &'a str,
+    /// The data of the first confirmation of the subject by possession of the assertion.
     confirmation: Element<'a>,
+    /// Those of the further ones.
+    other_confirmations: Vec<Element<'a>>,
     conditions: Element<'a>,
     authentication: Vec<Element<'a>>,
     attributes: Vec<Element<'a>>,
@@ -422,16 +446,7 @@ impl<'a> Assertion<'a> {
         attributes(subject, &[])?;
         let mut parts = Children::of(subject)?;
         let name_id = parts.need(ASSERTION, "NameID")?;
-        let confirmed = parts.need(ASSERTION, "SubjectConfirmation")?;
-        parts.end()?;
-        attributes(confirmed, &["Method"])?;
-        let method = attribute(confirmed, "Method")?;
-        let mut parts = Children::of(confirmed)?;
-        let confirmation = parts.need(ASSERTION, "SubjectConfirmationData")?;
-        parts.end()?;
-        let known = ["NotBefore", "NotOnOrAfter", "Recipient", "InResponseTo", "Address"];
-        attributes(confirmation, &known)?;
-        is_empty(confirmation)?;
+        let (confirmation, other_confirmations) = confirmations(parts)?;
 
         Ok(Self {
             element,
@@ -439,13 +454,43 @@ impl<'a> Assertion<'a> {
             issuer,
             signature,
             name_id,
-            method,
             confirmation,
+            other_confirmations,
             conditions,
             authentication,
             attributes: of_person,
         })
     }
+}
+
+/// The data of the confirmations by possession of the assertion, which are the rest of a
+/// subject: the first one, and the others. Those by other methods are not read.
+fn confirmations(mut parts: Children<'_>) -> Result<(Element<'_>, Vec<Element<'_>>), Reason> {
+    let mut bearer = Vec::new();
+    let mut other = None;
+    while let Some(confirmation) = parts.take(ASSERTION, "SubjectConfirmation") {
+        attributes(confirmation, &["Method"])?;
+        match attribute(confirmation, "Method")? {
+            BEARER => bearer.push(confirmation_data(confirmation)?),
+            method => other = other.or(Some(method)),
+        }
+    }
+    parts.end()?;
+    let mut bearer = bearer.into_iter();
+    match (bearer.next(), other) {
+        (Some(first), _) => Ok((first, bearer.collect())),
+        (None, Some(method)) => Err(Reason::Confirmation(Quoted::new(method))),
+        (None, None) => Err(Reason::Missing("SubjectConfirmation")),
+    }
+}
+
+fn confirmation_data(confirmation: Element<'_>) -> Result<Element<'_>, Reason> {
+    let mut parts = Children::of(confirmation)?;
+    let data = parts.need(ASSERTION, "SubjectConfirmationData")?;
+    parts.end()?;
+    attributes(data, &["NotBefore", "NotOnOrAfter", "Recipient", "InResponseTo", "Address"])?;
+    is_empty(data)?;
+    Ok(data)
 }
 
 /// The one element of the document that is named like an assertion, in any namespace and
@@ -509,23 +554,20 @@ fn read_attribute(element: Element<'_>) -> Result<Attribute, Reason> {
     Ok(Attribute { name, friendly_name, values })
 }
 
-fn check_in_response_to(
-    response: &Response<'_>,
-    assertion: &Assertion<'_>,
-    login: &PendingLogin,
-) -> Result<(), Reason> {
-    for element in [response.element, assertion.confirmation] {
-        if attribute(element, "InResponseTo")? != login.request_id {
-            return Err(Reason::InResponseTo);
-        }
-    }
-    Ok(())
+/// A response, or a confirmation, answers the request of this login.
+fn check_in_response_to(element: Element<'_>, login: &PendingLogin) -> Result<(), Reason> {
+    let answered = attribute(element, "InResponseTo")?;
+    if answered == login.request_id { Ok(()) } else { Err(Reason::InResponseTo) }
 }
 
 /// When the assertion ends.
-fn check_times(assertion: &Assertion<'_>, now: DateTime<Utc>) -> Result<DateTime<Utc>, Reason> {
+fn check_times(
+    assertion: &Assertion<'_>,
+    confirmation: Element<'_>,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, Reason> {
     let mut ends = DateTime::<Utc>::MAX_UTC;
-    for element in [assertion.conditions, assertion.confirmation] {
+    for element in [assertion.conditions, confirmation] {
         if let Some(begin) = element.attribute("NotBefore")
             && time("NotBefore", begin)? > now + LEEWAY
         {
@@ -571,7 +613,8 @@ fn session(assertion: &Assertion<'_>, now: DateTime<Utc>) -> Result<Session, Rea
     Ok(Session { index, ends, signed_in_at })
 }
 
-/// A time of SAML, which is in UTC.
+/// A time of SAML, which is in UTC and says so with a `Z`: the core of SAML allows no other
+/// offset, `+00:00` included.
 fn time(name: &'static str, text: &str) -> Result<DateTime<Utc>, Reason> {
     let wrong = || Reason::NotATime(name, Quoted::new(text));
     if text.len() > TIME || !text.ends_with('Z') {

@@ -1,5 +1,5 @@
 //! XML signatures, in the one form that SAML needs: enveloped in the element that they
-//! are over, with exclusive canonical XML.
+//! are over, with canonical XML without comments.
 //!
 //! What belongs here: the form of a signature, and its verification. What does not: which
 //! element must be signed.
@@ -12,15 +12,19 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use ring::digest::{self, SHA256, SHA384, SHA512};
 
+use crate::canonical::Inclusive;
 use crate::certificate::{Algorithm, Certificate};
 use crate::shape::{Children, SIGNATURE, attribute, attributes, id, is_empty, text};
 use crate::xml::Element;
 use crate::{Quoted, Reason, canonical};
 
+/// Inclusive canonical XML, 1.0 and 1.1.
+const INCLUSIVE: [&str; 2] =
+    ["http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "http://www.w3.org/2006/12/xml-c14n11"];
 const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 const ENVELOPED: &str = "http://www.w3.org/2000/09/xmldsig#enveloped-signature";
 /// Prefixes whose namespaces a signature wants to be written.
-const INCLUSIVE: usize = 16;
+const PREFIXES: usize = 16;
 
 /// A signature of the accepted form, not yet verified.
 pub(crate) struct Signature<'a> {
@@ -28,10 +32,10 @@ pub(crate) struct Signature<'a> {
     element: Element<'a>,
     info: Element<'a>,
     /// Prefixes of the canonical text of `info`.
-    info_inclusive: Vec<&'a str>,
+    info_inclusive: Inclusive<'a>,
     algorithm: Algorithm,
     /// Prefixes of the canonical text of `target`.
-    inclusive: Vec<&'a str>,
+    inclusive: Inclusive<'a>,
     hash: &'static digest::Algorithm,
     digest: Vec<u8>,
     value: Vec<u8>,
@@ -52,7 +56,7 @@ impl<'a> Signature<'a> {
         attributes(info, &["Id"])?;
         let mut parts = Children::of(info)?;
         let method = parts.need(SIGNATURE, "CanonicalizationMethod")?;
-        let info_inclusive = exclusive(method)?;
+        let info_inclusive = canonical_form(method)?;
         let method = parts.need(SIGNATURE, "SignatureMethod")?;
         let algorithm = signature_algorithm(named(method)?)?;
         // It could hold the length of an HMAC.
@@ -146,8 +150,8 @@ fn digest_algorithm(name: &str) -> Result<&'static digest::Algorithm, Reason> {
     }
 }
 
-/// The enveloped signature, then exclusive canonical XML, and nothing else.
-fn transforms(element: Element<'_>) -> Result<Vec<&str>, Reason> {
+/// The enveloped signature, then canonical XML, and nothing else.
+fn transforms(element: Element<'_>) -> Result<Inclusive<'_>, Reason> {
     attributes(element, &[])?;
     let mut parts = Children::of(element)?;
     let enveloped = parts.need(SIGNATURE, "Transform")?;
@@ -156,7 +160,7 @@ fn transforms(element: Element<'_>) -> Result<Vec<&str>, Reason> {
         return Err(Reason::Transform(Quoted::new(algorithm)));
     }
     is_empty(enveloped)?;
-    let inclusive = exclusive(parts.need(SIGNATURE, "Transform")?)?;
+    let inclusive = canonical_form(parts.need(SIGNATURE, "Transform")?)?;
     match parts.next() {
         None => Ok(inclusive),
         Some(other) => {
@@ -165,20 +169,28 @@ fn transforms(element: Element<'_>) -> Result<Vec<&str>, Reason> {
     }
 }
 
-/// The prefixes of exclusive canonical XML without comments.
-fn exclusive(element: Element<'_>) -> Result<Vec<&str>, Reason> {
+/// The form of canonical XML without comments that an element names.
+fn canonical_form(element: Element<'_>) -> Result<Inclusive<'_>, Reason> {
     let algorithm = named(element)?;
+    if INCLUSIVE.contains(&algorithm) {
+        is_empty(element)?;
+        return Ok(Inclusive::All);
+    }
     if algorithm != EXCLUSIVE {
         return Err(Reason::Transform(Quoted::new(algorithm)));
     }
     let mut parts = Children::of(element)?;
     let list = parts.take(EXCLUSIVE, "InclusiveNamespaces");
     parts.end()?;
-    let Some(list) = list else { return Ok(Vec::new()) };
+    let Some(list) = list else { return Ok(Inclusive::Listed(Vec::new())) };
     attributes(list, &["PrefixList"])?;
     is_empty(list)?;
     let prefixes: Vec<&str> = attribute(list, "PrefixList")?.split_ascii_whitespace().collect();
-    if prefixes.len() > INCLUSIVE { Err(Reason::TooComplex) } else { Ok(prefixes) }
+    if prefixes.len() > PREFIXES {
+        Err(Reason::TooComplex)
+    } else {
+        Ok(Inclusive::Listed(prefixes))
+    }
 }
 
 fn bytes(element: Element<'_>) -> Result<Vec<u8>, Reason> {

@@ -186,6 +186,18 @@ impl<'a> Element<'a> {
         })
     }
 
+    /// The prefixes that are declared here or around, some more than once.
+    pub(crate) fn prefixes(self) -> Vec<&'a str> {
+        let mut prefixes = Vec::new();
+        let mut at = Some(self.index);
+        while let Some(index) = at {
+            let element = &self.document.elements[index];
+            prefixes.extend(element.declarations.iter().map(|it| it.prefix.as_str()));
+            at = element.parent;
+        }
+        prefixes
+    }
+
     /// The namespace that a prefix stands for here, empty for none.
     pub(crate) fn namespace_of(self, prefix: &str) -> &'a str {
         let mut at = Some(self.index);

@@ -16,6 +16,7 @@ mod patch;
 mod path;
 mod resources;
 mod schemas;
+mod search;
 mod selection;
 
 pub use fault::{Fault, FaultKind};
@@ -24,9 +25,11 @@ pub use kind::{GROUP, Kind, USER};
 pub use patch::{OPERATIONS_MAX, apply};
 pub use path::Path;
 pub use resources::{
-    Address, Group, GroupInput, Member, Membership, Meta, Name, User, UserInput, is_same_address,
+    Address, Group, GroupInput, Member, Membership, Meta, Name, Resource, User, UserInput,
+    is_same_address,
 };
 pub use schemas::{resource_types, schemas, service_provider_config};
+pub use search::SearchRequest;
 pub use selection::Selection;
 
 /// Schema of an error.

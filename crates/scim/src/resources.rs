@@ -78,7 +78,7 @@ pub struct User {
     /// What the identity provider calls the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// The mail address, by which the user signs in.
+    /// The name of the user at the identity provider: the mail address, or another text.
     pub user_name: String,
     /// The name.
     pub name: Name,
@@ -87,7 +87,7 @@ pub struct User {
     pub display_name: Option<String>,
     /// Whether the user may sign in.
     pub active: bool,
-    /// The mail address again.
+    /// The mail address, by which the user signs in.
     pub emails: Vec<Address>,
     /// The groups.
     pub groups: Vec<Membership>,
@@ -136,6 +136,24 @@ impl User {
 impl Group {
     /// The value of `schemas`.
     pub const SCHEMAS: [&'static str; 1] = [GROUP.schema];
+}
+
+/// A resource as it is shown.
+pub trait Resource: Serialize {
+    /// Its times, URL and version.
+    fn meta(&self) -> &Meta;
+}
+
+impl Resource for User {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Resource for Group {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
 }
 
 /// A user as it is sent, or as it is after a change.

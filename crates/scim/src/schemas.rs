@@ -79,10 +79,13 @@ pub fn schemas(base: &str) -> Vec<Value> {
 
 fn user_attributes() -> Vec<Value> {
     vec![
-        Text::new("userName", "The mail address, which is one of the domain.")
-            .required()
-            .unique()
-            .shown(),
+        Text::new(
+            "userName",
+            "A mail address of the domain, or another name beside such an address in emails.",
+        )
+        .required()
+        .unique()
+        .shown(),
         Text::new("externalId", "What the identity provider calls the user.").exact().shown(),
         complex(
             "name",
@@ -99,7 +102,7 @@ fn user_attributes() -> Vec<Value> {
         boolean("active", "Whether the user may sign in to the organization."),
         complex(
             "emails",
-            "The mail address. The main one is that of userName.",
+            "The mail address, which is one of the domain. It is userName if that is such an address.",
             true,
             "readWrite",
             vec![

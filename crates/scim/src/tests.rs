@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    FILTER_MAX, FaultKind, Filter, GROUP, GroupInput, Path, Selection, USER, UserInput, apply,
+    FILTER_MAX, FaultKind, Filter, GROUP, GroupInput, Path, SearchRequest, Selection, USER,
+    UserInput, apply,
 };
 
 fn bjensen() -> Value {
@@ -343,6 +344,34 @@ fn answers_have_the_attributes_that_were_asked_for() {
     assert_eq!(some["name"], json!({"familyName": "Jensen", "givenName": "Barbara"}));
     assert!(Selection::parse(Some(&"a,".repeat(51)), None).is_err());
     assert!(!Selection::parse(None, Some("members")).unwrap().has("members"));
+}
+
+#[test]
+fn a_search_has_the_parameters_of_a_query() {
+    // The request of RFC 7644, 3.4.3.
+    let search = SearchRequest::read(&json!({
+        "schemas": ["urn:ietf:params:scim:api:messages:2.0:SearchRequest"],
+        "attributes": ["displayName", "userName"],
+        "filter": "displayName sw \"smith\"",
+        "sortBy": "displayName",
+        "STARTINDEX": 1,
+        "count": 10,
+    }));
+    let search = search.unwrap();
+    let parameter = |name| search.parameter(name).unwrap_or_default();
+    assert_eq!(parameter("attributes"), "displayName,userName");
+    assert_eq!(parameter("filter"), "displayName sw \"smith\"");
+    assert_eq!((parameter("startIndex"), parameter("count")), ("1", "10"));
+    assert_eq!(search.parameter("excludedAttributes"), None);
+    assert_eq!(search.parameter("sortBy"), None);
+    for (body, kind) in [
+        (json!([]), FaultKind::InvalidSyntax),
+        (json!({"filter": {}}), FaultKind::InvalidValue),
+        (json!({"count": true}), FaultKind::InvalidValue),
+        (json!({"attributes": [7]}), FaultKind::InvalidValue),
+    ] {
+        assert_eq!(SearchRequest::read(&body).unwrap_err().kind, kind, "{body}");
+    }
 }
 
 /// Numbers that are the same in every run (Knuth's generator).

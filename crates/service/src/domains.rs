@@ -12,6 +12,7 @@ mod lookup;
 pub(crate) mod notices;
 mod signing;
 pub(crate) mod trust;
+mod warnings;
 mod ways;
 
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use weir_store::ids;
 use weir_store::update::{Change, Row as _, Updated, lock, update_with};
 
 use crate::activity::{self, About, Changes};
-use crate::ctx::OrgCtx;
+use crate::ctx::{Actor, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::sso::Protocols;
@@ -190,9 +191,13 @@ impl Domains {
     /// Changes a domain. Another name is another claim: it gets a new challenge, and
     /// loses the settings that only a verified domain has.
     ///
+    /// A change that could lock out all owners (SSO-32) is stored for a key, with the warning
+    /// `would_lock_out` in this answer. A user confirms it with the name of the domain.
+    ///
     /// # Errors
-    /// [`Error::Invalid`] at the first field that is wrong; [`Error::NotFound`] when
-    /// the domain was deleted at the same time.
+    /// [`Error::Invalid`] at the first field that is wrong, and for a user with
+    /// `would_lock_out` at `confirmed_name`; [`Error::NotFound`] when the domain was deleted
+    /// at the same time.
     pub async fn update(
         &self,
         org: &OrgCtx,
@@ -204,7 +209,7 @@ impl Domains {
         change(&mut after, patch.clone())?;
         let rank = Rank::of_caller(&self.core, org).await?;
         trust::stamp(&changeable.0, &mut after, &patch, rank, now);
-        self.check_enforcement(org, &changeable.0, &after, &patch).await?;
+        let locks_out = self.check_enforcement(org, &changeable.0, &after, &patch).await?;
         let key = self.new_key(&after).await?;
         let notice = notices::to_owners(&self.core, org.organization, Some(org)).await?;
         let changed = |before: DomainRow| -> Result<Change<DomainRow>> {
@@ -236,7 +241,9 @@ impl Domains {
                         tracing::warn!(%error, "refused sessions were not ended yet");
                     }
                 }
-                Ok(self.detail(row).await?.domain)
+                let mut domain = self.detail(row).await?.domain;
+                domain.warnings.extend(locks_out);
+                Ok(domain)
             }
             Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
             Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
@@ -348,24 +355,25 @@ impl Domains {
 
     /// Refuses a way of signing in that is not set up, and one that could lock out all
     /// owners unless the name of the domain confirms it. Where SAML is required, another
-    /// provider or a certificate that is accepted no more could lock them out too.
+    /// provider or a certificate that is accepted no more could lock them out too. A key
+    /// confirms nothing: it gets a warning instead.
     async fn check_enforcement(
         &self,
         org: &OrgCtx,
         row: &DomainRow,
         after: &DomainRow,
         patch: &DomainPatch,
-    ) -> Result<()> {
+    ) -> Result<Option<DomainWarning>> {
         let sso = after.sso_enforcement;
         let is_new = sso != row.sso_enforcement;
         let changes_provider = sso == SsoEnforcement::Saml && trust::provider_differs(row, after);
         if sso == SsoEnforcement::Off || !(is_new || changes_provider) {
-            return Ok(());
+            return Ok(None);
         }
         let is_readable = sso != SsoEnforcement::Saml || has_certificate(after);
         if !is_new && !self.core.can_enforce(after, sso).await? {
             // A provider that is not set up is not required.
-            return Ok(());
+            return Ok(None);
         }
         if is_new && (!is_readable || !self.core.can_enforce(after, sso).await?) {
             if !SsoEnforcement::KNOWN.contains(&sso) {
@@ -377,20 +385,25 @@ impl Domains {
             );
             return Err(FieldError::new("sso_enforcement", "provider_unavailable", detail).into());
         }
-        let is_confirmed = patch.confirmed_name.as_deref().map(str::trim) == Some(&*after.domain);
+        if patch.confirmed_name.as_deref().map(str::trim) == Some(&*after.domain) {
+            return Ok(None);
+        }
         let breaks = changes_provider && (!is_readable || trust::provider_breaks(row, after));
         // No sign-in of before proves settings that can break it.
         let never = Some(org.ctx.now.plus_seconds(1));
         let since = if breaks { never } else { row.provider_set_at };
-        if !is_confirmed && self.would_lock_out(org, after, sso, since).await? {
-            let detail = format!(
-                "Every owner has an address of this domain, and none of them has signed in this \
-                 way with these settings. Sign in this way first, or confirm with the name of the domain: {}",
-                after.domain
-            );
-            return Err(FieldError::new("confirmed_name", "would_lock_out", detail).into());
+        let Some(impact) = self.lock_out(org, after, sso, since).await? else { return Ok(None) };
+        match org.ctx.actor {
+            Actor::Key { .. } => Ok(Some(warnings::lock_out(org, &impact))),
+            Actor::Session { .. } => {
+                let detail = format!(
+                    "{} Sign in this way first, or confirm with the name of the domain: {}",
+                    warnings::NO_OWNER,
+                    after.domain
+                );
+                Err(FieldError::new("confirmed_name", warnings::LOCK_OUT, detail).into())
+            }
         }
-        Ok(())
     }
 
     async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
@@ -590,26 +603,19 @@ pub(crate) fn has_saml(row: &DomainRow) -> bool {
 }
 
 fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
-    let warning = |attr: &str, code: &str, detail: &str| DomainWarning {
-        attr: attr.to_owned(),
-        code: code.to_owned(),
-        detail: detail.to_owned(),
-    };
-    let mut warnings = Vec::new();
+    let certificate = row.saml_x509_cert.as_deref().map(certificate::read);
+    let next = row.saml_x509_cert_next.as_deref().map(certificate::read);
+    let mut faults = Vec::new();
     if verified_elsewhere {
-        warnings.push(warning("domain", "verified_elsewhere", VERIFIED_ELSEWHERE));
+        faults.push(warnings::of("domain", "verified_elsewhere", VERIFIED_ELSEWHERE));
     }
-    let certificate = match row.saml_x509_cert.as_deref().map(certificate::read) {
-        Some(Ok(facts)) => facts,
-        Some(Err(why)) => {
-            warnings.push(warning("saml_x509_cert", "invalid_certificate", &why));
-            None
+    for (attr, read) in [("saml_x509_cert", &certificate), ("saml_x509_cert_next", &next)] {
+        if let Some(Err(why)) = read {
+            faults.push(warnings::of(attr, "invalid_certificate", why));
         }
-        None => None,
-    };
-    if let Some(Err(why)) = row.saml_x509_cert_next.as_deref().map(certificate::read) {
-        warnings.push(warning("saml_x509_cert_next", "invalid_certificate", &why));
     }
+    faults.extend(warnings::by_key(&row));
+    let certificate = certificate.and_then(Result::ok).flatten();
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),
         checked_at: row.checked_at,
@@ -635,7 +641,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
             saml_x509_cert: row.saml_x509_cert,
             saml_x509_cert_next: row.saml_x509_cert_next,
             saml_sign_requests: row.saml_sign_requests,
-            warnings,
+            warnings: faults,
         },
     }
 }

@@ -28,11 +28,12 @@ use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, EXPORTS_MAX,
     ExportModel, Failing, LATEST_RUNS, NAME_MAX, Run,
 };
+use weir_model::limits::LimitName;
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
 use weir_schedule::{Cadence, UTC};
 use weir_store::exports::{self as rows, Backfilled, Created, ExportRow, Of};
-use weir_store::{ids, projects};
+use weir_store::{ids, organizations, projects};
 
 use self::change::{ExportChange, audit_entry, changes, check, check_paused, set_query};
 use crate::activity::Changes;
@@ -41,7 +42,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::projects::timezone;
 use crate::unchecked::Unchecked;
-use crate::{Core, Result, current};
+use crate::{Core, Result, current, limits};
 
 pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
 pub use preview::BackfillPreview;
@@ -211,7 +212,8 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::SignInAgain`]; [`Error::Invalid`], also when the
-    /// project has the maximum number of exports.
+    /// project has the maximum number of exports, or the organization as many as its limit
+    /// (API-58).
     pub async fn create(
         &self,
         within: ExportScope<'_>,
@@ -260,8 +262,14 @@ impl Exports {
         check(&row)?;
         let changes = changes(None, &row, secrets)?;
         let created = audit_entry(within, &row, AuditAction::Created, changes);
-        match rows::create(&self.core.store, &row, EXPORTS_MAX, &[created]).await? {
+        let home = organizations::get(&self.core.store, row.organization).await?;
+        let home = home.ok_or(Error::NotFound(NOT_FOUND))?;
+        let most = limits::applying(&self.core, &home).refused_from(LimitName::Exports);
+        match rows::create(&self.core.store, &row, EXPORTS_MAX, most, &[created]).await? {
             Created::Yes => self.show(row).await,
+            Created::OverLimit => {
+                Err(FieldError::body(limits::LIMIT_REACHED, limits::EXPORTS_FULL).into())
+            }
             Created::TooMany => {
                 let detail =
                     format!("A project may have at most {EXPORTS_MAX} exports. Delete one first.");

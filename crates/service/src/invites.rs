@@ -22,7 +22,7 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::user_links::TOKEN_MAX;
 use weir_model::users::User;
 use weir_model::{InviteId, OrganizationId, Timestamp, UserId};
-use weir_store::invites::{self as rows, Created, InviteRow};
+use weir_store::invites::{self as rows, Created, InviteBounds, InviteRow};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations};
 
@@ -30,6 +30,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
+use crate::limits::{self, INVITES_FULL, LIMIT_REACHED};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
 use crate::{Core, Result, mail, secrets, users};
@@ -97,7 +98,7 @@ impl Invites {
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
     /// [`Error::Invalid`] for an address of a member, and when the organization has the
-    /// maximum number of invites.
+    /// maximum number of invites, or would get more members than its limit (API-58).
     pub async fn create(
         &self,
         org: &OrgCtx,
@@ -174,10 +175,18 @@ impl Invites {
         let kept: Vec<InviteRow> =
             rows.iter().filter(|row| lasting.contains(&row.id)).cloned().collect();
         let activities: Vec<Entry> = kept.iter().map(|row| created(org, row)).collect();
-        match rows::create(store, org.organization, &kept, INVITES_MAX, &mails, &activities).await?
-        {
+        let bounds = InviteBounds {
+            most: INVITES_MAX,
+            members: limits::members_most(&self.core, &home),
+            valid_since: org.ctx.now.plus_seconds(-VALID_SECONDS),
+        };
+        match rows::create(store, org.organization, &kept, bounds, &mails, &activities).await? {
             Created::Yes => {}
             Created::TooMany => return Err(too_many()),
+            Created::OverLimit => {
+                let fault = FieldError::new("target_email", LIMIT_REACHED, INVITES_FULL);
+                return Err(fault.into());
+            }
             Created::Gone => return Err(Error::NotFound(NOT_FOUND)),
         }
         if !mails.is_empty() {

@@ -23,6 +23,7 @@ pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
+pub mod limits;
 pub mod mail;
 pub mod members;
 pub mod messages;
@@ -70,6 +71,8 @@ pub struct Services {
     pub keys: keys::PersonalKeys,
     /// Organizations.
     pub organizations: organizations::Organizations,
+    /// Limits of organizations.
+    pub limits: limits::Limits,
     /// Members of organizations.
     pub members: members::Members,
     /// Invites to organizations.
@@ -150,6 +153,7 @@ impl Services {
             identity,
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
+            limits: limits::Limits::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),
             invites: invites::Invites::new(Arc::clone(&core)),
             domains: domains::Domains::new(Arc::clone(&core), lookup, Arc::clone(&protocols)),
@@ -195,4 +199,6 @@ pub struct Core {
     pub hosts: Arc<dyn exports::HostPolicy>,
     /// The providers of single sign-on in the settings of the server.
     pub providers: Vec<sso::Provider>,
+    /// Whether events are taken, with the limits in the settings of the server.
+    pub limiter: Arc<limits::Limiter>,
 }

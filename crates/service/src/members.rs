@@ -48,6 +48,8 @@ pub const OWNER_STAYS: &str = "Cannot leave the organization as its owner!";
 
 /// A key that was used within this many seconds counts as active: seven days.
 const ACTIVE_SECONDS: i64 = 7 * 24 * 60 * 60;
+/// Most owners that are notified of one change.
+const NOTIFIED_MAX: usize = 50;
 /// How often a change is checked again after concurrent changes of the same members.
 const TRIES: usize = 8;
 
@@ -311,6 +313,17 @@ fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
 /// Whether a user is shown as a member.
 pub(crate) fn is_listed(user: &UserRow) -> bool {
     user.is_active && !user.email.ends_with(BOT_ADDRESSES)
+}
+
+/// The owners who get the mails to the owners of an organization.
+pub(crate) async fn notified_owners(
+    core: &Core,
+    organization: OrganizationId,
+) -> Result<Vec<UserRow>> {
+    let all = rows::ordered(&core.store, organization).await?;
+    let all = rows::rows(&core.store, organization, &all).await?.into_iter();
+    let owners = all.filter(|row| row.level == Level::Owner && row.user.is_active);
+    Ok(owners.take(NOTIFIED_MAX).map(|row| row.user).collect())
 }
 
 fn is_wanted(row: &MemberRow, query: &MemberQuery) -> bool {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use weir_model::errors::FieldError;
+use weir_model::limits::LimitSet;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
 use weir_model::{OrganizationId, PersonId, ProjectId, UserId};
@@ -18,6 +19,7 @@ use weir_store::Store;
 use crate::domains::{LookupError, Pending, TxtLookup};
 use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
+use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
@@ -34,8 +36,10 @@ impl Services {
     pub fn offline(store: Store, mailing: Mailing) -> Self {
         let sealer = Sealer::without_key(store.clone());
         let hosts = Arc::new(Offline);
-        let core =
-            Core { store, clock: Clock::default(), mailing, sealer, hosts, providers: Vec::new() };
+        let clock = Clock::default();
+        // Such a command takes no events, and adds no members or exports.
+        let limiter = Arc::new(Limiter::new(LimitSet::default(), clock.clone()));
+        let core = Core { store, clock, mailing, sealer, hosts, providers: Vec::new(), limiter };
         let dependencies = Dependencies {
             hashing: HashParameters::default(),
             lookup: Arc::new(Offline),

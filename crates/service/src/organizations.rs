@@ -307,7 +307,7 @@ pub(crate) async fn enter(core: &Core, ctx: &Ctx, organization: OrganizationId) 
 
 /// The id in a path. Only its usual written form is accepted: other spellings would be
 /// further addresses of the same organization.
-fn parse_id(text: &str) -> Option<OrganizationId> {
+pub(crate) fn parse_id(text: &str) -> Option<OrganizationId> {
     let id: OrganizationId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }

@@ -49,7 +49,7 @@ use changes::Draft;
 pub use health::Numbers;
 pub use order::ORDER_CHANGED;
 pub use pages::SiteScript;
-pub use pipeline::Stage;
+pub use pipeline::{Failing, Stage};
 pub(crate) use removal::{gone_elsewhere, gone_with};
 pub use running::{OpenedAttachment, OpenedValues, RunningConfigs};
 pub use trial::{Sample, Tried};

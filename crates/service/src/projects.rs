@@ -22,7 +22,7 @@ use weir_model::projects::{
     ProjectPatch, ProjectSecrets, RETENTION_DAYS_MAX, WEEK_STARTS, removes_more, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{Patch, ProjectId, Timestamp, validate};
+use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, validate};
 use weir_store::projects::{self as rows, ProjectRow, ProjectRulesRow};
 use weir_store::update::lock;
 use weir_store::{groups, organizations as organization_rows};
@@ -51,6 +51,8 @@ pub const NO_CURRENT: &str = "Project not found.";
 pub struct ProjectRules {
     /// The project.
     pub id: ProjectId,
+    /// The organization of the project.
+    pub organization: OrganizationId,
     /// Whether IP addresses of clients are removed from events.
     pub anonymize_ips: bool,
     /// Whether events have no persons.
@@ -71,6 +73,7 @@ impl From<ProjectRulesRow> for ProjectRules {
     fn from(row: ProjectRulesRow) -> Self {
         Self {
             id: row.id,
+            organization: row.organization,
             anonymize_ips: row.anonymize_ips,
             person_processing_opt_out: row.person_processing_opt_out,
             ends_at: row.ends_at,

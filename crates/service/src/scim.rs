@@ -17,15 +17,16 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 use weir_model::activity::UsedKey;
 use weir_model::scim::{PREFIX, path};
-use weir_model::{DomainId, Timestamp};
+use weir_model::{DomainId, ScimGroupId, Timestamp};
 use weir_scim::{Fault, FaultKind, Filter, PAGE_MAX, Selection};
 use weir_store::domains::{self as domain_rows, DomainRow};
-use weir_store::scim::{self as rows, DomainState};
+use weir_store::scim::{self as rows, DomainState, GroupRow};
 
 use crate::domains::acts;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::{Core, secrets};
+use crate::limits::MEMBERS_FULL;
+use crate::{Core, Result, secrets};
 
 /// How often a change is made again after concurrent changes of the same domain.
 const TRIES: usize = 8;
@@ -188,7 +189,8 @@ impl Scim {
         Self { core, identity }
     }
 
-    /// The identity provider whose token this is. `domain` is the domain of the path.
+    /// The identity provider whose token this is. `domain` is the domain of the path: its id
+    /// or its name.
     ///
     /// # Errors
     /// [`ScimError::Unauthorized`], the same for a token that never existed, was revoked,
@@ -210,11 +212,12 @@ impl Scim {
         let state = rows::by_hash(store, &hash).await?.ok_or(ScimError::Unauthorized)?;
         let token = state.token.filter(|token| token.hash == hash);
         let token = token.ok_or(ScimError::Unauthorized)?;
-        if !domain.eq_ignore_ascii_case(&state.domain.to_string()) {
-            return Err(ScimError::Unauthorized);
-        }
         let row = domain_rows::get(store, state.organization, state.domain).await?;
         let row = row.ok_or(ScimError::Unauthorized)?;
+        let is_named = |name: &str| domain.eq_ignore_ascii_case(name);
+        if !is_named(&row.id.to_string()) && !is_named(&row.domain) {
+            return Err(ScimError::Unauthorized);
+        }
         if !acts(&row) {
             return Err(ScimError::Unverified);
         }
@@ -236,6 +239,31 @@ impl Scim {
             now,
             request_id,
         })
+    }
+
+    /// Users and then groups, as one list (RFC 7644, 3.4.2.1).
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn list_all(&self, ctx: &ScimCtx, listing: &Listing) -> ScimResult<Listed> {
+        let users = self.list_users(ctx, listing).await?;
+        let rest = Listing {
+            start: listing.start.saturating_sub(users.total).max(1),
+            count: listing.count.saturating_sub(users.resources.len()),
+            ..listing.clone()
+        };
+        let groups = self.list_groups_of(ctx, &rest).await?;
+        let mut resources = users.resources;
+        resources.extend(groups.resources);
+        Ok(Listed { total: users.total + groups.total, resources })
+    }
+
+    /// The group of a domain with the id in a path; `None`: there is none.
+    async fn group_at(&self, domain: DomainId, id: &str) -> Result<Option<GroupRow>> {
+        match parse_id(id).map(ScimGroupId) {
+            Some(id) => Ok(rows::group(&self.core.store, domain, id).await?),
+            None => Ok(None),
+        }
     }
 
     /// What the domain has, to compare with when a change is stored.
@@ -272,4 +300,9 @@ fn json(shown: &impl serde::Serialize) -> ScimResult<Value> {
 /// A value that belongs to another resource.
 fn taken(detail: impl Into<String>) -> ScimError {
     Fault::new(FaultKind::Uniqueness, detail).into()
+}
+
+/// The organization has as many members as its limit.
+fn full() -> ScimError {
+    Fault::new(FaultKind::TooMany, MEMBERS_FULL).into()
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use weir_model::activity::{ActivityQuery, AuditAction};
 use weir_model::errors::FieldError;
 use weir_model::keys::PersonalKeyInput;
+use weir_model::limits::LimitSet;
 use weir_model::organizations::{Level, OrganizationPatch};
 use weir_model::pagination::Page;
 use weir_model::plugin_configs::{DryOutcome, DryStep};
@@ -25,6 +26,7 @@ use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{LookupError, Pending, TxtLookup};
 use crate::exports::HostPolicy;
 use crate::identity::{HashParameters, Peer, SetupInput};
+use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
@@ -79,7 +81,8 @@ fn services(
 ) -> Services {
     let mailing = Mailing::new(sends_mail);
     let hosts = Arc::new(AnyHost);
-    let core = Core { store, clock, mailing, sealer, hosts, providers: providers() };
+    let limiter = Arc::new(Limiter::new(LimitSet::default(), clock.clone()));
+    let core = Core { store, clock, mailing, sealer, hosts, providers: providers(), limiter };
     let (plugin_code, protocols) = (Arc::new(StandIn), Arc::new(Scripted));
     let applying = Arc::new(NothingToApply);
     let dependencies = Dependencies { hashing, lookup, plugin_code, protocols, applying };

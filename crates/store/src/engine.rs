@@ -17,7 +17,7 @@ use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
-use weir_objects::{Access, Place};
+use weir_objects::{Access, BucketLocation};
 
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
@@ -82,7 +82,7 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentBucket {
     /// Where it is.
-    pub place: Place,
+    pub place: BucketLocation,
     /// How it is reached.
     pub access: Access,
     /// Upper bound of the copies in the data directory, bytes.

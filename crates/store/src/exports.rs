@@ -307,6 +307,14 @@ const CREATE: Statement = Statement::write(
          LET $own = (SELECT VALUE record::id(id)[1]
                      FROM project_batch_export:[$home]..=[$home, ..]);
          IF array::len($own) >= $most AND $own CONTAINSNOT $export.uuid { THROW 'full' };
+         IF $organization_most != NONE {
+             LET $of_organization = $export.organization;
+             LET $all = (SELECT VALUE record::id(id)[1] FROM
+                 org_batch_export:[$of_organization]..=[$of_organization, ..]);
+             IF array::len($all) >= $organization_most AND $all CONTAINSNOT $export.uuid {
+                 THROW 'limit'
+             };
+         };
          UPSERT type::record('batch_export', $export.uuid) CONTENT $export RETURN NONE;
          UPSERT type::record('org_batch_export', [$export.organization, $export.uuid])
              CONTENT {} RETURN NONE;
@@ -324,21 +332,30 @@ pub enum Created {
     Yes,
     /// The project has as many exports as allowed. Nothing was written.
     TooMany,
+    /// The organization has as many exports as its limit. Nothing was written.
+    OverLimit,
     /// The organization or the project is deleted. Nothing was written.
     Gone,
 }
 
-/// Adds an export. A project may have `most`.
+/// Adds an export. A project may have `most`, and the organization `organization_most`
+/// (`None`: no limit).
 pub async fn create(
     store: &Store,
     row: &ExportRow,
     most: usize,
+    organization_most: Option<u64>,
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! { export: row.clone(), most: int(most as u64) };
+    let vars = bind! {
+        export: row.clone(),
+        most: int(most as u64),
+        organization_most: organization_most.map(int),
+    };
     match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
+        Err(Error::Refused { reason, .. }) if reason == "limit" => Ok(Created::OverLimit),
         Err(Error::Refused { .. }) => Ok(Created::Gone),
         Err(error) => Err(error),
     }

@@ -22,6 +22,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::limits::refuse_full;
 use crate::lists::{self, Order};
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
@@ -249,7 +250,7 @@ pub async fn of_address(
 // The write of the organization's record makes concurrent calls conflict, so all invites
 // are counted (see `projects::CREATE`). A retry after an unknown outcome finds the last
 // invite and writes nothing, so no mail is sent twice. Invites that only replace others
-// pass the limit.
+// pass the limit. Of the limit of members, invites that can still be accepted take a place.
 const CREATE: Statement = Statement::write(
     "invites create",
     concat!(
@@ -282,13 +283,41 @@ const CREATE: Statement = Statement::write(
              };
              LET $all = (SELECT VALUE record::id(id)[1]
                          FROM org_invite:[$organization]..=[$organization, ..]);
-             IF array::len($all) > math::max([$before, $most]) { THROW 'full' };",
+             IF array::len($all) > math::max([$before, $most]) { THROW 'full' };
+             IF $members_most != NONE {
+                 LET $members_now = array::len((SELECT VALUE record::id(id)[2]
+                     FROM org_member:[$organization]..=[$organization, ..]));
+                 LET $open = array::len((SELECT VALUE uuid FROM (
+                     SELECT VALUE type::record('invite', record::id(id)[1])
+                     FROM org_invite:[$organization]..=[$organization, ..])
+                     WHERE created_at >= $valid_since));
+                 IF $members_now + $open > $members_most { THROW 'members' };
+             };",
         write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
+
+/// How many invites and members an organization may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InviteBounds {
+    /// Invites that are not accepted, expired ones too.
+    pub most: usize,
+    /// Members, together with the invites that can be accepted; `None`: no limit.
+    pub members: Option<u64>,
+    /// Invites that were created before this time have expired.
+    pub valid_since: Timestamp,
+}
+
+impl InviteBounds {
+    /// So many invites, and no limit of members.
+    #[must_use]
+    pub const fn of(most: usize) -> Self {
+        Self { most, members: None, valid_since: Timestamp::EPOCH }
+    }
+}
 
 /// The result of creating invites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,13 +326,15 @@ pub enum Created {
     Yes,
     /// The organization would have more invites than allowed. Nothing was written.
     TooMany,
+    /// The organization would have more members than its limit, if all of them were accepted.
+    /// Nothing was written.
+    OverLimit,
     /// The organization is deleted. Nothing was written.
     Gone,
 }
 
 /// Adds invites to an organization together with their mails, all or none. Each replaces
-/// an earlier invite of the same address, also within one call. `most` is the maximum
-/// number of invites of the organization.
+/// an earlier invite of the same address, also within one call.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -311,13 +342,15 @@ pub async fn create(
     store: &Store,
     organization: OrganizationId,
     invites: &[InviteRow],
-    most: usize,
+    bounds: InviteBounds,
     mails: &[MailRow],
     activities: &[Entry],
 ) -> Result<Created> {
     let Some(last) = invites.last() else { return Ok(Created::Yes) };
     let vars = bind! {
-        most: i64::try_from(most).unwrap_or(i64::MAX),
+        most: i64::try_from(bounds.most).unwrap_or(i64::MAX),
+        members_most: bounds.members.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
+        valid_since: bounds.valid_since.micros(),
         organization: organization.0,
         last: last.id.0,
         invites: invites.iter().map(Stored::from).collect::<Vec<_>>(),
@@ -326,6 +359,7 @@ pub async fn create(
     match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
+        Err(Error::Refused { reason, .. }) if reason == "members" => Ok(Created::OverLimit),
         Err(Error::Refused { .. }) => Ok(Created::Gone),
         Err(error) => Err(error),
     }
@@ -406,7 +440,7 @@ pub struct Acceptance<'a> {
     /// The user who accepts it.
     pub user: UserId,
     /// The record of the user, when the user is created with this call.
-    pub account: Option<&'a UserRow>,
+    pub new_user: Option<&'a UserRow>,
     /// The first proof of the address, if a provider gives one to a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Id of the membership.
@@ -415,6 +449,8 @@ pub struct Acceptance<'a> {
     pub level: Level,
     /// The project that the user sees first.
     pub project: Option<ProjectId>,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// The mails about the new member.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -433,6 +469,8 @@ pub enum Accepted {
     Void,
     /// The user was a member before. Nothing was written.
     AlreadyMember,
+    /// The organization has as many members as its limit. Nothing was written.
+    OverLimit,
     /// The address of the new user belongs to another user. Nothing was written.
     EmailTaken,
 }
@@ -450,8 +488,9 @@ const ACCEPT: Statement = Statement::write(
              LET $row = (SELECT * FROM ONLY type::record('invite', $invite));
              IF $row = NONE { THROW 'gone' };",
         touch_organization!("$organization", "gone"),
-        "IF $member != NONE { THROW 'member' };
-             IF record::exists(type::record('scim_deactivated', [$organization, $user])) {
+        "IF $member != NONE { THROW 'member' };",
+        refuse_full!(),
+        "IF record::exists(type::record('scim_deactivated', [$organization, $user])) {
                  THROW 'void'
              };
              LET $inviter_level = (SELECT VALUE level FROM ONLY
@@ -460,12 +499,12 @@ const ACCEPT: Statement = Statement::write(
                  type::record('user', $row.created_by));
              IF $inviter_is_active != true OR $inviter_level = NONE
                  OR $inviter_level < $row.level { THROW 'void' };
-             IF $account != NONE {
+             IF $new_user != NONE {
                  LET $other_user = (SELECT VALUE user FROM ONLY type::record('user_email', $row.email_key));
                  IF $other_user != NONE { THROW 'email' };
                  UPSERT type::record('user_email', $row.email_key)
                      CONTENT { user: $user } RETURN NONE;
-                 UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
+                 UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
              };",
         first_proof!(),
         write_membership!("$organization"),
@@ -479,7 +518,7 @@ const ACCEPT: Statement = Statement::write(
     ),
 );
 
-/// Makes the user a member, creates the user if `account` is set, and deletes the invite.
+/// Makes the user a member, creates the user if `new_user` is set, and deletes the invite.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -488,10 +527,11 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         invite: new.invite.id.0,
         organization: new.invite.organization.0,
         user: new.user.0,
-        account: new.account.cloned(),
+        new_user: new.new_user.cloned(),
         proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
+        members_most: new.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         mails: mail::stored(new.mails)?,
     };
     match activity::change(store, ACCEPT, vars, new.activities).await {
@@ -500,6 +540,7 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
             "member" => Accepted::AlreadyMember,
             "email" => Accepted::EmailTaken,
             "void" => Accepted::Void,
+            "members" => Accepted::OverLimit,
             _ => Accepted::Gone,
         }),
         Err(error) => Err(error),

@@ -41,6 +41,7 @@ pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
+pub mod limits;
 pub mod live;
 pub mod mail;
 pub mod members;
@@ -73,7 +74,7 @@ pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
 pub use migrations::schema_version;
-pub use weir_objects::{Access, Place, Secret};
+pub use weir_objects::{Access, BucketLocation, Secret};
 
 /// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -157,7 +157,18 @@ const ALL: &[Migration] = &[
     },
     Migration {
         version: 26,
-        statement: Statement::write("migration 26", include_str!("migrations/0026_erasures.surql")),
+        statement: Statement::write("migration 26", include_str!("migrations/0026_limits.surql")),
+    },
+    Migration {
+        version: 27,
+        statement: Statement::write(
+            "migration 27",
+            include_str!("migrations/0027_scim_names.surql"),
+        ),
+    },
+    Migration {
+        version: 28,
+        statement: Statement::write("migration 28", include_str!("migrations/0028_erasures.surql")),
     },
 ];
 

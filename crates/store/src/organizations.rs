@@ -24,6 +24,7 @@ use crate::bind::bind;
 use crate::db::{Failure, Operation, Statement};
 use crate::domains::remove_domains;
 use crate::exports::{self, remove_export};
+use crate::limits::remove_usage;
 use crate::members::{remove_membership, sign_out_of_none, write_membership};
 use crate::plugin_configs::remove_configs_of_project;
 use crate::plugin_runtime::PluginChange;
@@ -165,6 +166,37 @@ fn membership(organization: OrganizationId, user: UserId) -> RecordId {
 /// Any failure of the store.
 pub async fn get(store: &Store, id: OrganizationId) -> Result<Option<OrganizationRow>> {
     store.db.get_one(GET, key(id)).await
+}
+
+const ALL: Operation = Operation::read("organizations of the instance");
+
+/// The ids of all organizations, oldest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn all(store: &Store) -> Result<Vec<OrganizationId>> {
+    let (from, to) = (key(OrganizationId(Uuid::nil())), key(OrganizationId(Uuid::max())));
+    let range = Arc::new(store.db.keyspace().await?.range(from, to)?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.ids(&range).await }
+    };
+    let ids = store.db.transact(ALL, (), work).await?;
+    let organization = |id: RecordId| match id.key {
+        RecordIdKey::Uuid(id) => Some(OrganizationId(id.into())),
+        _ => None,
+    };
+    Ok(ids.into_iter().filter_map(organization).collect())
+}
+
+/// The organizations with these ids, in the order of `ids`, without those that are deleted.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(store: &Store, ids: &[OrganizationId]) -> Result<Vec<OrganizationRow>> {
+    let ids = ids.iter().map(|id| id.0).collect();
+    let rows = lists::records::<OrganizationRow>(store, "organization", ids).await?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 const GET_WHOLE: Operation = Operation::read("organizations get whole");
@@ -437,8 +469,9 @@ const DELETE: Statement = Statement::delete(
          DELETE type::record('invite', $invite) RETURN NONE;
          DELETE type::record('org_invite', [$organization, $invite]) RETURN NONE;
      };
-     DELETE invite_email:[$organization]..=[$organization, ..] RETURN NONE;
-     FOR $batch_export IN (SELECT VALUE record::id(id)[1]
+     DELETE invite_email:[$organization]..=[$organization, ..] RETURN NONE;",
+        remove_usage!(),
+        "FOR $batch_export IN (SELECT VALUE record::id(id)[1]
                            FROM org_batch_export:[$organization]..=[$organization, ..]) {",
         remove_export!(),
         "};",

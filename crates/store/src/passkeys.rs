@@ -217,7 +217,7 @@ const ADD: Statement = Statement::write(
     "passkeys add",
     concat!(
         changed_within!(),
-        "IF ($account.second_factor = NONE) != $turns_on { THROW 'factor' };
+        "IF ($user_row.second_factor = NONE) != $turns_on { THROW 'factor' };
          LET $known = (SELECT VALUE user FROM ONLY type::record('passkey', $key.hash));
          IF $known != NONE { THROW 'taken' };
          LET $all = (SELECT VALUE 1 FROM user_passkey:[$user]..=[$user, ..]);
@@ -390,8 +390,8 @@ const SIGN_IN: Statement = Statement::sign_in(
              LET $found = (UPDATE type::record('user', $user)
                            SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now
                            RETURN AFTER);
-             LET $account = $found[0];
-             IF $account = NONE OR $account.is_active != true { THROW 'user' };",
+             LET $user_row = $found[0];
+             IF $user_row = NONE OR $user_row.is_active != true { THROW 'user' };",
         use_passkey!(),
         "IF $replaced != NONE {
                  LET $of = (SELECT VALUE user FROM ONLY type::record('session', $replaced));

@@ -42,7 +42,7 @@ const LONGEST_ID: usize = 1_024;
 pub(crate) const HOPS: usize = 10_000;
 
 const BY_ID: Operation = Operation::read("persons by id");
-const WHITHER: Statement =
+const MERGED_INTO: Statement =
     Statement::read("persons after merges", "SELECT id, merged_into, erased FROM $ids;");
 const PAGE: &str = "persons in order";
 /// Bytes of a record in memory in addition to its texts.
@@ -245,9 +245,9 @@ pub async fn resolve_merged(
         for chunk in wanted.chunks(RECORDS_PER_STATEMENT) {
             let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
             // The engine reads whole records for this.
-            let steps: Vec<Step> = read_large(store, WHITHER, bind! { ids: ids }).await?;
+            let steps: Vec<Step> = read_large(store, MERGED_INTO, bind! { ids: ids }).await?;
             for step in steps {
-                let id = id_of(&step.id, WHITHER.name)?;
+                let id = id_of(&step.id, MERGED_INTO.name)?;
                 let asked = open.remove(&id).unwrap_or_default();
                 match step.merged_into {
                     Some(into) => further.entry(PersonId(into)).or_default().extend(asked),

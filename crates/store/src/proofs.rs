@@ -121,7 +121,7 @@ impl Ways {
     }
 }
 
-/// Refuses to go on if `$user` has none of the ways `$ways` any more. Used by the
+/// Refuses to continue if `$user` has none of the ways `$ways` any more. Used by the
 /// transactions that remove a way. They write the user's record, so that two of them
 /// conflict.
 macro_rules! keep_a_way {

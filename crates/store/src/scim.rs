@@ -10,6 +10,7 @@
 //! | `scim_domain` | domain | the token without its value, and the revision of all that follows |
 //! | `scim_token` | hash of the token | the domain |
 //! | `scim_user` | `[domain, user]` | what the identity provider calls the user |
+//! | `scim_user_name` | `[domain, name]` | the user with this `userName`, where it is no address of the domain |
 //! | `scim_deactivated` | `[organization, user]` | a deactivated user, with the membership that it had |
 //! | `scim_level` | `[domain, user]` | nothing: the level of the user comes from a group |
 //! | `scim_group` | `[domain, group]` | the group |
@@ -36,6 +37,7 @@ use crate::error::is_done;
 use crate::lists;
 use crate::mail::{self, MailRow, write_mails};
 use crate::transaction::Transaction;
+use crate::users::UserRow;
 use crate::{Result, Store};
 
 pub use groups::{GroupsChange, LevelChange, change_groups};
@@ -74,6 +76,10 @@ pub struct DomainState {
 pub struct ScimUserRow {
     /// The user.
     pub user: UserId,
+    /// `userName` as it was sent; `None`: it is the address.
+    pub user_name: Option<String>,
+    /// The form of `user_name` that must be unique in the domain.
+    pub name_key: Option<String>,
     /// `externalId`.
     pub external_id: Option<String>,
     /// `displayName`.
@@ -133,6 +139,10 @@ pub enum Outcome {
     /// Only the user changes the address: an owner, the staff of the instance, or a member
     /// of other organizations. Nothing was written.
     EmailKept,
+    /// The `userName` belongs to another user of the domain. Nothing was written.
+    NameTaken,
+    /// The organization has as many members as its limit. Nothing was written.
+    OverLimit,
 }
 
 fn outcome<T>(result: Result<T>) -> Result<Outcome> {
@@ -142,6 +152,8 @@ fn outcome<T>(result: Result<T>) -> Result<Outcome> {
             "last_owner" => Outcome::LastOwner,
             "email" => Outcome::EmailTaken,
             "kept" => Outcome::EmailKept,
+            "name" => Outcome::NameTaken,
+            "members" => Outcome::OverLimit,
             _ => Outcome::Stale,
         }),
         Err(error) => Err(error),
@@ -205,6 +217,7 @@ macro_rules! remove_scim {
          IF $scim_hash != NONE { DELETE type::record('scim_token', $scim_hash) RETURN NONE; };
          DELETE type::record('scim_domain', $scim_of) RETURN NONE;
          DELETE scim_user:[$scim_of]..=[$scim_of, ..] RETURN NONE;
+         DELETE scim_user_name:[$scim_of]..=[$scim_of, ..] RETURN NONE;
          DELETE scim_level:[$scim_of]..=[$scim_of, ..] RETURN NONE;
          DELETE scim_group:[$scim_of]..=[$scim_of, ..] RETURN NONE;
          DELETE scim_member:[$scim_of]..=[$scim_of, ..] RETURN NONE;
@@ -356,6 +369,20 @@ const USER: Statement =
 /// Any failure of the store.
 pub async fn user(store: &Store, domain: DomainId, user: UserId) -> Result<Option<ScimUserRow>> {
     store.db.run(USER, bind! { domain: domain.0, user: user.0 }).await?.row(0)
+}
+
+const USER_NAMED: Statement = Statement::read(
+    "scim user named",
+    "SELECT * FROM (SELECT VALUE type::record('user', user)
+                    FROM type::record('scim_user_name', [$domain, $name]));",
+);
+
+/// The user of a domain whose `userName` has this form that must be unique.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn user_named(store: &Store, domain: DomainId, name: &str) -> Result<Option<UserRow>> {
+    store.db.run(USER_NAMED, bind! { domain: domain.0, name: name }).await?.row(0)
 }
 
 const ALL_SHUT: Statement = Statement::read(

@@ -172,10 +172,10 @@ const BEGIN: Statement = Statement::write(
     "BEGIN;
      LET $found = (UPDATE type::record('user', $user)
                    SET factors_begun = (factors_begun ?? 0) + 1 RETURN AFTER);
-     LET $account = $found[0];
+     LET $user_row = $found[0];
      LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
-     IF $account = NONE OR $held.confirmed_at != NONE { THROW 'factor' };
-     IF $account.second_factor = NONE {
+     IF $user_row = NONE OR $held.confirmed_at != NONE { THROW 'factor' };
+     IF $user_row.second_factor = NONE {
          UPSERT type::record('second_factor', $user) CONTENT $row RETURN NONE;
      } ELSE {
          UPDATE type::record('second_factor', $user)
@@ -262,9 +262,9 @@ const AWAIT: Statement = Statement::sign_in(
     "BEGIN;
      LET $found = (UPDATE type::record('user', $user)
                    SET sessions_made = (sessions_made ?? 0) + 1 RETURN AFTER);
-     LET $account = $found[0];
-     IF $account = NONE OR $account.is_active != true OR $account.password != $proved
-         OR $account.second_factor != $row.factor { THROW 'proved' };
+     LET $user_row = $found[0];
+     IF $user_row = NONE OR $user_row.is_active != true OR $user_row.password != $proved
+         OR $user_row.second_factor != $row.factor { THROW 'proved' };
      DELETE pending_sign_in:[$user]..=[$user, ..] WHERE expires_at <= $now RETURN NONE;
      UPSERT type::record('pending_sign_in', [$user, $hash]) CONTENT $row RETURN NONE;
      COMMIT;",
@@ -342,9 +342,9 @@ const SIGN_IN: Statement = Statement::sign_in(
              LET $found = (UPDATE type::record('user', $user)
                            SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now
                            RETURN AFTER);
-             LET $account = $found[0];
+             LET $user_row = $found[0];
              LET $waiting = (SELECT * FROM ONLY type::record('pending_sign_in', [$user, $pending]));
-             IF $account = NONE OR $account.is_active != true OR $account.second_factor != $factor
+             IF $user_row = NONE OR $user_row.is_active != true OR $user_row.second_factor != $factor
                  OR $waiting = NONE OR $waiting.factor != $factor OR $waiting.expires_at <= $now {
                  THROW 'pending'
              };",

@@ -198,9 +198,9 @@ const CREATE: Statement = Statement::sign_in(
                            sessions_made = (sessions_made ?? 0) + 1,
                            last_login = IF $proved != NONE { $now } ELSE { last_login }
                        RETURN AFTER);
-         LET $account = $found[0];
-         IF $proved != NONE AND ($account = NONE OR $account.password != $proved
-             OR $account.second_factor != $factor) { THROW 'proved' };
+         LET $user_row = $found[0];
+         IF $proved != NONE AND ($user_row = NONE OR $user_row.password != $proved
+             OR $user_row.second_factor != $factor) { THROW 'proved' };
          IF $replaced != NONE {
              DELETE type::record('session', $replaced) RETURN NONE;
              DELETE type::record('user_session', [$user, $replaced]) RETURN NONE;

@@ -256,6 +256,26 @@ async fn every_transaction_may_run_twice() {
 }
 
 #[tokio::test]
+async fn all_organizations_are_listed_without_what_belongs_to_them() {
+    let (stores, _directory) = stores().await;
+    for store in stores {
+        let owner = user(7);
+        users::create(&store, &owner, "ada@mail.example").await.unwrap();
+        let mut ids = Vec::new();
+        for number in [3, 1, 2] {
+            let new = organization(number, owner.id, &format!("slug-{number}"));
+            organizations::create(&store, &new, &[]).await.unwrap();
+            ids.push(new.row.id);
+        }
+        ids.sort_unstable();
+        assert_eq!(organizations::all(&store).await.unwrap(), ids);
+        organizations::delete(&store, ids[1], owner.id, NOW, &[]).await.unwrap();
+        let rows = organizations::rows(&store, &ids).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[0], ids[2]]);
+    }
+}
+
+#[tokio::test]
 async fn pointers_belong_to_the_first() {
     let store = store().await;
     let (ada, eve) = (user(1), user(2));

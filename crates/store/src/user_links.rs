@@ -65,26 +65,29 @@ impl From<Stored> for LinkRow {
 // who has changed since the mail was made. The write needs a new value: the engine does
 // not write a record that stays the same.
 const PUT: Statement = Statement::write(
-    "account links put",
-    "BEGIN;
+    "user links put",
+    concat!(
+        "BEGIN;
      LET $found = (UPDATE type::record('user', $user)
                    SET links_made = (links_made ?? 0) + 1 RETURN AFTER);
-     LET $account = $found[0];
-     IF $account = NONE OR $account.is_active != true
-         OR $account.email != $before OR $account.pending_email != $pending
-         OR $account.is_email_verified != $verified OR $account.password != $password {
+     LET $user_row = $found[0];
+     IF $user_row = NONE OR $user_row.is_active != true
+         OR $user_row.email != $before OR $user_row.pending_email != $pending
+         OR $user_row.is_email_verified != $verified OR $user_row.password != $password {
          THROW 'user'
      };
      DELETE account_link:[$user]..=[$user, ..] WHERE expires_at <= $now RETURN NONE;
-     UPSERT type::record('account_link', [$user, $hash]) CONTENT $row RETURN NONE;
-     COMMIT;",
+     UPSERT type::record('account_link', [$user, $hash]) CONTENT $row RETURN NONE;",
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
-/// A link that is about to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A link that is about to be sent, or to be printed for the operator.
+#[derive(Debug, Clone)]
 pub struct NewLink<'a> {
     /// The user, as it was read.
-    pub account: &'a UserRow,
+    pub user_row: &'a UserRow,
     /// SHA-256 of the token.
     pub hash: &'a str,
     /// The purpose of the link.
@@ -93,6 +96,8 @@ pub struct NewLink<'a> {
     pub email: &'a str,
     /// When it expires.
     pub expires_at: Timestamp,
+    /// The audit entries about it.
+    pub activities: &'a [Entry],
 }
 
 /// Stores a link before its mail is sent. Writes nothing if the user is deactivated, or
@@ -104,22 +109,22 @@ pub async fn put_link(store: &Store, link: NewLink<'_>, now: Timestamp) -> Resul
         expires_at: link.expires_at.micros(),
         used_by: None,
     };
-    let account = link.account;
+    let user = link.user_row;
     let vars = bind! {
-        user: account.id.0,
-        before: account.email.as_str(),
-        pending: account.pending_email.clone(),
-        verified: account.is_email_verified,
-        password: account.password.as_ref().map(|hash| hash.0.clone()),
+        user: user.id.0,
+        before: user.email.as_str(),
+        pending: user.pending_email.clone(),
+        verified: user.is_email_verified,
+        password: user.password.as_ref().map(|hash| hash.0.clone()),
         hash: link.hash,
         row: row,
         now: now.micros(),
     };
-    changed(store.db.run(PUT, vars).await)
+    changed(activity::change(store, PUT, vars, link.activities).await)
 }
 
 const GET: Statement = Statement::read(
-    "account links get",
+    "user links get",
     "SELECT * FROM type::record('account_link', [$user, $hash]);",
 );
 
@@ -130,7 +135,7 @@ pub async fn link(store: &Store, user: UserId, hash: &str) -> Result<Option<Link
 }
 
 const LIST: Statement =
-    Statement::read("account links of a user", "SELECT * FROM account_link:[$user]..=[$user, ..];");
+    Statement::read("user links of a user", "SELECT * FROM account_link:[$user]..=[$user, ..];");
 
 /// All links of this user, even used and expired ones, in no particular order.
 pub async fn links(store: &Store, user: UserId) -> Result<Vec<LinkRow>> {
@@ -213,7 +218,7 @@ pub struct Address<'a> {
 // Concurrent uses of one link all write its record: one commits, the others run again and
 // find the link used.
 const CONFIRM: Statement = Statement::write(
-    "accounts confirm",
+    "users confirm",
     concat!(
         "BEGIN;
          LET $link = (SELECT * FROM ONLY type::record('account_link', [$user, $hash]));
@@ -266,7 +271,7 @@ pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Resu
 // address is cleared: another person may have requested it. The memberships stay: no
 // organization confirms the address here.
 const RESET: Statement = Statement::write(
-    "accounts reset",
+    "users reset",
     concat!(
         "BEGIN;
          LET $link = (SELECT * FROM ONLY type::record('account_link', [$user, $hash]));
@@ -314,16 +319,16 @@ pub async fn reset(store: &Store, with: Use<'_>, password: &PasswordHash) -> Res
 }
 
 const SIGN_IN: Statement = Statement::sign_in(
-    "accounts sign in",
+    "users sign in",
     concat!(
         "BEGIN;
          LET $link = (SELECT * FROM ONLY type::record('account_link', [$user, $link_hash]));
          IF $link = NONE { THROW 'link' };
          IF $link.used_by != $attempt {
-             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
              IF $link.used_by != NONE OR $link.kind != $kind OR $link.expires_at <= $now
-                 OR $account = NONE OR $account.is_active != true
-                 OR $account.email != $link.email { THROW 'link' };
+                 OR $user_row = NONE OR $user_row.is_active != true
+                 OR $user_row.email != $link.email { THROW 'link' };
              UPDATE type::record('user', $user)
                  SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now RETURN NONE;
              UPSERT type::record('account_link', [$user, $link_hash]) CONTENT {
@@ -356,7 +361,7 @@ pub async fn sign_in(store: &Store, with: Use<'_>, session: &SessionRow) -> Resu
 // A retry may send the mail twice: the links of both work. Links for a new password stay
 // valid: the address that they were sent to does not change.
 const AWAIT: Statement = Statement::write(
-    "accounts await",
+    "users await",
     concat!(
         "BEGIN;
          LET $known = (UPDATE type::record('user', $user)
@@ -393,7 +398,7 @@ pub async fn await_address(
 }
 
 const MOVE: Statement = Statement::write(
-    "accounts move",
+    "users move",
     concat!(
         "BEGIN;
          LET $row = (SELECT * FROM ONLY type::record('user', $user));

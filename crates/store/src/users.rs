@@ -61,7 +61,7 @@ pub struct UserRow {
     pub pending_email: Option<String>,
     /// Whether the address was confirmed.
     pub is_email_verified: bool,
-    /// Whether the user must confirm the address before signing in.
+    /// Whether the user must confirm the address before signing in with a password or a passkey.
     // Missing in users that were created before this field existed.
     #[surreal(default)]
     pub must_confirm: bool,

@@ -113,10 +113,10 @@ fn answers_with_a_flaw_are_refused() {
     let other = party().request_options(&challenge(3), &[]);
     let answer = device.copied().answer(&other);
     assert_eq!(verified(&answer, &credential), Err(Refusal::OtherChallenge));
-    let (mut stranger, _) = created();
-    stranger.id.clone_from(&device.id);
-    stranger.counter = 7;
-    let answer = stranger.answer(&request_options());
+    let (mut unknown, _) = created();
+    unknown.id.clone_from(&device.id);
+    unknown.counter = 7;
+    let answer = unknown.answer(&request_options());
     assert_eq!(verified(&answer, &credential), Err(Refusal::WrongSignature));
 }
 

@@ -139,7 +139,7 @@ impl Input for DomainPatch {
             jit_provisioning_enabled: fields.boolean("jit_provisioning_enabled")?,
             sso_enforcement: enforcement(fields)?,
             saml: saml(fields)?,
-            confirmed_name: fields.optional_text("confirmed_name", DOMAIN_MAX)?.over(None),
+            confirmed_name: None,
         })
     }
 }

@@ -43,6 +43,11 @@ async fn decide(path: CapturePath, mut received: Received) -> ApiResult<(Events,
     let batch = capture::shape(&payload)?;
     received.room.hold_events(payload.text().len(), batch.events.len())?;
     let rules = received.project(&batch.token).await?;
+    let over = match path {
+        // Nothing of it is stored anyway.
+        CapturePath::Recordings => None,
+        _ => received.admit(&rules, batch.events.len())?,
+    };
     let address = received.client_address(&rules);
     let context = Context {
         received_at: received.received_at.to_chrono(),
@@ -54,11 +59,12 @@ async fn decide(path: CapturePath, mut received: Received) -> ApiResult<(Events,
         cookieless_key: received.cookieless_key(rules.id),
     };
     let nothing = received.batch(batch.historical_migration);
-    let mut gathering = Gathering::begin(&mut received.room, rules.id, &batch.token, nothing);
+    let mut gathering = Gathering::begin(&mut received.room, &rules, &batch.token, nothing);
     for event in &batch.events {
-        gathering.take(match path {
-            CapturePath::Recordings => Decision::Drop(capture::drop_recording(&event)),
-            _ => capture::decide(&event, &context),
+        gathering.take(match (path, over) {
+            (CapturePath::Recordings, _) => Decision::Drop(capture::drop_recording(&event)),
+            (_, Some(reason)) => capture::drop_over_limit(&event, reason, &context),
+            (_, None) => capture::decide(&event, &context),
         })?;
     }
     let events = gathering.end()?;

@@ -5,7 +5,8 @@
 //! What belongs here: limits, permits, deadlines, looking up the project, and the durable
 //! append. What does not: what a body means, and the answer (`events`, `v1`).
 //!
-//! A temporary refusal is 503, never 429: browser libraries drop events on any 4xx.
+//! A temporary refusal is 503, never 429: browser libraries drop events on any 4xx. Only a
+//! limit that the operator chose refuses with 429 (ING-66).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,7 +29,8 @@ use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
 use weir_model::traffic::UnknownKey;
-use weir_model::{ProjectId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
+use weir_service::limits::Admission;
 use weir_service::projects::ProjectRules;
 use weir_store::traffic::TrafficCounters;
 
@@ -73,6 +75,7 @@ pub(super) struct Received {
     tokens: TokenCache,
     traffic: Arc<TrafficCounters>,
     cookieless_keys: Arc<CookielessKeys>,
+    app: App,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -180,6 +183,23 @@ impl Received {
         }
     }
 
+    /// Whether these events of a project are within the limits of its organization (ING-66):
+    /// the reason with which they are dropped if they are not.
+    pub(super) fn admit(
+        &self,
+        rules: &ProjectRules,
+        events: usize,
+    ) -> ApiResult<Option<DropReason>> {
+        let events = events as u64;
+        let admission = self.app.services.limits.limiter().admit(rules.organization, events);
+        self.app.metrics.count_admission(admission, events);
+        match admission {
+            Admission::Take | Admission::Warn(_) => Ok(None),
+            Admission::Drop(limit) => Ok(limit.drop_reason()),
+            Admission::Reject(over) => Err(ApiError::OverLimit { project: rules.id, over, events }),
+        }
+    }
+
     /// The address of the sender.
     fn sender(&self) -> Option<IpAddr> {
         self.parts.extensions.get::<ClientAddress>().map(|client| client.0)
@@ -213,6 +233,7 @@ impl Received {
 /// The events of a request after the decisions, encoded for the log.
 pub(super) struct Events {
     pub(super) project: ProjectId,
+    organization: OrganizationId,
     /// The project key of the request.
     token: String,
     parts: Vec<EncodedBatch>,
@@ -237,13 +258,19 @@ impl<'a> Gathering<'a> {
     /// Begins with an empty batch.
     pub(super) fn begin(
         room: &'a mut Room,
-        project: ProjectId,
+        rules: &ProjectRules,
         key: &str,
         batch: Batch,
     ) -> Gathering<'a> {
-        let token = key.to_owned();
-        let (parts, dropped, imports) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let events = Events { project, token, parts, accepted: 0, dropped, imports };
+        let events = Events {
+            project: rules.id,
+            organization: rules.organization,
+            token: key.to_owned(),
+            parts: Vec::new(),
+            accepted: 0,
+            dropped: BTreeMap::new(),
+            imports: Vec::new(),
+        };
         Self { events, batch, bytes: 0, room }
     }
 
@@ -320,6 +347,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
         tokens,
         traffic,
         cookieless_keys,
+        app: app.clone(),
         _permit: permit,
     })
 }
@@ -383,11 +411,16 @@ pub(super) async fn append(app: &App, events: Events, received: Received) -> Api
 }
 
 async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<()> {
-    let Events { project, token, parts, accepted, dropped, imports } = events;
+    let Events { project, organization, token, parts, accepted, dropped, imports } = events;
     let began = Instant::now();
     let log = app.ingest.appender().clone();
+    let limiter = Arc::clone(app.services.limits.limiter());
     let appending = tokio::spawn(async move {
         let appended = log.append_all(project, parts).await;
+        // Here, because a sender that disconnects early must not be able to exceed the limits.
+        if appended.is_ok() {
+            limiter.count(organization, accepted);
+        }
         // Records that wait for the disk are in memory, also after the sender has
         // disconnected.
         drop(received);

@@ -13,6 +13,7 @@ use http::{HeaderValue, header};
 use weir_capture::is_project_key;
 use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
+use weir_service::limits::OverLimit;
 use weir_store::live;
 
 use super::history;
@@ -21,7 +22,7 @@ use crate::app::App;
 use crate::http::error::ApiError;
 
 /// Bytes at the beginning of a body that are searched for a key.
-const LOOK: usize = 1 << 10;
+const SEARCHED_BYTES: usize = 1 << 10;
 /// Prefix of project keys.
 const OPENING: &[u8] = b"phc_";
 /// The header in which newer libraries send their name. Others use the header that
@@ -89,7 +90,11 @@ impl RequestTally {
             (Some(error), project) => {
                 let key = self.named.as_deref();
                 let named = key.and_then(|key| app.tokens.known(key)).map(|rules| rules.id);
-                let of = project.or(named);
+                let refused = match error {
+                    ApiError::OverLimit { project, .. } => Some(*project),
+                    _ => None,
+                };
+                let of = project.or(refused).or(named);
                 app.traffic.refused(of, at, self.bytes, code(error));
                 if let Some(project) = of {
                     // A key in the body may be that of another project.
@@ -142,7 +147,7 @@ fn key_of_query(query: &str) -> Option<String> {
 
 /// The first key near the beginning of an uncompressed body.
 fn key_within(body: &[u8]) -> Option<String> {
-    let head = body.get(..body.len().min(LOOK))?;
+    let head = body.get(..body.len().min(SEARCHED_BYTES))?;
     let at = head.windows(OPENING.len()).position(|window| window == OPENING)?;
     let rest = head.get(at..)?;
     let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
@@ -157,6 +162,7 @@ fn code(error: &ApiError) -> &'static str {
         ApiError::CaptureV1(_) => "invalid_request",
         ApiError::UnknownProjectKey => "invalid_api_key",
         ApiError::NotAccepted(_) => "not_accepted",
+        ApiError::OverLimit { .. } => "over_limit",
         ApiError::TooSlow => "request_timeout",
         ApiError::TooLarge(_) => "payload_too_large",
         ApiError::NotKept => "not_kept",
@@ -169,6 +175,10 @@ fn detail(error: &ApiError) -> Option<String> {
     let text = match error {
         ApiError::Capture(fault) => fault.detail(),
         ApiError::CaptureV1(fault) => fault.detail(),
+        ApiError::OverLimit { over, events, .. } => {
+            let OverLimit { limit, most, .. } = over;
+            format!("{}: {most}. Events in the request: {events}.", limit.label()).into()
+        }
         _ => return None,
     };
     Some(text.chars().take(DETAIL).collect())

@@ -46,6 +46,7 @@ async fn decide(mut received: Received) -> ApiResult<(Results, Events, Received)
     received.room.keep(batch.events.len().saturating_mul(RESULT_BYTES))?;
     received.room.hold_events(payload.text().len(), batch.events.len())?;
     let rules = received.project(&headers.token).await?;
+    let over = received.admit(&rules, batch.events.len())?;
     let context = Context {
         received_at: received.received_at.to_chrono(),
         sent_at: Some(headers.sent_at),
@@ -56,10 +57,13 @@ async fn decide(mut received: Received) -> ApiResult<(Results, Events, Received)
         cookieless_key: received.cookieless_key(rules.id),
     };
     let nothing = received.batch(batch.historical_migration);
-    let mut gathering = Gathering::begin(&mut received.room, rules.id, &headers.token, nothing);
+    let mut gathering = Gathering::begin(&mut received.room, &rules, &headers.token, nothing);
     let mut results = Results::default();
     for event in &batch.events {
-        let decision = v1::decide(&event, headers.library, &context);
+        let decision = match over {
+            Some(reason) => v1::drop_over_limit(&event, reason, headers.library, &context),
+            None => v1::decide(&event, headers.library, &context),
+        };
         results.push(&event, &decision);
         gathering.take(decision)?;
     }

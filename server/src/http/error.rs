@@ -13,10 +13,13 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use weir_capture::{CaptureError, v1};
+use weir_model::ProjectId;
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
+use weir_model::limits::LimitName;
 use weir_model::scopes::Scope;
 use weir_service::Error as ServiceError;
 use weir_service::error::NOT_CONFIRMED;
+use weir_service::limits::OverLimit;
 
 use crate::http::request_id::RequestId;
 use crate::logs::with_causes;
@@ -52,6 +55,16 @@ pub enum ApiError {
     /// The events cannot be stored at the moment. The text has the reason, for the log.
     #[error("events not accepted: {0}")]
     NotAccepted(Cow<'static, str>),
+    /// The events are beyond a limit of their organization, which refuses them (ING-66).
+    #[error("over the limit {}", .over.limit.code())]
+    OverLimit {
+        /// The project that they were sent to.
+        project: ProjectId,
+        /// The limit.
+        over: OverLimit,
+        /// The number of events in the request.
+        events: u64,
+    },
     /// Data that is not an event. Only counted and recorded as a refused request:
     /// `capture::not_kept` answers 200, so this is never a response.
     #[error("not kept")]
@@ -142,6 +155,12 @@ impl ApiError {
                 kind: "server_error",
                 retry_after: Some(RETRY_SOON),
                 ..ErrorParts::new("not_accepted", "The events were not stored. Send them again.")
+            },
+            Self::OverLimit { over, .. } => ErrorParts {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                kind: "throttled_error",
+                retry_after: Some(over.retry_after),
+                ..ErrorParts::new("over_limit", over_limit(over))
             },
             // Never sent: see the variant.
             Self::NotKept => ErrorParts::new("not_kept", "Nothing of this is kept here."),
@@ -293,6 +312,21 @@ fn service_parts(error: &ServiceError) -> ErrorParts<'_> {
         ServiceError::Store(cause) if cause.is_temporary() => ErrorParts::unavailable(),
         ServiceError::Store(_) | ServiceError::Internal(_) => ErrorParts::internal(),
     }
+}
+
+/// What the sender of events beyond a limit reads. Project keys are public, so it has no
+/// numbers of the organization.
+fn over_limit(over: &OverLimit) -> String {
+    let OverLimit { limit, retry_after, .. } = over;
+    let used = match limit {
+        LimitName::EventsPerSecond => "events in a second",
+        LimitName::DiskBytes => "disk space",
+        _ => "events in a calendar month",
+    };
+    format!(
+        "The organization of this project has reached its limit of {used}. The events were not \
+         stored. Send them again after {retry_after} seconds."
+    )
 }
 
 fn second_factor_parts() -> ErrorParts<'static> {

@@ -22,7 +22,7 @@ use crate::http::body::{self, SharedBody};
 use crate::http::credential::{Credential, EarlyBody};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
-use crate::http::input::{Fields, Input, Items, Room, read_items};
+use crate::http::input::{Fields, Input, Items, ValueBudget, read_items};
 use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
 use crate::limits::{ApiPermit, Exhausted, HeldBytes, UserPermit};
@@ -67,6 +67,10 @@ pub struct InAllOrganizations;
 /// The operation creates an organization.
 #[derive(Debug)]
 pub struct ForOrganization;
+
+/// The path covers the whole instance, which only its staff may see.
+#[derive(Debug)]
+pub struct InInstance;
 
 /// The path names an organization and ends there.
 #[derive(Debug)]
@@ -131,6 +135,19 @@ impl Within for ForOrganization {
     async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
         policy::refuse_project_keys(&ctx)?;
         policy::refuse_organization_keys(&ctx)?;
+        Ok(ctx)
+    }
+
+    fn plain(context: &Ctx) -> &Ctx {
+        context
+    }
+}
+
+impl Within for InInstance {
+    type Context = Ctx;
+
+    async fn enter(app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
+        app.services.instance.administer(&ctx).await?;
         Ok(ctx)
     }
 
@@ -364,7 +381,7 @@ pub struct ApiJson<T> {
 #[derive(Debug)]
 struct HeldBody {
     _texts: Arc<HeldBytes>,
-    _values: Room,
+    _values: ValueBudget,
 }
 
 impl<T: Input> ApiJson<T> {
@@ -408,9 +425,9 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
         let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
-        let mut room = room(app, &parts, &collected)?;
-        let fields = Fields::parse(content_type(&parts), &collected.bytes, &mut room).await?;
-        let held = HeldBody { _texts: collected.held, _values: room };
+        let mut budget = value_budget(app, &parts, &collected)?;
+        let fields = Fields::parse(content_type(&parts), &collected.bytes, &mut budget).await?;
+        let held = HeldBody { _texts: collected.held, _values: budget };
         Ok(Self { fields, input: PhantomData, _held: held })
     }
 }
@@ -461,18 +478,18 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
         let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
-        let mut room = room(app, &parts, &collected)?;
-        let items = Items::parse(content_type(&parts), &collected.bytes, &mut room).await?;
-        let held = HeldBody { _texts: collected.held, _values: room };
+        let mut budget = value_budget(app, &parts, &collected)?;
+        let items = Items::parse(content_type(&parts), &collected.bytes, &mut budget).await?;
+        let held = HeldBody { _texts: collected.held, _values: budget };
         Ok(Self { items, input: PhantomData, _held: held })
     }
 }
 
 /// The memory for the values of a body, by its sender.
-fn room(app: &App, parts: &Parts, body: &SharedBody) -> ApiResult<Room> {
+fn value_budget(app: &App, parts: &Parts, body: &SharedBody) -> ApiResult<ValueBudget> {
     match parts.extensions.get::<UserPermit>().and_then(UserPermit::user) {
-        Some(user) => Room::of_user(app, user, body.bytes.len()),
-        None => Ok(Room::of_unknown(app)),
+        Some(user) => ValueBudget::of_user(app, user, body.bytes.len()),
+        None => Ok(ValueBudget::of_unknown(app)),
     }
 }
 

@@ -25,6 +25,8 @@ macro_rules! guards {
 guards! {
     /// Every valid key, with any scopes.
     AnyKey = [];
+    /// `*`: what a key does beyond the organizations of its user.
+    EveryScope = [Scope::All];
     /// `organization:read`
     OrganizationRead = [Scope::read(ScopeObject::Organization)];
     /// `organization:write`

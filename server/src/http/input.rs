@@ -6,7 +6,7 @@
 //! does not: which fields a resource has (`api`), and rules for a value beyond its type
 //! and length (`weir-model`).
 
-mod room;
+mod value_budget;
 mod values;
 
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use weir_model::json;
 
 use crate::http::error::ApiError;
 
-pub use room::Room;
+pub use value_budget::ValueBudget;
 pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
 
 /// Most fields of a form.
@@ -91,7 +91,7 @@ impl Fields {
     pub async fn parse(
         content_type: Option<&str>,
         body: &Bytes,
-        room: &mut Room,
+        budget: &mut ValueBudget,
     ) -> Result<Self, ApiError> {
         if body.is_empty() {
             return Ok(Self::default());
@@ -99,16 +99,16 @@ impl Fields {
         let content_type = content_type.unwrap_or_default();
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {
-            Self::from_json(body, room)
+            Self::from_json(body, budget)
         } else if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            take_fields(1 + body.iter().filter(|byte| **byte == b'&').count(), room)?;
+            take_fields(1 + body.iter().filter(|byte| **byte == b'&').count(), budget)?;
             let pairs = form_urlencoded::parse(body);
             let field = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
                 (name.into_owned(), Value::String(value.into_owned()))
             };
             Ok(Self(pairs.map(field).collect(), None, Vec::new()))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
-            Self::from_multipart(content_type, body, room).await
+            Self::from_multipart(content_type, body, budget).await
         } else {
             Err(ApiError::UnsupportedMediaType(content_type.to_owned()))
         }
@@ -117,7 +117,7 @@ impl Fields {
     async fn from_multipart(
         content_type: &str,
         body: &Bytes,
-        room: &mut Room,
+        budget: &mut ValueBudget,
     ) -> Result<Self, ApiError> {
         let fault = |error: multer::Error| {
             ApiError::Malformed(format!("Multipart form parse error - {error}"))
@@ -129,7 +129,7 @@ impl Fields {
         let mut count = 0;
         while let Some(part) = parts.next_field().await.map_err(fault)? {
             count += 1;
-            take_fields(count, room)?;
+            take_fields(count, budget)?;
             let Some(field) = part.name().map(str::to_owned) else { continue };
             match part.file_name().map(str::to_owned) {
                 Some(file_name) => {
@@ -146,8 +146,8 @@ impl Fields {
         Ok(Self(fields, None, uploads))
     }
 
-    fn from_json(body: &[u8], room: &mut Room) -> Result<Self, ApiError> {
-        Ok(Self::of_value(parse_json(body, room)?)?)
+    fn from_json(body: &[u8], budget: &mut ValueBudget) -> Result<Self, ApiError> {
+        Ok(Self::of_value(parse_json(body, budget)?)?)
     }
 
     fn of_value(value: Value) -> Result<Self, FieldError> {
@@ -166,7 +166,8 @@ impl Fields {
     /// The example of the input is not accepted.
     pub fn asked_by<T: Input>() -> Result<Vec<Asked>, ApiError> {
         let recorder = Recorder::default();
-        let Self(example, ..) = Self::from_json(T::EXAMPLE.as_bytes(), &mut Room::uncounted())?;
+        let Self(example, ..) =
+            Self::from_json(T::EXAMPLE.as_bytes(), &mut ValueBudget::uncounted())?;
         T::read(&Self(example, Some(Arc::clone(&recorder)), Vec::new()))?;
         let asked = recorder.lock().clone();
         Ok(asked)
@@ -244,12 +245,12 @@ impl Items {
     pub async fn parse(
         content_type: Option<&str>,
         body: &Bytes,
-        room: &mut Room,
+        budget: &mut ValueBudget,
     ) -> Result<Self, ApiError> {
         if body.is_empty() || !is_json(content_type) {
-            return Fields::parse(content_type, body, room).await.map(Self::One);
+            return Fields::parse(content_type, body, budget).await.map(Self::One);
         }
-        Ok(match parse_json(body, room)? {
+        Ok(match parse_json(body, budget)? {
             Value::Object(fields) => Self::One(Fields(fields, None, Vec::new())),
             Value::Array(items) => Self::Many(items),
             _ => Self::Neither,
@@ -283,7 +284,7 @@ pub(crate) async fn text_in(
     if is_json(content_type) {
         return json::string_member(body, name);
     }
-    let fields = Fields::parse(content_type, body, &mut Room::uncounted()).await.ok()?;
+    let fields = Fields::parse(content_type, body, &mut ValueBudget::uncounted()).await.ok()?;
     fields.raw_text(name).map(str::to_owned)
 }
 
@@ -293,18 +294,18 @@ fn is_json(content_type: Option<&str>) -> bool {
 }
 
 /// Takes the memory for this many fields of a form.
-fn take_fields(count: usize, room: &mut Room) -> Result<(), ApiError> {
-    let most = FIELDS.min(room.values());
+fn take_fields(count: usize, budget: &mut ValueBudget) -> Result<(), ApiError> {
+    let most = FIELDS.min(budget.values());
     if count > most {
         return Err(ApiError::Malformed(format!("A form may have {most} fields.")));
     }
-    room.grow_to(json::size(1, count))
+    budget.grow_to(json::size(1, count))
 }
 
-fn parse_json(body: &[u8], room: &mut Room) -> Result<Value, ApiError> {
+fn parse_json(body: &[u8], budget: &mut ValueBudget) -> Result<Value, ApiError> {
     let fault =
         |text: &dyn std::fmt::Display| ApiError::Malformed(format!("JSON parse error - {text}"));
-    room.grow_to(json::measure(body, room.values()).map_err(|unparsed| fault(&unparsed))?)?;
+    budget.grow_to(json::measure(body, budget.values()).map_err(|unparsed| fault(&unparsed))?)?;
     serde_json::from_slice(body).map_err(|error| fault(&error))
 }
 
@@ -317,7 +318,7 @@ mod tests {
     fn parse(content_type: Option<&str>, body: &str) -> Result<Fields, ApiError> {
         let body = Bytes::copy_from_slice(body.as_bytes());
         // The bytes are in memory, so the future never waits.
-        Fields::parse(content_type, &body, &mut Room::uncounted()).now_or_never().unwrap()
+        Fields::parse(content_type, &body, &mut ValueBudget::uncounted()).now_or_never().unwrap()
     }
 
     #[test]
@@ -386,7 +387,7 @@ mod tests {
         let items = |body: &str| {
             let body = Bytes::copy_from_slice(body.as_bytes());
             let json = Some("application/json");
-            Items::parse(json, &body, &mut Room::uncounted()).now_or_never().unwrap()
+            Items::parse(json, &body, &mut ValueBudget::uncounted()).now_or_never().unwrap()
         };
         let read = |body: &str| match items(body) {
             Ok(Items::Many(items)) => read_items::<Named>(items).map_err(|fault| fault.attr),

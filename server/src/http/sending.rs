@@ -29,7 +29,7 @@ enum Unsent {
 }
 
 /// The body of an answer of these parts. An aborted answer never looks complete.
-pub(crate) fn body<S, P>(parts: S, place: P, limits: SendLimits) -> Body
+pub(crate) fn body<S, P>(parts: S, permit: P, limits: SendLimits) -> Body
 where
     S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     P: Send + 'static,
@@ -41,7 +41,7 @@ where
             Ok(()) | Err(Unsent::Gone | Unsent::Failed) => {}
             Err(reason) => tracing::warn!(%reason, "a long answer was broken off"),
         }
-        drop(place);
+        drop(permit);
     });
     Body::from_stream(stream::try_unfold(receiver, |mut receiver| async move {
         match receiver.recv().await {
@@ -100,36 +100,36 @@ mod tests {
         parts: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
         limits: SendLimits,
     ) -> (Arc<Semaphore>, Body) {
-        let places = Arc::new(Semaphore::new(1));
-        let place = Arc::clone(&places).try_acquire_owned().unwrap();
-        (places, body(parts, place, limits))
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        (permits, body(parts, permit, limits))
     }
 
-    async fn is_free(places: &Semaphore) {
-        let place = timeout(Duration::from_secs(30), places.acquire()).await;
-        drop(place.expect("the place is given back"));
+    async fn is_free(permits: &Semaphore) {
+        let permit = timeout(Duration::from_secs(30), permits.acquire()).await;
+        drop(permit.expect("the permit is released"));
     }
 
     #[tokio::test]
     async fn a_complete_answer_ends() {
         let parts = ["0123456789", "", "ab"].map(|part| Ok(Bytes::from(part)));
-        let (places, body) = answer(stream::iter(parts), LIMITS);
+        let (permits, body) = answer(stream::iter(parts), LIMITS);
         assert_eq!(body.collect().await.unwrap().to_bytes(), "0123456789ab");
-        is_free(&places).await;
+        is_free(&permits).await;
     }
 
     #[tokio::test]
     async fn a_reader_that_does_not_read_loses_its_permit() {
         let limits = SendLimits { part: Duration::from_millis(20), ..LIMITS };
-        let (places, body) = answer(endless(), limits);
-        is_free(&places).await;
+        let (permits, body) = answer(endless(), limits);
+        is_free(&permits).await;
         assert!(body.collect().await.is_err(), "it does not look complete");
     }
 
     #[tokio::test]
     async fn a_reader_that_reads_slowly_loses_its_permit_in_the_end() {
         let limits = SendLimits { whole: Duration::from_millis(100), ..LIMITS };
-        let (places, mut body) = answer(endless(), limits);
+        let (permits, mut body) = answer(endless(), limits);
         let mut pace = tokio::time::interval(Duration::from_millis(5));
         let ended = async {
             while body.frame().await.is_some_and(|frame| frame.is_ok()) {
@@ -137,21 +137,21 @@ mod tests {
             }
         };
         timeout(Duration::from_secs(30), ended).await.unwrap();
-        is_free(&places).await;
+        is_free(&permits).await;
     }
 
     #[tokio::test]
     async fn a_reader_that_goes_away_releases_its_permit() {
-        let (places, body) = answer(stream::pending(), LIMITS);
+        let (permits, body) = answer(stream::pending(), LIMITS);
         drop(body);
-        is_free(&places).await;
+        is_free(&permits).await;
     }
 
     #[tokio::test]
     async fn an_answer_that_cannot_be_made_is_broken_off() {
         let parts = [Ok(Bytes::from("ab")), Err(io::Error::other("broken"))];
-        let (places, body) = answer(stream::iter(parts), LIMITS);
+        let (permits, body) = answer(stream::iter(parts), LIMITS);
         assert!(body.collect().await.is_err());
-        is_free(&places).await;
+        is_free(&permits).await;
     }
 }

@@ -143,7 +143,10 @@ impl Refusal {
                 is_change || has_body || is_filtered || !facts.guarded
             }
             401 | 406 => facts.guarded,
-            404 => facts.path.contains('{') || facts.method != Method::GET,
+            404 => {
+                let is_hidden = facts.path.starts_with("/api/instance/");
+                is_hidden || facts.path.contains('{') || facts.method != Method::GET
+            }
             408 | 413 | 415 => has_body,
             409 => facts.method != Method::GET && !refused_always,
             _ => true,

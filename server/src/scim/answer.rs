@@ -2,13 +2,12 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use serde::Serialize;
 use serde_json::{Value, json};
-use weir_scim::{ERROR, Fault, LIST, MEDIA_TYPE, Meta, Selection};
+use weir_scim::{ERROR, Fault, LIST, MEDIA_TYPE, Resource, Selection};
 use weir_service::Error as ServiceError;
 use weir_service::scim::{Listed, Listing, ScimError};
 
-use super::request::Question;
+use super::request::Target;
 use crate::http::error::ApiError;
 
 /// Result of a handler.
@@ -111,14 +110,13 @@ fn respond(status: StatusCode, body: &Value) -> Response {
 pub(super) fn answer(
     status: StatusCode,
     selection: &Selection,
-    meta: &Meta,
-    resource: &impl Serialize,
+    resource: &impl Resource,
 ) -> Answer {
     let mut body = serde_json::to_value(resource)
         .map_err(|_| ApiError::internal("a resource has no JSON form"))?;
     selection.apply(&mut body);
     let mut response = respond(status, &body);
-    let headers = response.headers_mut();
+    let (headers, meta) = (response.headers_mut(), resource.meta());
     let version = meta.version.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
     if let Some(version) = version {
         headers.insert(header::ETAG, version);
@@ -130,24 +128,19 @@ pub(super) fn answer(
 }
 
 /// A new resource, with its URL.
-pub(super) fn created(selection: &Selection, meta: &Meta, resource: &impl Serialize) -> Answer {
-    let mut response = answer(StatusCode::CREATED, selection, meta, resource)?;
-    if let Ok(location) = HeaderValue::from_str(&meta.location) {
+pub(super) fn created(selection: &Selection, resource: &impl Resource) -> Answer {
+    let mut response = answer(StatusCode::CREATED, selection, resource)?;
+    if let Ok(location) = HeaderValue::from_str(&resource.meta().location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
 }
 
 /// A resource, unless the sender has this version already.
-pub(super) fn shown(
-    question: &Question,
-    selection: &Selection,
-    meta: &Meta,
-    resource: &impl Serialize,
-) -> Answer {
-    match &meta.version {
-        Some(version) if question.knows(version) => Ok(StatusCode::NOT_MODIFIED.into_response()),
-        _ => answer(StatusCode::OK, selection, meta, resource),
+pub(super) fn shown(target: &Target, resource: &impl Resource) -> Answer {
+    match &resource.meta().version {
+        Some(version) if target.knows(version) => Ok(StatusCode::NOT_MODIFIED.into_response()),
+        _ => answer(StatusCode::OK, &target.selection, resource),
     }
 }
 

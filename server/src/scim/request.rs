@@ -7,7 +7,7 @@ use http::header::{self, HeaderName};
 use http::request::Parts;
 use serde_json::Value;
 use weir_model::{KeyId, UserId};
-use weir_scim::{BODY_MAX, Fault, FaultKind, MEDIA_TYPE, Selection};
+use weir_scim::{BODY_MAX, Fault, FaultKind, MEDIA_TYPE, SearchRequest, Selection};
 use weir_service::Error as ServiceError;
 use weir_service::scim::{Listing, Precondition, ScimCtx, ScimError};
 
@@ -61,25 +61,16 @@ impl FromRequestParts<App> for IdentityProvider {
     }
 }
 
-/// The query and the conditions of a request.
+/// The query of a request.
 pub(super) struct Question {
     query: Query,
-    matching: Option<String>,
-    known: Option<String>,
 }
 
 impl FromRequestParts<App> for Question {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Refused> {
-        let text = |name: &HeaderName| {
-            parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-        };
-        Ok(Self {
-            matching: text(&header::IF_MATCH),
-            known: text(&header::IF_NONE_MATCH),
-            query: Query::of(parts),
-        })
+        Ok(Self { query: Query::of(parts) })
     }
 }
 
@@ -91,11 +82,39 @@ impl Question {
     pub(super) fn selection(&self) -> Result<Selection, Fault> {
         Selection::parse(self.query.param("attributes"), self.query.param("excludedAttributes"))
     }
+}
 
-    pub(super) fn precondition(&self) -> Precondition {
-        Precondition::parse(self.matching.as_deref())
+/// The resource in the path, and what the sender wants to know of it.
+pub(super) struct Target {
+    pub(super) ctx: ScimCtx,
+    pub(super) id: String,
+    pub(super) selection: Selection,
+    pub(super) condition: Precondition,
+    /// The versions that the sender has.
+    known: Option<String>,
+}
+
+impl FromRequestParts<App> for Target {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let IdentityProvider { ctx } = IdentityProvider::from_request_parts(parts, app).await?;
+        let path = PathParams::from_request_parts(parts, app).await?;
+        let question = Question::from_request_parts(parts, app).await?;
+        let text = |name: &HeaderName| {
+            parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        Ok(Self {
+            ctx,
+            id: path.get("id")?.to_owned(),
+            selection: question.selection()?,
+            condition: Precondition::parse(text(&header::IF_MATCH).as_deref()),
+            known: text(&header::IF_NONE_MATCH),
+        })
     }
+}
 
+impl Target {
     /// Whether the sender has this version already.
     pub(super) fn knows(&self, version: &str) -> bool {
         let known = self.known.as_deref().unwrap_or_default();
@@ -130,6 +149,14 @@ impl FromRequest<App> for Document {
         let value = serde_json::from_slice(&read.bytes)
             .map_err(|_| Fault::new(FaultKind::InvalidSyntax, "The body is not valid JSON."))?;
         Ok(Self { value, _held: read.held })
+    }
+}
+
+impl Document {
+    /// The list that a search by POST asks for.
+    pub(super) fn listing(&self) -> Result<Listing, Fault> {
+        let search = SearchRequest::read(&self.value)?;
+        Listing::parse(|name| search.parameter(name))
     }
 }
 

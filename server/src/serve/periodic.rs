@@ -30,6 +30,11 @@ const DOMAIN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const COUNT: Duration = Duration::from_secs(60);
 /// Number of writes of traffic counts after which old counts and invites are removed.
 const FORGET: u32 = 60;
+/// Time between two writes of the events that count for limits. A crash loses what was
+/// counted since.
+const WRITE_USAGE: Duration = Duration::from_secs(5);
+/// Time between two measurements of the disk space of organizations.
+const MEASURE_DISK_SPACE: Duration = Duration::from_secs(60 * 60);
 /// Time between two checks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
 /// Time between two removals of old counters of sign-in attempts.
@@ -78,8 +83,8 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts sealing on threads of the lowest priority, at intervals. It may be interrupted: what was not
-/// finished is removed at the next start.
+/// Starts sealing and measuring at intervals, on threads of the lowest priority. They may be
+/// interrupted: what was not finished is removed at the next start.
 pub(super) fn begin_sealing(
     tasks: &mut JoinSet<()>,
     app: &App,
@@ -89,6 +94,7 @@ pub(super) fn begin_sealing(
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
     tasks.spawn_on(count_earlier(store.clone()), threads);
+    tasks.spawn_on(measure_disk_space(app.clone()), threads);
     tasks.spawn_on(erase_persons(app.clone(), store.clone()), threads);
 }
 
@@ -298,6 +304,37 @@ pub(super) async fn write_counts(app: App) {
             if let Err(error) = app.services.invites.prune().await {
                 tracing::warn!(%error, "old invites were not removed yet");
             }
+        }
+    }
+}
+
+/// Writes the events that count for the limits of organizations, and mails owners who are
+/// near one, until the service stops. It is never interrupted, because counts that it has
+/// taken would be lost.
+pub(super) async fn write_usage(app: App) {
+    let mut tick = tokio::time::interval(WRITE_USAGE);
+    loop {
+        tokio::select! {
+            () = app.stopping.begun() => return,
+            _ = tick.tick() => {}
+        }
+        if let Err(error) = app.services.limits.write().await {
+            tracing::warn!(%error, "the use of limits was not written; trying again");
+        }
+        if let Err(error) = app.services.limits.warn_events().await {
+            tracing::warn!(%error, "not all owners near a limit got a mail yet");
+        }
+    }
+}
+
+/// Measures the disk space of organizations, at intervals.
+async fn measure_disk_space(app: App) {
+    let mut tick = tokio::time::interval(MEASURE_DISK_SPACE);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = app.services.limits.measure().await {
+            tracing::warn!(%error, "the disk space of organizations was not measured");
         }
     }
 }

@@ -135,8 +135,8 @@ where
     })
 }
 
-/// The pages of a list that is read at once.
-pub(super) fn at_once<R>(rows: Vec<R>) -> impl Stream<Item = ServiceResult<Vec<R>>> {
+/// A list that is read with one call, as one page.
+pub(super) fn one_page<R>(rows: Vec<R>) -> impl Stream<Item = ServiceResult<Vec<R>>> {
     stream::iter([Ok(rows)])
 }
 

@@ -23,7 +23,7 @@ use weir_service::{Ctx, Error};
 use super::held_forms::UNSENT;
 use super::{Web, functions, visit};
 use crate::dispatcher::RoutePattern;
-use crate::http::input::{Fields, Room, Upload};
+use crate::http::input::{Fields, Upload, ValueBudget};
 use crate::limits::{BodyLimits, Limits};
 
 /// The path that plugin archives are sent to.
@@ -196,7 +196,8 @@ struct Form {
 impl Form {
     async fn read(parts: &Parts, body: &Bytes) -> Option<Self> {
         let content_type = parts.headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-        let fields = Fields::parse(Some(content_type), body, &mut Room::uncounted()).await.ok()?;
+        let fields =
+            Fields::parse(Some(content_type), body, &mut ValueBudget::uncounted()).await.ok()?;
         let back = local_path::safe(fields.raw_text("back").unwrap_or("/")).unwrap_or("/");
         Some(Self { back: local_path::without_outcome(back), fields })
     }

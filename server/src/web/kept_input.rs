@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(kept(user(1), user(1), "?__err=e"), typed);
         assert_eq!(kept(user(1), user(1), "?a=1&__kept=1"), typed);
         assert_eq!(kept(user(1), user(1), "?a=__kept"), Some(Vec::new()));
-        assert_eq!(kept(user(1), user(2), "?__err=e"), None, "of somebody else");
+        assert_eq!(kept(user(1), user(2), "?__err=e"), None, "of another user");
         // Sent after the session had ended, and read in the next session.
         assert_eq!(kept(None, user(1), "?__kept=1"), typed);
     }

@@ -35,6 +35,8 @@ const COMPLETE_SAML: &str = "/complete/saml/";
 const NOT_AVAILABLE: &str = "sso_not_available";
 /// The code for a sign-in that failed for a reason that visitors do not learn.
 const FAILED: &str = "sso_failed";
+/// The code for a network that begins or fails too many sign-ins.
+const TOO_MANY: &str = "sso_too_many";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
 /// Whether a request brings an answer by SAML: a form of another site.
@@ -89,19 +91,28 @@ async fn redirect_to_provider(
             add_cookie(&mut response, &visit.cookies.pending_login(provider.is_none(), &browser));
             response
         }
-        Err(error @ (Error::Throttled { .. } | Error::Store(_) | Error::Internal(_))) => {
+        Err(error @ (Error::Store(_) | Error::Internal(_))) => {
             ApiError::from(error).into_response()
         }
         Err(Error::SignInAgain) => {
             let next = local_path::encode(&next);
             Redirect::to(&format!("/login/again?next={next}")).into_response()
         }
-        // The message is on the page that the user comes from.
-        Err(_) if begins_there(visit, &query) => to_page(NOT_AVAILABLE, &next),
-        Err(_) if visit.ctx.is_some() && query.text("purpose").is_empty() => {
-            to_again(NOT_AVAILABLE, &next)
+        Err(Error::Throttled { wait_seconds }) => {
+            later(not_begun(visit, &query, TOO_MANY, &next), wait_seconds)
         }
-        Err(_) => to_login(NOT_AVAILABLE, &next),
+        Err(_) => not_begun(visit, &query, NOT_AVAILABLE, &next),
+    }
+}
+
+/// To the page that the user comes from: the message is there.
+fn not_begun(visit: &Visit, query: &Query, code: &str, next: &str) -> Response {
+    if begins_there(visit, query) {
+        to_page(code, next)
+    } else if visit.ctx.is_some() && query.text("purpose").is_empty() {
+        to_again(code, next)
+    } else {
+        to_login(code, next)
     }
 }
 
@@ -194,18 +205,27 @@ async fn finish_login(
     visit: &Visit,
     outcome: Result<SignedOn, Error>,
 ) -> ApiResult<Response> {
+    let outcome = outcome?;
+    let mut response = after_provider(&outcome, FAILED);
+    if let SignedOn::Opened(session, _) = &outcome {
+        set_session_cookies(web, visit, session, &mut response).await?;
+    }
+    Ok(response)
+}
+
+/// Where the browser continues after a provider. `failed` is the code of a refusal that has
+/// none of its own.
+fn after_provider(outcome: &SignedOn, failed: &'static str) -> Response {
     let to = |path: &str| local_path::safe(path).unwrap_or("/").to_owned();
-    Ok(match outcome? {
-        SignedOn::Opened(session, next) => {
-            let mut response = Redirect::to(&to(&next)).into_response();
-            set_session_cookies(web, visit, &session, &mut response).await?;
-            response
+    match outcome {
+        SignedOn::Opened(_, next) | SignedOn::Linked(next) | SignedOn::Tested(next) => {
+            Redirect::to(&to(next)).into_response()
         }
-        SignedOn::Linked(next) | SignedOn::Tested(next) => Redirect::to(&to(&next)).into_response(),
-        SignedOn::NotLinked(code, next) => to_page(code.unwrap_or(FAILED), &to(&next)),
-        SignedOn::NotConfirmed(code, next) => to_again(code.unwrap_or(FAILED), &to(&next)),
-        SignedOn::Refused(code, next) => to_login(code.unwrap_or(FAILED), &to(&next)),
-    })
+        SignedOn::NotLinked(code, next) => to_page(code.unwrap_or(failed), &to(next)),
+        SignedOn::NotConfirmed(code, next) => to_again(code.unwrap_or(failed), &to(next)),
+        SignedOn::Refused(code, next) => to_login(code.unwrap_or(failed), &to(next)),
+        SignedOn::TooEarly(seconds, refused) => later(after_provider(refused, TOO_MANY), *seconds),
+    }
 }
 
 /// Sets the cookies of a new session.
@@ -251,6 +271,12 @@ fn to_page(code: &str, page: &str) -> Response {
     let sign = if page.contains('?') { '&' } else { '?' };
     let place = place.map(|id| format!("#{id}")).unwrap_or_default();
     Redirect::to(&format!("{page}{sign}error_code={code}{place}")).into_response()
+}
+
+/// Says when the request may come again.
+fn later(mut response: Response, seconds: u64) -> Response {
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 fn add_cookie(response: &mut Response, cookie: &str) {

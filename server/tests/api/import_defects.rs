@@ -9,12 +9,12 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use weir_import::{Defect, Effect};
+use weir_import::{DefectKind, Effect};
 
 use crate::capture::gzip;
 
 /// A line and its defect; `None` for a valid line.
-type Case = (Option<Defect>, Vec<u8>);
+type Case = (Option<DefectKind>, Vec<u8>);
 
 /// A valid line with number `n`, with some members replaced.
 fn line(n: usize, members: Value) -> Vec<u8> {
@@ -41,34 +41,34 @@ fn cases() -> Vec<Case> {
     let text = |members: Value| line(0, members);
     let mut cases: Vec<Case> = vec![
         (None, line(1, json!({}))),
-        (Some(Defect::LineTooLong), vec![b'x'; (16 << 20) + 1]),
-        (Some(Defect::NotUtf8), b"{\"event\":\"\xff\"}".to_vec()),
-        (Some(Defect::NotJson), b"nonsense".to_vec()),
-        (Some(Defect::NotAnObject), b"[1]".to_vec()),
-        (Some(Defect::MissingEventName), text(json!({"event": null}))),
-        (Some(Defect::EventNameNotText), text(json!({"event": 7}))),
-        (Some(Defect::MissingDistinctId), text(json!({"distinct_id": "  "}))),
-        (Some(Defect::InvalidUuid), text(json!({"uuid": "17"}))),
-        (Some(Defect::InvalidProperties), text(json!({"properties": [1]}))),
+        (Some(DefectKind::LineTooLong), vec![b'x'; (16 << 20) + 1]),
+        (Some(DefectKind::NotUtf8), b"{\"event\":\"\xff\"}".to_vec()),
+        (Some(DefectKind::NotJson), b"nonsense".to_vec()),
+        (Some(DefectKind::NotAnObject), b"[1]".to_vec()),
+        (Some(DefectKind::MissingEventName), text(json!({"event": null}))),
+        (Some(DefectKind::EventNameNotText), text(json!({"event": 7}))),
+        (Some(DefectKind::MissingDistinctId), text(json!({"distinct_id": "  "}))),
+        (Some(DefectKind::InvalidUuid), text(json!({"uuid": "17"}))),
+        (Some(DefectKind::InvalidProperties), text(json!({"properties": [1]}))),
         (
-            Some(Defect::ProfileSwitchedOff),
+            Some(DefectKind::ProfileSwitchedOff),
             text(json!({"event": "$identify", "properties": {"$process_person_profile": false}})),
         ),
-        (Some(Defect::InvalidGroupSet), text(group(json!({"$group_set": "x"})))),
-        (Some(Defect::GroupKeyTooLong), text(group(json!({"$group_key": "x".repeat(401)})))),
-        (Some(Defect::MissingTimestamp), text(json!({"timestamp": null}))),
-        (Some(Defect::InvalidTimestamp), text(json!({"timestamp": "yesterday"}))),
-        (Some(Defect::FutureTimestamp), text(json!({"timestamp": "2999-01-01T00:00:00Z"}))),
-        (Some(Defect::EventTooLarge), text(json!({"properties": {"x": "x".repeat(1 << 20)}}))),
-        (Some(Defect::TooDeep), text(json!({"properties": {"x": deep}}))),
-        (Some(Defect::TooManyKeys), text(json!({"properties": keys}))),
-        (Some(Defect::DuplicateUuid), line(1, json!({}))),
-        (Some(Defect::NotAnEvent), text(json!({"event": "$snapshot"}))),
-        (Some(Defect::EventNameCut), line(2, json!({"event": long}))),
-        (Some(Defect::DistinctIdCut), line(3, json!({"distinct_id": long}))),
-        (Some(Defect::TextRepaired), line(4, json!({"event": "a\0b"}))),
-        (Some(Defect::PlaceholderDistinctId), line(5, json!({"distinct_id": "null"}))),
-        (Some(Defect::InvalidPersonUpdate), line(8, json!({"$set": 7}))),
+        (Some(DefectKind::InvalidGroupSet), text(group(json!({"$group_set": "x"})))),
+        (Some(DefectKind::GroupKeyTooLong), text(group(json!({"$group_key": "x".repeat(401)})))),
+        (Some(DefectKind::MissingTimestamp), text(json!({"timestamp": null}))),
+        (Some(DefectKind::InvalidTimestamp), text(json!({"timestamp": "yesterday"}))),
+        (Some(DefectKind::FutureTimestamp), text(json!({"timestamp": "2999-01-01T00:00:00Z"}))),
+        (Some(DefectKind::EventTooLarge), text(json!({"properties": {"x": "x".repeat(1 << 20)}}))),
+        (Some(DefectKind::TooDeep), text(json!({"properties": {"x": deep}}))),
+        (Some(DefectKind::TooManyKeys), text(json!({"properties": keys}))),
+        (Some(DefectKind::DuplicateUuid), line(1, json!({}))),
+        (Some(DefectKind::NotAnEvent), text(json!({"event": "$snapshot"}))),
+        (Some(DefectKind::EventNameCut), line(2, json!({"event": long}))),
+        (Some(DefectKind::DistinctIdCut), line(3, json!({"distinct_id": long}))),
+        (Some(DefectKind::TextRepaired), line(4, json!({"event": "a\0b"}))),
+        (Some(DefectKind::PlaceholderDistinctId), line(5, json!({"distinct_id": "null"}))),
+        (Some(DefectKind::InvalidPersonUpdate), line(8, json!({"$set": 7}))),
     ];
     // Blank lines are counted and are not a defect.
     cases.insert(7, (None, Vec::new()));
@@ -84,8 +84,8 @@ async fn import(folder: &Path, host: &TcpListener, more: &[&str]) -> String {
     command.args(["--to", &format!("http://{}", host.local_addr().unwrap())]).args(more);
     let output = command.output().await.unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("lines cannot be imported"), "{told}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("lines cannot be imported"), "{errors}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -104,14 +104,14 @@ async fn every_defect_is_named_with_its_line_and_no_host_is_called() {
 
     // These lines never get the time of the import, and only a line of Mixpanel can fail
     // to join ids.
-    let mut wanted: HashMap<Defect, (String, usize)> = HashMap::new();
-    for (number, (defect, _)) in (1..).zip(&cases) {
-        wanted.extend(defect.map(|defect| (defect, ("events".to_owned(), number))));
+    let mut wanted: HashMap<DefectKind, (String, usize)> = HashMap::new();
+    for (number, (kind, _)) in (1..).zip(&cases) {
+        wanted.extend(kind.map(|kind| (kind, ("events".to_owned(), number))));
     }
-    wanted.insert(Defect::DamagedGzip, ("torn.gz".to_owned(), 2));
-    let others = [Defect::TimeOfImport, Defect::IdsNotJoined];
-    assert_eq!(wanted.len(), Defect::ALL.len() - others.len(), "all but {others:?}");
-    let skipped = wanted.keys().filter(|defect| defect.effect() == Effect::Skipped).count();
+    wanted.insert(DefectKind::DamagedGzip, ("torn.gz".to_owned(), 2));
+    let others = [DefectKind::TimeOfImport, DefectKind::IdsNotJoined];
+    assert_eq!(wanted.len(), DefectKind::ALL.len() - others.len(), "all but {others:?}");
+    let skipped = wanted.keys().filter(|kind| kind.effect() == Effect::Skipped).count();
 
     let summary: Value =
         serde_json::from_str(&import(folder.path(), &host, &["--dry-run", "--json"]).await)
@@ -122,24 +122,24 @@ async fn every_defect_is_named_with_its_line_and_no_host_is_called() {
     assert_eq!((&summary["events"], &summary["left_out"]), (&json!(7), &json!(2)));
     let found = summary["defects"].as_array().unwrap();
     assert_eq!(found.len(), wanted.len());
-    for defect in found {
+    for kind in found {
         let code = defect["code"].as_str().unwrap();
         let (_, (file, line)) = wanted.iter().find(|(kind, _)| kind.code() == code).expect(code);
-        assert_eq!(defect["count"], 1, "{defect}");
+        assert_eq!(kind["count"], 1, "{kind}");
         let place = &defect["first"][0];
         assert_eq!((&place["file"], &place["line"]), (&json!(file), &json!(line)), "{code}");
     }
 
     // The same as text for people, and without `--dry-run`.
     for more in [&["--dry-run"][..], &[]] {
-        let told = import(folder.path(), &host, more).await;
-        for (defect, (file, line)) in &wanted {
-            let heading = format!("\n{defect}: 1 line, {}\n", defect.effect().word());
-            let after = told.split_once(&heading).expect(&heading).1;
+        let output = import(folder.path(), &host, more).await;
+        for (kind, (file, line)) in &wanted {
+            let heading = format!("\n{kind}: 1 line, {}\n", kind.effect().word());
+            let after = output.split_once(&heading).expect(&heading).1;
             let place = after.lines().nth(1).unwrap().trim();
             let (at, _detail) = place.split_once("  ").unwrap_or((place, ""));
-            assert_eq!(at, format!("{file}:{line}"), "{defect}");
-            assert!(after.starts_with(&format!("  {} {}\n", defect.sentence(), defect.fix())));
+            assert_eq!(at, format!("{file}:{line}"), "{kind}");
+            assert!(after.starts_with(&format!("  {} {}\n", kind.sentence(), kind.fix())));
         }
     }
     assert_eq!(host.accept().unwrap_err().kind(), ErrorKind::WouldBlock);

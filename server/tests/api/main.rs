@@ -38,6 +38,7 @@ mod members;
 mod memory;
 mod monitoring;
 mod openapi;
+mod organization_limits;
 mod organization_pages;
 mod organizations;
 mod overload;

@@ -217,9 +217,9 @@ async fn the_activity_log_is_a_file() {
     let answer = app.anonymous().get(&path("")).await;
     assert_eq!(answer.status, 303);
     assert!(answer.header("location").unwrap().starts_with("/login?next=/_csv/organizations/"));
-    let stranger = outsider(&app).await;
-    assert_eq!(page(&app, &path(""), &stranger).await.status, 404);
-    assert_eq!(page(&app, "/_csv/organizations//activity", &stranger).await.status, 404);
+    let other = outsider(&app).await;
+    assert_eq!(page(&app, &path(""), &other).await.status, 404);
+    assert_eq!(page(&app, "/_csv/organizations//activity", &other).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,7 +26,9 @@ async fn the_overview_counts_events_names_and_persons() {
     let by_name = json!({"names": [["paid", 2], ["opened", 1]], "others": 0});
     assert_eq!(found["by_name"], by_name);
     assert_eq!((&found["active"], &found["is_least"]), (&json!(2), &json!(false)));
-    assert_eq!((&found["failing_exports"], &found["failing_configs"]), (&json!(0), &json!(0)));
+    for failing in ["failing_exports", "failing_transformations", "failing_others"] {
+        assert_eq!(found[failing], json!(0), "{failing}");
+    }
     assert!(!found["changes"].as_array().unwrap().is_empty());
     let overview = format!("/projects/{}", app.project());
     assert_eq!(page(&app, &overview, &cookie).await.status, 200);

@@ -450,8 +450,8 @@ async fn the_operator_says_what_an_organization_may_do_with_plugins() {
         run(command, "").await
     };
     let allowed = allow(organization, "config").await;
-    let told = format!("The plugins access level of {organization} is 3\n");
-    assert!(allowed.ok && allowed.out == told, "{}{}", allowed.out, allowed.err);
+    let expected = format!("The plugins access level of {organization} is 3\n");
+    assert!(allowed.ok && allowed.out == expected, "{}{}", allowed.out, allowed.err);
     let unknown = allow("01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de", "root").await;
     assert!(!unknown.ok && unknown.err.contains("there is no organization"), "{}", unknown.err);
     assert!(!allow(organization, "9").await.ok);

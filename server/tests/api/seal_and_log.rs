@@ -16,9 +16,9 @@ async fn log(data: &Path, arguments: &[&str], input: &str) -> Output {
 }
 
 async fn inspected(data: &Path, arguments: &[&str]) -> Value {
-    let told = log(data, &[&["inspect", "--json"][..], arguments].concat(), "").await;
-    assert!(told.ok, "{}", told.err);
-    serde_json::from_str(&told.out).unwrap()
+    let report = log(data, &[&["inspect", "--json"][..], arguments].concat(), "").await;
+    assert!(report.ok, "{}", report.err);
+    serde_json::from_str(&report.out).unwrap()
 }
 
 /// All events and persons, in a fixed order.
@@ -59,7 +59,7 @@ async fn all_events_are_sealed_on_request_and_read_as_before() {
     for round in 0..2 {
         let serving = Serving::start(data).await;
         // The second time they are known already.
-        assert_eq!(serving.caller.post("/batch/", &batch("told")).await.status, 200);
+        assert_eq!(serving.caller.post("/batch/", &batch("reported")).await.status, 200);
         events(&serving.caller, &made, 100).await;
         let now = everything(&serving.caller, &made).await;
         assert_eq!((now.0.len(), now.1.len()), (100, 9));
@@ -107,7 +107,7 @@ async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     for request in 0..10 {
         let batch: Vec<Value> = (0..10)
             .map(|n| {
-                json!({"event": "told", "distinct_id": format!("user-{n}"),
+                json!({"event": "reported", "distinct_id": format!("user-{n}"),
                        "properties": {"$set": {"last": request}}})
             })
             .collect();
@@ -155,12 +155,12 @@ async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     assert!(shown.out.contains("`weir log replay` can bring it back"), "{}", shown.out);
 
     let (end, second) = (&seen["end"], &records[1]["offset"]);
-    for (arguments, input, told) in [
+    for (arguments, input, expected) in [
         (vec!["--from", "3"], "", "no sound record begins at offset 3"),
         (vec!["--from", "999999999"], "", "the log ends at offset"),
     ] {
         let refused = log(data, &[&["replay"][..], arguments.as_slice()].concat(), input).await;
-        assert!(!refused.ok && refused.err.contains(told), "{}", refused.err);
+        assert!(!refused.ok && refused.err.contains(expected), "{}", refused.err);
     }
     let asked = log(data, &["replay"], "no\n").await;
     assert!(asked.ok && asked.out.contains("10 records with 100 events, from offset 0"));

@@ -3,6 +3,7 @@
 //! the other ways of signing in that enforcement closes are in `enforcement`.
 
 mod enforcement;
+mod hostile;
 mod identity_provider;
 pub(crate) mod notices;
 mod openid;
@@ -10,12 +11,15 @@ mod saml;
 mod signed_requests;
 mod trust;
 
+use std::slice;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
 use weir_model::sso::ProviderName;
 use weir_store::domains::{DomainRow, ordered, rows};
+use weir_store::throttle::{self, CountResult::Counted, Rule};
 use weir_testkit::{Answer, TestApp};
 use weir_testservers::{Said, StandIn};
 
@@ -148,6 +152,35 @@ async fn a_member_signs_in_through_the_provider_that_the_domain_requires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_organization_lets_no_new_member_in() {
+    let (app, provider) = instance().await;
+    let domain = verified(&app, "mail.example").await;
+    enforce(&app, "mail.example", github()).await;
+    let owner = app.owner().key(&["*"]).await;
+    let domain = format!(
+        "/api/organizations/{}/domains/{}/",
+        app.organization(),
+        domain["id"].as_str().unwrap()
+    );
+    let jit = owner.patch(&domain, &json!({"jit_provisioning_enabled": true})).await;
+    assert_eq!(jit.status, 200, "{:?}", jit.body);
+    let limits = format!("/api/instance/organizations/{}/limits/", app.organization());
+    let choose = async |most: i64| {
+        let body = json!({"members_limit": most, "members_action": "reject"});
+        assert_eq!(owner.patch(&limits, &body).await.status, 200);
+    };
+    choose(1).await;
+    assert_eq!(through(&app).await.0, "/account", "a member signs in");
+    *provider.lock() = GitHub { id: 9, email: "grace@mail.example".to_owned() };
+    let full = "/login?error_code=organization_full&next=/account".to_owned();
+    assert_eq!(through(&app).await, (full.clone(), None));
+    let page = app.anonymous().get(&full).await.text();
+    assert!(page.contains("as many members as the operator of this site allows"), "{page}");
+    choose(2).await;
+    assert_eq!(through(&app).await.0, "/account");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_counts_once_in_the_browser_that_left() {
     let (app, _provider) = instance().await;
     verified(&app, "mail.example").await;
@@ -239,13 +272,47 @@ async fn images_and_frames_of_other_sites_neither_begin_nor_end_a_sign_in() {
             assert_eq!(answer.header("set-cookie"), None, "{path} {what}");
         }
     }
-    // More of them than the counter of a network allows, without a pending login.
+    // Without a pending login they count nothing.
     for _ in 0..40 {
         assert_eq!(get(&app, "/complete/github/?code=c&state=s", "").await.status, 303);
     }
     let answer = ask(&callback, "document").await;
     assert_eq!(leads_to(&answer), "/account");
     assert!(set_cookie(&answer, "session").is_some());
+}
+
+/// The counter of this kind for the network of the test. An attempt must wait for a minute.
+async fn must_wait(app: &TestApp, kind: &'static str) -> Rule {
+    let key = "127.0.0.1/32".to_owned();
+    let rule = Rule { kind, key, waits: &[60], forget_after: 60 * 60 };
+    let now = app.app().services.clock.now();
+    assert_eq!(throttle::count(app.store(), slice::from_ref(&rule), now).await.unwrap(), Counted);
+    rule
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_must_wait_reads_so_on_a_page_and_can_come_again() {
+    let (app, _provider) = instance().await;
+    verified(&app, "mail.example").await;
+    enforce(&app, "mail.example", github()).await;
+    let wait = |answer: &Answer| {
+        assert_eq!(leads_to(answer), "/login?error_code=sso_too_many&next=/account");
+        assert_eq!(set_cookie(answer, "session"), None);
+        let seconds = answer.header("retry-after").unwrap().parse::<u64>().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+    };
+    let (cookie, callback) = begin_login(&app, "?next=/account", "").await;
+    let answers = must_wait(&app, "answer").await;
+    wait(&get(&app, &callback, &cookie).await);
+    let page = get(&app, "/login?error_code=sso_too_many", "").await.text();
+    assert!(page.contains("Too many sign-ins came from your network."), "{page}");
+    throttle::reset(app.store(), &answers).await.unwrap();
+    assert_eq!(leads_to(&get(&app, &callback, &cookie).await), "/account");
+
+    let beginnings = must_wait(&app, "beginning").await;
+    wait(&get(&app, "/login/github/?next=/account", "").await);
+    throttle::reset(app.store(), &beginnings).await.unwrap();
+    begin_login(&app, "?next=/account", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -316,12 +383,12 @@ async fn saml_begins_with_the_address_and_takes_answers_of_other_sites() {
     let refused = answer(&cookie).await;
     assert_eq!(leads_to(&refused), "/login?error_code=sso_failed&next=/account");
     assert_eq!(set_cookie(&refused, "session"), None);
-    // The pending login is used up, and its refusal is recorded for administrators.
+    // The pending login is used up. Both refusals are recorded for administrators.
     assert_eq!(leads_to(&answer(&cookie).await), "/login?error_code=sso_failed&next=/");
     let log = app.owner().key(&["activity_log:read"]).await;
     let path = "/api/organizations/@current/activity_log/?scope=OrganizationDomain";
     let entries = log.get(path).await.json();
     let refused = entries["results"].as_array().unwrap().iter();
     let refused = refused.filter(|entry| entry["activity"] == "sign_in_refused");
-    assert_eq!(refused.count(), 1, "{entries:?}");
+    assert_eq!(refused.count(), 2, "{entries:?}");
 }

@@ -20,7 +20,7 @@ pub(crate) fn assert_same(path: &str, text: &str, test: &str) {
         assert_eq!(
             lines(&present),
             lines(text),
-            "{path} is not current from {line} on; write it anew and look at the difference:\n    \
+            "{path} is not current from {line} on; write it again and check the difference:\n    \
              WEIR_WRITE=1 cargo test -p weir-server --test api {test}",
         );
         assert!(present == text, "{path} is not current: it has other lines at its end");

@@ -549,6 +549,7 @@ fn there_is_one_version_of_what_must_agree() {
 /// each, which takes minutes. `weir-workspace-hack` unifies the features.
 #[test]
 fn the_storage_engine_is_compiled_once() {
+    let below_the_engine = |selection: &[&str]| compiled_for("surrealdb-core@", selection);
     let store = below_the_engine(&["build", "--package=weir-store"]);
     let mut broken = Vec::new();
     for selection in [
@@ -571,10 +572,29 @@ fn the_storage_engine_is_compiled_once() {
     assert_kept(&broken);
 }
 
-/// Packages and features that a cargo command compiles for the storage engine. This uses
-/// the unit graph of cargo, which is unstable: `cargo tree` does not say whether a
-/// package is compiled for the product or for a build script.
-fn below_the_engine(arguments: &[&str]) -> BTreeSet<(String, Vec<String>)> {
+/// `scripts/test` compiles the tests first and the server after them. Another set of features
+/// would compile the server twice, which takes minutes.
+#[test]
+fn the_server_is_compiled_once() {
+    let tests =
+        compiled_for("weir-server@", &["test", "--no-run", "--workspace", "--exclude=weir-xtask"]);
+    let server = compiled_for("weir-server@", &["build", "--workspace", "--bin=weir"]);
+    let broken: Vec<_> = server
+        .difference(&tests)
+        .map(|(package, features)| {
+            format!(
+                "the server is compiled with {package} with {features:?}, the tests are not: add \
+                 that to the dependencies of crates/workspace-hack"
+            )
+        })
+        .collect();
+    assert_kept(&broken);
+}
+
+/// Packages and features that a cargo command compiles for one package. `root` is part of
+/// the identifier of that package. This uses the unit graph of cargo, which is unstable: `cargo tree`
+/// does not say whether a package is compiled for the product or for a build script.
+fn compiled_for(root: &str, arguments: &[&str]) -> BTreeSet<(String, Vec<String>)> {
     let output = Command::new(env!("CARGO"))
         .current_dir(support::root())
         .args(arguments)
@@ -586,9 +606,9 @@ fn below_the_engine(arguments: &[&str]) -> BTreeSet<(String, Vec<String>)> {
     assert!(output.status.success(), "cargo {}: {errors}", arguments.join(" "));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     let units = plan["units"].as_array().unwrap();
-    let is_engine = |unit: &Value| unit["pkg_id"].as_str().unwrap().contains("surrealdb-core@");
-    let mut waiting: Vec<usize> = (0..units.len()).filter(|at| is_engine(&units[*at])).collect();
-    assert!(!waiting.is_empty(), "the engine is part of every plan");
+    let is_root = |unit: &Value| unit["pkg_id"].as_str().unwrap().contains(root);
+    let mut waiting: Vec<usize> = (0..units.len()).filter(|at| is_root(&units[*at])).collect();
+    assert!(!waiting.is_empty(), "{root} is part of every plan");
     let mut seen = BTreeSet::new();
     let mut compiled = BTreeSet::new();
     while let Some(at) = waiting.pop() {

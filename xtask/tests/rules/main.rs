@@ -13,6 +13,7 @@ mod browser;
 mod citations;
 mod dependencies;
 mod features;
+mod names;
 mod support;
 mod waiting;
 mod words;

@@ -147,8 +147,13 @@ pub(crate) fn split<'a>(path: &str, text: &'a str) -> (&'a str, &'a str) {
     if is_support || (is_test && !path.starts_with(BENCHMARKS)) {
         return ("", text);
     }
-    // Tests of a file are in a module at its end.
-    text.split_at(text.find("\n#[cfg(test)]\nmod ").map_or(text.len(), |at| at + 1))
+    // Tests of a file are in a module at its end. A declaration has no code.
+    let is_inline = |(at, mark): &(usize, &str)| {
+        let declared = text[at + mark.len()..].lines().next().unwrap_or_default();
+        declared.contains('{')
+    };
+    let inline = text.match_indices("\n#[cfg(test)]\nmod ").find(is_inline);
+    text.split_at(inline.map_or(text.len(), |(at, _)| at + 1))
 }
 
 #[test]
@@ -156,6 +161,10 @@ fn test_code_is_recognised() {
     let file = "fn a() {}\n#[cfg(test)]\nmod tests {}\n";
     assert_eq!(split("crates/store/src/db.rs", file).1, &file[10..]);
     assert_eq!(split("crates/store/src/db.rs", "fn a() {}\n").1, "");
+    let declared = "#[cfg(test)]\nmod tests;\nfn a() {}\n";
+    assert_eq!(split("crates/store/src/db.rs", &format!("\n{declared}")).1, "");
+    let both = format!("\n{declared}{}", &file[10..]);
+    assert_eq!(split("crates/store/src/db.rs", &both).1, &file[10..]);
     for path in ["server/tests/api/live.rs", "crates/mail/src/tests.rs", "crates/testkit/src/a.rs"]
     {
         assert_eq!(split(path, file), ("", file), "{path}");

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{support, waiting};
+use crate::support::{self, File};
+use crate::waiting;
 
 /// Words and phrases in lower case. A phrase also matches across a line break.
 const WORDS: &[(&str, &str)] = &[
@@ -279,6 +280,25 @@ fn the_texts_of_the_program_use_the_words_of_the_glossary() {
     assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
 }
 
+/// Files whose comments and texts operators read. `--help` prints the comments of the
+/// arguments.
+const FOR_OPERATORS: &[&str] = &[
+    "crates/import/src/arguments.rs",
+    "docs/monitoring/alerts.yml",
+    "packaging",
+    "packaging/weir.service",
+    "server/src/cli.rs",
+];
+
+#[test]
+fn texts_for_operators_use_the_words_of_the_glossary() {
+    let mut broken = Vec::new();
+    for File { path, text } in support::files(FOR_OPERATORS) {
+        broken.extend(found(&text).into_iter().map(|fault| format!("{path}:{fault}")));
+    }
+    assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
 /// Fewer descriptions than this mean that reading the document of the API is broken.
 const DESCRIPTIONS_AT_LEAST: usize = 1000;
 
@@ -337,9 +357,11 @@ fn texts_are_found_in_sources() {
         "// \"no\"\nlet a = '\"'; f(\"one \\\" and\n two\", r#\"three \" four\"#, \"name\");";
     let texts = [(2, "one \\\" and\n two".to_owned()), (3, "three \" four".to_owned())];
     assert_eq!(literals(source), texts);
+    let source = "<dt>\"Front\"</dt> f(\"GET\", \"X-Id\", \"A\", \"LeftOut\")";
+    assert_eq!(literals(source), [(1, "Front".to_owned())]);
 }
 
-/// Texts of more than one word in a source, with their lines.
+/// Texts of more than one word and labels in a source, with their lines.
 pub(crate) fn literals(source: &str) -> Vec<(usize, String)> {
     let mut texts = Vec::new();
     let mut at = 0;
@@ -352,12 +374,19 @@ pub(crate) fn literals(source: &str) -> Vec<(usize, String)> {
             [b'"', ..] => quoted(rest),
             _ => (rest.chars().next().map_or(1, char::len_utf8), None),
         };
-        if let Some(text) = text.filter(|text| text.contains(char::is_whitespace)) {
+        if let Some(text) = text.filter(|text| text.contains(char::is_whitespace) || is_label(text))
+        {
             texts.push((source[..at].matches('\n').count() + 1, text.to_owned()));
         }
         at += skip;
     }
     texts
+}
+
+/// Whether a text is one word that begins with a capital letter, such as a label of the app.
+fn is_label(text: &str) -> bool {
+    let rest = text.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or_default();
+    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// How much of a source a quoted text takes, and the text.

@@ -48,7 +48,7 @@ fn draw(asked: [String; 4], project: ProjectView, found: AffectedPage) -> AnyVie
         </PageHead>
         <ProjectZone zone=project.timezone />
         <p class="lead">
-            "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days."
+            "Newest first. At least the latest 100,000 of the project are kept for 30 days."
         </p>
         {form}
         {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}
@@ -130,7 +130,10 @@ fn entry(affected: AffectedView) -> AnyView {
     let AffectedView { codes, event } = affected;
     let label = codes.first().and_then(|code| outcome_label(code));
     let name = event.event.clone().filter(|name| !name.trim().is_empty());
-    let name = name.unwrap_or_else(|| "Event without a name".to_owned());
+    let name = name.unwrap_or_else(|| "No name".to_owned());
+    let why = codes.first().and_then(|code| Meaning::of(code));
+    let why =
+        why.map(|found| view! { " " <span class="timeline-why">{prose(found.sentence)}</span> });
     let whom = event.distinct_id.clone().unwrap_or_default();
     let at = event.received_at.clone();
     let reasons = codes
@@ -145,7 +148,7 @@ fn entry(affected: AffectedView) -> AnyView {
             <details>
                 <summary>
                     {label.map(badge)}
-                    <span class="timeline-event">{name}</span>
+                    <span class="timeline-event">{name} {why}</span>
                     <span class="timeline-id mono faint">{whom}</span>
                     <Time iso=at />
                 </summary>

@@ -13,15 +13,15 @@ use crate::ui::time::Time;
 /// Refused requests of the project, by reason.
 pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
     let content = if found.is_empty() {
-        view! { <p>"No request was refused in this range."</p> }.into_any()
+        view! { <p>"No request was rejected in this range."</p> }.into_any()
     } else {
-        table("Refused requests by reason", found)
+        table("Rejected requests by reason", found)
     };
     view! {
         <Section
             id="rejected"
             title="Rejected requests"
-            hint="Requests in this range that were refused and whose project is known. None of their events are stored. Client libraries send again after a temporary fault."
+            hint="Requests in this range that were rejected and whose project is known. None of their events are stored. Client libraries send again after a temporary fault."
         >
             {content}
         </Section>
@@ -41,9 +41,9 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
         .into_any();
     };
     let refused = if refusals.is_empty() {
-        view! { <p>"No such request in this range."</p> }.into_any()
+        view! { <p>"No request had an unknown project key in this range."</p> }.into_any()
     } else {
-        table("Refused requests without a project", &refusals)
+        table("Rejected requests without a project", &refusals)
     };
     let unknown = (!keys.is_empty()).then(|| {
         let columns = vec![
@@ -60,7 +60,7 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
         <Section
             id="unknown"
             title="Unknown project keys"
-            hint="Refused requests to this instance. Copy the project key from the start page of the project into the sender."
+            hint="Rejected requests to this instance without a known project key. Copy the project key from the start page of the project into the sender."
         >
             {refused}
             {unknown}

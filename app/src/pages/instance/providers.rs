@@ -1,20 +1,25 @@
-//! The providers of single sign-on: the list, and a form that adds or changes one.
+//! The providers of single sign-on: the list, a form that adds or changes one, and why
+//! sign-ins through them were refused.
 
 use leptos::prelude::*;
 
-use crate::server_fns::instance::{ProviderView, RemoveProvider, SaveProvider};
+use crate::server_fns::instance::{ProviderView, RefusedView, RemoveProvider, SaveProvider};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::field::{SecretField, TextLine};
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::number::Count;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::time::Time;
 
 /// The section about providers.
 #[component]
 pub(super) fn Providers(
     providers: Vec<ProviderView>,
+    /// Why sign-ins through them were refused.
+    refused: Vec<RefusedView>,
     /// Where providers send browsers back to.
     callback: String,
 ) -> impl IntoView {
@@ -46,8 +51,34 @@ pub(super) fn Providers(
                 <summary class="button">"Add or change a provider"</summary>
                 <div class="confirm-body"><SaveForm callback=callback /></div>
             </details>
+            {(!refused.is_empty()).then(|| refusals(refused))}
             <p><a href="/help/single-sign-on">"Set up single sign-on step by step"</a></p>
         </Section>
+    }
+    .into_any()
+}
+
+fn refusals(refused: Vec<RefusedView>) -> AnyView {
+    let columns = vec![
+        Column::text("Reason"),
+        Column::text("Provider"),
+        Column::number("Times"),
+        Column::text("Last"),
+    ];
+    let rows = refused.into_iter().map(|one| {
+        let RefusedView { provider, reason, count, last_at } = one;
+        TableRow::new(vec![
+            cell(reason),
+            cell(provider),
+            cell(view! { <Count value=count /> }),
+            cell(view! { <Time iso=last_at /> }),
+        ])
+    });
+    let rows = rows.collect::<Vec<_>>();
+    view! {
+        <h3>"Refused sign-ins"</h3>
+        <p class="hint">"Why sign-ins were refused since the server started: for each provider the newest 20 reasons."</p>
+        <Table caption="Refused sign-ins" columns=columns rows=rows />
     }
     .into_any()
 }

@@ -211,7 +211,7 @@ fn day(name: &'static str, label: &'static str, value: String) -> AnyView {
 }
 
 fn columns() -> Vec<Column> {
-    ["When", "Who", "What", "Object", "Before and after", "Via"].map(Column::text).into()
+    ["When", "Who", "Action", "Object", "Before and after", "Via"].map(Column::text).into()
 }
 
 fn row(here: &str, entry: EntryView) -> TableRow {
@@ -237,7 +237,7 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         {cut_link(of_item, name)}
     };
     let through = match (key, by_service || identity_provider.is_some()) {
-        (Some(label), _) => view! { "Key " {cut(label)} }.into_any(),
+        (Some(label), _) => view! { "API key " {cut(label)} }.into_any(),
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };

@@ -15,7 +15,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",
         Subject::PluginConfig => "Plugin config",
-        Subject::BatchExport => "Batch export",
+        Subject::BatchExport => "Export",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
         Subject::SignInProvider => "Sign-in provider",

@@ -15,9 +15,9 @@ use crate::ui::number::counted;
 use crate::ui::sections::Section;
 
 /// Who joins automatically.
-const JOINING: &str = "Applies to the SAML provider of the domain, to the provider that the domain requires, and to Google where it requires none.";
+const JOINING: &str = "New people join through the provider that the domain requires. Where it requires none, they join through its SAML provider and through each provider of the instance that has verified the address. There, people who have an account join through SAML and Google only.";
 /// What a required way of signing in changes.
-const BINDING: &str = "A domain can require one way of signing in. Passwords and other providers then no longer work for its addresses.";
+const BINDING: &str = "A domain can require one sign-in method. Passwords and other providers then no longer work for its addresses.";
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Verify the domain first.";
 
@@ -56,7 +56,7 @@ pub(super) fn Provisioning(
                     hint="They become members. A pending invite applies first, with its level."
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
-                    <Submit result=result label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
+                    <Submit result=result label="Save just-in-time provisioning" busy="Saving just-in-time provisioning..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
             </ActionForm>
@@ -125,7 +125,7 @@ pub(super) fn SignInWay(
                 <p>{you}</p>
                 {preview}
                 <p>
-                    "When you require a way, sessions of these addresses that were opened in another way end. API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
+                    "When you require a sign-in method, all sessions of these addresses that began with another one end. API keys continue to work. If no member can sign in any more, the operator makes a link on the host with "
                     <code>"weir user sign-in-link --email ADDRESS"</code> "."
                 </p>
             </Alert>

@@ -5,7 +5,7 @@ use serde_json::json;
 use weir_model::sso::ConnectionTest;
 
 use super::domain_rules::patch;
-use crate::server_fns::domains::{DomainView, SaveSaml};
+use crate::server_fns::domains::{DomainView, SIGN_IN_URL, SaveSaml};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::field::{Check, TextArea, TextLine};
@@ -103,8 +103,8 @@ pub(super) fn Saml(
                     <ReturnAddress />
                     <TextLine result=result name="saml_entity_id" label="Entity id" value=entity max=512
                         hint="The provider's identifier. Okta: Issuer. Entra: Microsoft Entra Identifier. Google: Entity ID. Keycloak: the realm's address." />
-                    <TextLine result=result name="saml_acs_url" label="ACS URL" value=acs max=512
-                        hint="The provider's sign-in address. Okta: Sign on URL. Entra: Login URL. Google: SSO URL. Keycloak: the realm's address and /protocol/saml." />
+                    <TextLine result=result name="saml_acs_url" label=SIGN_IN_URL value=acs max=512
+                        hint="Where users sign in at the provider. Okta: Sign on URL. Entra: Login URL. Google: SSO URL. Keycloak: the realm's address and /protocol/saml. The API calls it saml_acs_url." />
                     <TextArea result=result name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
                         hint="In PEM format, or only its base64 text." />
                     <details class="help" open=has_next>
@@ -136,7 +136,7 @@ pub(super) fn Saml(
             <dl class="facts">
                 <dt>"Entity id"</dt>
                 <dd class="wrap">{or_none(entity)}</dd>
-                <dt>"ACS URL"</dt>
+                <dt>{SIGN_IN_URL}</dt>
                 <dd class="wrap">{or_none(acs)}</dd>
             </dl>
         }

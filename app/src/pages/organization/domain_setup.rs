@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use weir_model::sso::ConnectionTest;
 
 use super::domain_saml::has_passed;
-use crate::server_fns::domains::{DomainView, SiteView};
+use crate::server_fns::domains::{DomainView, SIGN_IN_URL, SiteView};
 use crate::ui::alert::Alert;
 use crate::ui::copy::CopyValue;
 use crate::ui::sections::Section;
@@ -16,14 +16,13 @@ struct Provider {
     name: &'static str,
     /// The page of the guide.
     page: &'static str,
-    /// The names of the ACS URL, where the provider asks for it.
+    /// The names of the ACS URL of Weir, where the provider asks for it.
     acs_url: &'static [&'static str],
     entity_id: &'static str,
     redirect_uri: &'static str,
     /// The name of the provider on an instance: the only one that works, or an example.
     name_here: NameHere,
-    /// The names of what goes into the fields "Entity id", "ACS URL" and "X.509
-    /// certificate" of the section "SAML provider".
+    /// The names of what goes into the [`FIELDS`] of the section "SAML provider".
     shows: [&'static str; 3],
     /// The names of the SCIM address and of the token; `None`: it does not provision.
     scim: Option<[&'static str; 2]>,
@@ -81,8 +80,8 @@ const PROVIDERS: [Provider; 4] = [
         redirect_uri: "Valid redirect URIs",
         name_here: NameHere::Such("keycloak"),
         shows: [
-            "the address of the realm",
-            "the address of the realm and /protocol/saml",
+            "The address of the realm",
+            "The address of the realm and /protocol/saml",
             "Certificate",
         ],
         scim: None,
@@ -90,7 +89,7 @@ const PROVIDERS: [Provider; 4] = [
 ];
 
 /// The fields of the section "SAML provider", in the order of [`Provider::shows`].
-const FIELDS: [&str; 3] = ["Entity id", "ACS URL", "X.509 certificate"];
+const FIELDS: [&str; 3] = ["Entity id", SIGN_IN_URL, "X.509 certificate"];
 
 /// The steps, for those who may take them.
 #[component]

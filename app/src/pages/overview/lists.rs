@@ -44,8 +44,10 @@ pub(super) fn names(id: i64, by_name: ByNameView) -> AnyView {
     .into_any()
 }
 
-/// The numbers of failing exports and plugin configs. Each leads to its list.
-pub(super) fn health(id: i64, organization: &str, exports: u64, configs: u64) -> AnyView {
+/// The numbers of failing exports, transformations, and other plugins. Each leads to its
+/// list.
+pub(super) fn health(id: i64, organization: &str, failing: [u64; 3]) -> AnyView {
+    let [exports, transformations, others] = failing;
     let line = |count: u64, one: &str, many: &str, href: String| {
         let (tone, words) = match count {
             0 => (Tone::Good, format!("No failing {many}")),
@@ -55,7 +57,18 @@ pub(super) fn health(id: i64, organization: &str, exports: u64, configs: u64) ->
     };
     let lines = [
         line(exports, "export", "exports", format!("/organizations/{organization}/exports")),
-        line(configs, "plugin", "plugins", format!("/projects/{id}/transformations")),
+        line(
+            transformations,
+            "transformation",
+            "transformations",
+            format!("/projects/{id}/transformations"),
+        ),
+        line(
+            others,
+            "destination or app",
+            "destinations or apps",
+            format!("/organizations/{organization}/plugins/destinations"),
+        ),
     ];
     let lines = lines.into_iter().collect_view();
     view! {

@@ -10,7 +10,7 @@ use super::actions::{restoring, switching, word_id};
 use super::calls;
 use super::ending::ending;
 use super::fields::{failure, names, setting_fields};
-use super::parts::{fault, numbers};
+use super::results::{counts, last_failure};
 use super::trial::{Trial, load_trial, sample_in_query, trial};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
@@ -144,12 +144,12 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
         }
         None => line.plugin_name.clone().into_any(),
     };
-    let numbers = numbers(line);
-    let fault = line.fault.clone().map(fault);
+    let counts = counts(line);
+    let fault = line.fault.clone().map(last_failure);
     let (created, updated) = (found.created_at.clone(), found.updated_at.clone());
     view! {
         <Section id="health" title="Status">
-            {numbers}
+            {counts}
             {fault}
             <dl class="facts facts-row">
                 <div><dt>"Plugin"</dt><dd>{plugin}</dd></div>

@@ -28,11 +28,15 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
         }
     });
     let name = found.line.name.trim().to_owned();
+    let label = match found.line.transforms {
+        true => "Name of the transformation",
+        false => "Name of the settings",
+    };
     view! {
         <Section id="ending" title="Delete" danger=true>
             <FormFailure result=hidden />
             {hiding}
-            <ForGood project=project config=id name=name />
+            <ForGood project=project config=id name=name label=label />
         </Section>
     }
     .into_any()
@@ -40,7 +44,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
 
 /// Deletes the config permanently: the consequences, and a field for the name.
 #[component]
-fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
+fn ForGood(project: i64, config: String, name: String, label: &'static str) -> impl IntoView {
     let delete = form_action::<DeletePluginConfig>();
     let result = form_result(delete);
     let call = calls::call("DELETE", project, &format!("{config}/"));
@@ -58,9 +62,9 @@ fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
             <input type="hidden" name="project" value=project.to_string() />
             <input type="hidden" name="config" value=config />
             <ReturnAddress />
-            <TypedConfirm result=result name_to_type=name label="Name of the config"
-                verb="Delete for good" busy="Deleting for good..." />
+            <TypedConfirm result=result name_to_type=name label=label
+                verb="Delete permanently" busy="Deleting permanently..." />
         </ActionForm>
-        <ApiRequest call=call of="delete for good" />
+        <ApiRequest call=call of="delete permanently" />
     }
 }

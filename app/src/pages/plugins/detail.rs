@@ -178,7 +178,7 @@ fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
         })
         .collect_view();
     view! {
-        <Section id="uses" title="Use"
+        <Section id="uses" title="Projects"
             hint="A project can use the plugin more than once, each time with its own settings.">
             {table}
             {elsewhere}
@@ -232,7 +232,7 @@ fn configurable(form: &[Part]) -> AnyView {
         let needed = match (required, secret) {
             (true, true) => "Required, secret",
             (true, false) => "Required",
-            (false, true) => "Secret",
+            (false, true) => "Optional, secret",
             (false, false) => "Optional",
         };
         let default = if secret || default.is_empty() { "-".to_owned() } else { default };

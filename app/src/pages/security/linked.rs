@@ -45,6 +45,9 @@ pub(super) fn LinkedSection(
         "other_address" => Some(
             "Your organization requires this provider. Link the account there that has your address.",
         ),
+        "sso_too_many" => Some(
+            "The account was not linked: too many sign-ins came from your network. Wait a minute, then try again.",
+        ),
         _ => Some("The account was not linked. Try again."),
     };
     view! {
@@ -56,7 +59,7 @@ pub(super) fn LinkedSection(
             {failure.map(|failure| view! { <Alert kind="warning"><p>{failure}</p></Alert> })}
             <FormFailure result=result />
             {match is_empty {
-                true => view! { <p>"None."</p> }.into_any(),
+                true => view! { <p>"No linked accounts."</p> }.into_any(),
                 false => view! { <Table caption="Linked accounts" columns=columns rows=rows /> }.into_any(),
             }}
             <ul class="plain">{links}</ul>

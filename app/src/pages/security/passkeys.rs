@@ -44,7 +44,7 @@ pub(super) fn PasskeysSection(view: PasskeysView) -> impl IntoView {
             <FormFailure result=renamed />
             <FormFailure result=removed />
             {match is_empty {
-                true => view! { <p>"None."</p> }.into_any(),
+                true => view! { <p>"No passkeys yet."</p> }.into_any(),
                 false => view! { <Table caption="Passkeys" columns=columns rows=rows /> }.into_any(),
             }}
             {match work_here {

@@ -23,7 +23,7 @@ pub(crate) fn SessionsSection(
     let are_others = sessions.len() > 1;
     let columns = vec![
         Column::text("Device"),
-        Column::text("Address"),
+        Column::text("IP address"),
         Column::text("Signed in with"),
         Column::text("Signed in"),
         Column::text("Last used"),

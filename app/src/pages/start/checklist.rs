@@ -34,7 +34,7 @@ pub(super) fn Checklist(
                     "Share the events with your team.")}
                 {step(read_only_key, "/account/keys/new".to_owned(), "Create a read-only API key",
                     "For scripts and dashboards that read what is stored.")}
-                {step(export, format!("/organizations/{organization}/exports"), "Add a batch export",
+                {step(export, format!("/organizations/{organization}/exports"), "Add an export",
                     "Copies events to the place where you analyse them.")}
             </ul>
             <ul class="next-list">

@@ -43,7 +43,8 @@ pub(crate) struct ConfigLine {
     pub(crate) deleted: bool,
     /// Whether it is a transformation.
     pub(crate) transforms: bool,
-    /// Number of events processed in the last 24 hours without failure.
+    /// Number of events passed on without a fault in the last 24 hours; dropped events are not
+    /// included.
     pub(crate) succeeded: u64,
     /// Number of events that failed in the last 24 hours.
     pub(crate) failed: u64,

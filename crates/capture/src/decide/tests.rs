@@ -4,7 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use weir_model::outcomes::{DropReason, Warning};
 
-use super::{AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide};
+use super::{AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_over_limit};
 use crate::{CookielessKey, RawEvent};
 
 /// 2026-06-01T10:00:00Z
@@ -411,6 +411,22 @@ proptest! {
                 prop_assert!(!event.properties.contains("\\u0000"));
             }
             Decision::Drop(event) => prop_assert_eq!(event.sample, &raw[..raw.len().min(4096)]),
+        }
+    }
+}
+
+#[test]
+fn an_event_beyond_a_limit_is_dropped_with_that_reason_unless_it_has_its_own() {
+    for (raw, reason) in [
+        (r#"{"event": "e", "distinct_id": "d"}"#, DropReason::OverMonthlyLimit),
+        (r#"{"event": "e"}"#, DropReason::MissingDistinctId),
+    ] {
+        let event = RawEvent::parse(raw).unwrap();
+        match drop_over_limit(&event, DropReason::OverMonthlyLimit, &context()) {
+            Decision::Drop(dropped) => {
+                assert_eq!((dropped.reason, dropped.sample.as_str()), (reason, raw));
+            }
+            Decision::Accept(event) => unreachable!("{raw} was accepted: {event:?}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A fuzzer runs longer and finds more. Its findings are stored as files, and this test
 //! checks them within seconds. The variants are the same in every run.
 
-mod outcomes;
+mod checks;
 mod variants;
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use self::outcomes::{check_payload, check_request};
+use self::checks::{check_payload, check_request};
 use self::variants::Dice;
 use super::gzip;
 use crate::{CapturePath, CaptureRequest, Payload, decode};

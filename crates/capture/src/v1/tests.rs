@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_model::outcomes::{DropReason, Warning};
 
-use super::{Encoding, Fault, Headers, Library, Results, decide, decompress, shape};
+use super::{
+    Encoding, Fault, Headers, Library, Results, decide, decompress, drop_over_limit, shape,
+};
 use crate::decide::tests::{NOW, context};
 use crate::{BODY_LIMIT, CaptureError, Context, Decision, Payload, RawEvent};
 
@@ -459,4 +461,20 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn an_event_beyond_a_limit_is_dropped_and_hides_a_visitor_without_cookies() {
+    let dropped = |event: &Value| {
+        let text = event.to_string();
+        let raw = RawEvent::parse(&text).unwrap();
+        match drop_over_limit(&raw, DropReason::OverDiskLimit, Some(LIBRARY), &skewed()) {
+            Decision::Drop(dropped) => dropped,
+            Decision::Accept(event) => unreachable!("{event:?} was accepted"),
+        }
+    };
+    assert_eq!(dropped(&event()).reason, DropReason::OverDiskLimit);
+    let mut hidden = with("options", json!({"cookieless_mode": true}));
+    hidden["properties"] = json!({"$ip": "192.0.2.7"});
+    assert!(!dropped(&hidden).sample.contains("192.0.2.7"));
 }

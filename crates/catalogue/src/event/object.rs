@@ -1,7 +1,8 @@
 //! A JSON object whose values stay text until they are read.
 //!
-//! Unchanged values are written as they were received: numbers keep all digits, texts
-//! their escapes, members their order. Of members with the same name the last one counts.
+//! Unchanged values are written as they were received: numbers keep all digits, texts keep
+//! their escapes, and members keep their order. Of members with the same name the last one
+//! counts.
 
 use std::borrow::Cow;
 
@@ -13,8 +14,9 @@ use weir_json::{Members, ObjectWriter, quoted, replace_strings, string};
 #[error("not a JSON object")]
 pub struct NotAnObject;
 
-/// Maximum dots of a path at which the next name may begin, in each object. Otherwise a
-/// hostile event and path would take a long time.
+/// A path such as `a.b.c` can be read in several ways, because names may contain dots.
+/// Maximum dots that are tried in each object; more would let a hostile event take a long
+/// time.
 const DOTS_MAX: usize = 16;
 
 /// A value: its text and, after a nested access, its parsed object. From then on the text
@@ -22,35 +24,35 @@ const DOTS_MAX: usize = 16;
 #[derive(Debug, Clone)]
 struct Node<'a> {
     text: Cow<'a, str>,
-    open: Option<Box<Object<'a>>>,
+    parsed: Option<Box<Object<'a>>>,
 }
 
 impl<'a> Node<'a> {
     const fn new(text: Cow<'a, str>) -> Self {
-        Self { text, open: None }
+        Self { text, parsed: None }
     }
 
     fn text(&self) -> Cow<'_, str> {
-        match &self.open {
+        match &self.parsed {
             Some(object) => object.to_text(),
             None => Cow::Borrowed(&self.text),
         }
     }
 
     fn is_changed(&self) -> bool {
-        self.open.as_ref().is_some_and(|object| object.is_changed())
+        self.parsed.as_ref().is_some_and(|object| object.is_changed())
     }
 
-    fn open(&mut self) -> Option<&mut Object<'a>> {
-        if self.open.is_none() && self.text.starts_with('{') {
-            self.open = Object::read(self.text.clone()).ok().map(Box::new);
+    fn parsed(&mut self) -> Option<&mut Object<'a>> {
+        if self.parsed.is_none() && self.text.starts_with('{') {
+            self.parsed = Object::read(self.text.clone()).ok().map(Box::new);
         }
-        self.open.as_deref_mut()
+        self.parsed.as_deref_mut()
     }
 
-    fn open_or_new(&mut self) -> &mut Object<'a> {
-        self.open();
-        self.open.get_or_insert_with(|| Box::new(Object::new()))
+    fn parsed_or_new(&mut self) -> &mut Object<'a> {
+        self.parsed();
+        self.parsed.get_or_insert_with(|| Box::new(Object::new()))
     }
 }
 
@@ -109,7 +111,7 @@ impl<'a> Object<'a> {
         let mut object = ObjectWriter::begin(out);
         for (key, node) in &self.members {
             let out = object.name(key);
-            match &node.open {
+            match &node.parsed {
                 None => out.push_str(&node.text),
                 Some(object) => object.write(out),
             }
@@ -163,7 +165,7 @@ impl<'a> Object<'a> {
     /// A member that is an object, for nested access.
     pub fn child(&mut self, key: &str) -> Option<&mut Object<'a>> {
         let index = self.find(key)?;
-        self.members.get_mut(index)?.1.open()
+        self.members.get_mut(index)?.1.parsed()
     }
 
     /// The positions of the dots of a path that separate objects.
@@ -182,8 +184,8 @@ impl<'a> Object<'a> {
     }
 
     /// The object with the member at the end of a dotted path, and the name of that
-    /// member. Names that contain dots are found too: the longest is tried first at the
-    /// beginning, then the shortest.
+    /// member. A member with the name of the whole path comes first. Then shorter names are
+    /// tried, the shortest first.
     pub fn at<'p>(&mut self, path: &'p str) -> Option<(&mut Object<'a>, &'p str)> {
         let dots = self.dots(path)?;
         let (mut object, mut rest) = (self, path);
@@ -238,7 +240,7 @@ impl<'a> Object<'a> {
             self.is_changed = true;
             self.members.len() - 1
         });
-        self.members[index].1.open_or_new()
+        self.members[index].1.parsed_or_new()
     }
 
     fn new() -> Self {
@@ -269,7 +271,7 @@ impl<'a> Object<'a> {
 
     fn change_within(&mut self, change: &mut dyn FnMut(&str) -> Option<String>) {
         for (_, node) in &mut self.members {
-            if let Some(object) = &mut node.open {
+            if let Some(object) = &mut node.parsed {
                 object.change_within(change);
             } else if let Some(json) = replace_strings(&node.text, change) {
                 *node = Node::new(Cow::Owned(json));
@@ -281,7 +283,7 @@ impl<'a> Object<'a> {
     /// Calls `each` for the members that are objects.
     pub fn children(&mut self, mut each: impl FnMut(&str, &mut Object<'a>)) {
         for (name, node) in &mut self.members {
-            if let Some(child) = node.open() {
+            if let Some(child) = node.parsed() {
                 each(name, child);
             }
         }

@@ -1,5 +1,5 @@
-//! The entries in JavaScript: their descriptions and the checks of their configs. Their
-//! code is in `sources/`, in one folder each.
+//! The plugins of the catalogue in JavaScript: their descriptions and the checks of their
+//! configs. Their code is in `crates/catalogue/sources`.
 //!
 //! What belongs here: checks before a config is saved. What does not: running JavaScript
 //! (`weir-sandbox`); the tests run it with `engine`.
@@ -19,11 +19,12 @@ use url::Url;
 
 use crate::config::{Config, ConfigError};
 
-/// The address of a destination. Whether connections to it are allowed is decided when it
+/// The URL of a destination. Whether connections to it are allowed is decided when it
 /// is used.
-fn address(config: &Config<'_>, key: &'static str) -> Result<Url, ConfigError> {
-    // The address may be a secret, so the fault does not repeat it.
-    let wrong = || ConfigError::new(key, "This must be an address that begins with https://.");
+fn destination_url(config: &Config<'_>, key: &'static str) -> Result<Url, ConfigError> {
+    // The URL may be a secret, so the fault does not repeat it.
+    let wrong =
+        || ConfigError::new(key, "This must be an address that begins with https:// or http://.");
     let url = Url::parse(&config.needed(key)?).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong());

@@ -44,7 +44,10 @@ fn check(config: &Config<'_>) -> Result<(), ConfigError> {
         };
         let is_path = link.starts_with('#') || (link.starts_with('/') && !link.starts_with("//"));
         if !is_path && !begins("https://") && !begins("http://") {
-            return Err(ConfigError::new("link", "This must begin with https:// or /."));
+            return Err(ConfigError::new(
+                "link",
+                "This must begin with https://, http://, / or #.",
+            ));
         }
     }
     for key in ["backgroundColour", "textColour"] {

@@ -6,7 +6,7 @@ use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
 pub(crate) const ENTRY: Entry = Entry {
     id: "semver-flattener",
     name: "Semver flattener",
-    description: "Takes versions such as 1.2.3-beta apart, so that their parts can be compared.",
+    description: "Splits versions such as 1.2.3-beta, so that you can compare their parts.",
     icon: Some("plus"),
     direction: Direction::In,
     items: &[Item::text("properties", "Properties", "Names, with commas between them.").required()],

@@ -1,6 +1,6 @@
 //! Sends messages to Slack, and to compatible services.
 
-use super::address;
+use super::destination_url;
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
 
@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn check(config: &Config<'_>) -> Result<(), ConfigError> {
-    address(config, "webhookUrl")?;
+    destination_url(config, "webhookUrl")?;
     config.needed_list("events")?;
     config.needed("message").map(drop)
 }

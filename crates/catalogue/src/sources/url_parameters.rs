@@ -11,9 +11,9 @@ pub(crate) const ENTRY: Entry = Entry {
     direction: Direction::In,
     items: &[
         Item::text("parameters", "Parameters", "Names, with commas between them.").required(),
-        Item::text("urlProperty", "Property of the address", "Where the URL stands.")
+        Item::text("urlProperty", "Property of the address", "The property with the URL.")
             .or("$current_url"),
-        Item::text("prefix", "Prefix", "What the names of the properties begin with."),
+        Item::text("prefix", "Prefix", "The beginning of the names of the properties."),
         Item::yes_no("ignoreCase", "Ignore upper and lower case", "No", "For names of parameters."),
         Item::yes_no("setPerson", "Set at the person too", "No", "In $set, under the same name."),
         Item::yes_no(

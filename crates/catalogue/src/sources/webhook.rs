@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::address;
+use super::destination_url;
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
 
@@ -47,7 +47,7 @@ const METHODS: &[&str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
 const OURS: [&str; 5] = ["host", "content-length", "connection", "transfer-encoding", "upgrade"];
 
 fn check(config: &Config<'_>) -> Result<(), ConfigError> {
-    address(config, "url")?;
+    destination_url(config, "url")?;
     if !METHODS.contains(&config.needed("method")?.as_str()) {
         return Err(ConfigError::new(
             "method",

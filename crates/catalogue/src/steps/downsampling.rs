@@ -9,7 +9,7 @@ use crate::event::{Flow, StepEvent};
 pub(crate) const ENTRY: Entry = Entry {
     id: "downsampling",
     name: "Downsampling",
-    description: "Keeps all events of a share of the distinct ids, and drops those of the others.",
+    description: "Keeps all events of a percentage of the distinct ids, and drops those of the others.",
     icon: Some("drop"),
     direction: Direction::Filtering,
     items: &[

@@ -19,7 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
         FILTER,
         "Filter",
         "An object with \"events\", a list of names, and \"properties\", a list of conditions. \
-         What has one of the names and meets all conditions is dropped.",
+         Events that have one of the names and meet all conditions are dropped.",
     )
     .required()],
     code: Code::Native(Native(make)),

@@ -29,9 +29,9 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
         Item::yes_no(
             "keepPersons",
-            "Always keep what concerns persons",
+            "Always keep events about persons",
             "Yes",
-            "Events that identify, merge or describe persons and groups: without them people come apart.",
+            "Events that identify, merge or describe persons and groups: without them Weir cannot merge people.",
         ),
     ],
     code: Code::Native(Native(make)),

@@ -15,7 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
     icon: Some("key"),
     direction: Direction::Filtering,
     items: &[
-        Item::text("salt", "Salt", "A long random text. With another one all hashes are others.")
+        Item::text("salt", "Salt", "A long random text. With another salt all hashes change.")
             .required()
             .secret(),
         Item::text("fields", "Properties", "Names or dotted paths, with commas between them.")

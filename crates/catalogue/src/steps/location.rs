@@ -10,7 +10,7 @@ use crate::locate::{Locate, Precision};
 pub(crate) const ENTRY: Entry = Entry {
     id: "location",
     name: "Location",
-    description: "Adds city, country and position of the address to events and persons.",
+    description: "Adds city, country and position of the IP address to events and persons.",
     icon: Some("plus"),
     direction: Direction::In,
     items: &[
@@ -19,11 +19,11 @@ pub(crate) const ENTRY: Entry = Entry {
             "Precision",
             Precision::WORDS,
             "exact",
-            "How exact the place may be.",
+            "How exact the location may be.",
         ),
         Item::text(
             "skipLibraries",
-            "Libraries to pass over",
+            "Libraries to skip",
             "Values of $lib, with commas between them. Libraries of servers send the \
              server's address.",
         ),
@@ -51,27 +51,27 @@ impl Step for Location {
     fn apply(&self, event: &mut StepEvent<'_>) -> Flow {
         let Some(locate) = &self.locate else { return Flow::Keep };
         let properties = event.properties();
-        if is_hidden(properties) || self.skips(properties) {
+        if is_disabled(properties) || self.skips(properties) {
             return Flow::Keep;
         }
         let Some(address) = event.address().and_then(|text| text.trim().parse().ok()) else {
             return Flow::Keep;
         };
-        let mut place = locate.locate(address);
-        place.retain(|(part, _)| self.precision.shows(part));
-        if place.is_empty() {
+        let mut location = locate.locate(address);
+        location.retain(|(part, _)| self.precision.shows(part));
+        if location.is_empty() {
             return Flow::Keep;
         }
         let properties = event.properties_mut();
-        for (part, json) in &place {
+        for (part, json) in &location {
             properties.set_raw(&format!("$geoip_{part}"), json.clone());
         }
         let person = properties.child_or_new("$set");
-        for (part, json) in &place {
+        for (part, json) in &location {
             person.set_raw(&format!("$geoip_{part}"), json.clone());
         }
         let person = properties.child_or_new("$set_once");
-        for (part, json) in place {
+        for (part, json) in location {
             person.set_raw(&format!("$initial_geoip_{part}"), json);
         }
         Flow::Keep
@@ -84,7 +84,7 @@ impl Location {
     }
 }
 
-fn is_hidden(properties: &Object<'_>) -> bool {
+fn is_disabled(properties: &Object<'_>) -> bool {
     properties.raw("$geoip_disable").is_some_and(|value| value == "true" || value == "\"true\"")
 }
 
@@ -101,9 +101,9 @@ mod tests {
     use crate::locate::Locate;
     use crate::testing::{assert_same, fault, step_with};
 
-    struct Places;
+    struct Locations;
 
-    impl Locate for Places {
+    impl Locate for Locations {
         fn locate(&self, address: IpAddr) -> Vec<(&'static str, String)> {
             if address.to_string() != "203.0.113.7" {
                 return Vec::new();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn located(config: Value, ip: Option<&str>, properties: &str) -> (Value, bool) {
-        let dependencies = StepDependencies { locate: Some(Arc::new(Places)) };
+        let dependencies = StepDependencies { locate: Some(Arc::new(Locations)) };
         let step = step_with("location", &config, &dependencies).unwrap();
         let mut event = StepEvent::new("e", "d", ip, Timestamp::EPOCH, properties).unwrap();
         assert_eq!(step.apply(&mut event), Flow::Keep);

@@ -18,16 +18,16 @@ const NAMES_MAX: usize = 256 << 10;
 pub(crate) const ENTRY: Entry = Entry {
     id: "property-flattener",
     name: "Property flattener",
-    description: "Turns nested properties into flat ones, so that they can be chosen in filters.",
+    description: "Turns nested properties into flat ones, so that you can choose them in filters.",
     icon: Some("alter"),
     direction: Direction::Filtering,
     items: &[
-        Item::text("separator", "Separator", "What stands between the names.").or("__").required(),
+        Item::text("separator", "Separator", "The text between the names.").or("__").required(),
         Item::yes_no(
             "keepNested",
             "Keep nested ones too",
             "No",
-            "Whether what was taken apart also stays as it was.",
+            "Whether the nested properties also stay.",
         ),
     ],
     code: Code::Native(Native(make)),

@@ -24,7 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text("fields", "Properties", "Names or dotted paths whose values are replaced."),
         Item::yes_no("emails", "E-mail addresses", "Yes", "Replace them in all texts."),
         Item::yes_no("cards", "Card numbers", "Yes", "Replace them in all texts."),
-        Item::text("pattern", "Pattern", "A regular expression for more that is replaced."),
+        Item::text("pattern", "Pattern", "A regular expression for more text to replace."),
         Item::text("mask", "Replace with", "The text that replaces them.").or("[REDACTED]"),
     ],
     code: Code::Native(Native(make)),

@@ -18,7 +18,7 @@ const OTHERS: &str = "*";
 pub(crate) const ENTRY: Entry = Entry {
     id: "schema-enforcer",
     name: "Schema enforcer",
-    description: "Drops or marks events whose properties are not what a JSON Schema says.",
+    description: "Drops or marks events whose properties do not match a JSON Schema.",
     icon: Some("check"),
     direction: Direction::Filtering,
     items: &[
@@ -30,7 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
         .required(),
         Item::choice(
             "onFault",
-            "What happens to others",
+            "What happens to events that do not match",
             &["mark", "drop"],
             "mark",
             "Marked events get the property $schema_faults.",

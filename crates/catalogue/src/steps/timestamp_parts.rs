@@ -15,7 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
     direction: Direction::In,
     items: &[
         Item::text("offset", "Offset from UTC", "As in +02:00 or -05:30.").or("+00:00").required(),
-        Item::text("prefix", "Prefix", "What the names of the properties begin with."),
+        Item::text("prefix", "Prefix", "The beginning of the names of the properties."),
     ],
     code: Code::Native(Native(make)),
 };

@@ -30,7 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "removeSource",
             "Remove the user agent",
             "No",
-            "Whether the property itself goes.",
+            "Whether the property itself is removed.",
         ),
     ],
     code: Code::Native(Native(make)),

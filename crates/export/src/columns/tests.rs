@@ -160,9 +160,9 @@ fn a_query_has_its_own_columns_and_events() {
     assert_eq!(columns.position_of(Field::Uuid), Some(1));
     assert_eq!(columns.position_of(Field::TeamId), None, "it is not there as it is");
 
-    let left_out = record(r#"{"n": 9007199254740992}"#);
-    assert_eq!(columns.row_if_included(ProjectId(3), NOW, &left_out), Ok(None));
-    let all = Columns::of(&[]).row_if_included(ProjectId(3), NOW, &left_out);
+    let omitted = record(r#"{"n": 9007199254740992}"#);
+    assert_eq!(columns.row_if_included(ProjectId(3), NOW, &omitted), Ok(None));
+    let all = Columns::of(&[]).row_if_included(ProjectId(3), NOW, &omitted);
     let none = BuiltRow { cells: Vec::new(), altered: None };
     assert_eq!(all, Ok(Some(none)), "without a query all are taken");
 }

@@ -198,11 +198,11 @@ impl HttpWriter {
             Failure::retryable("Internal", "Sending failed for a reason of ours.")
         })?;
         self.too_long = sent.too_long;
-        let left_out = sent.altered.len();
+        let omitted = sent.altered.len();
         self.altered.extend(sent.altered);
         if let Some(arrival) = sent.taken.checked_sub(1).and_then(|last| sent.events.arrival(last))
         {
-            self.rows += sent.taken.saturating_sub(left_out) as u64;
+            self.rows += sent.taken.saturating_sub(omitted) as u64;
             let cursor = self.rows.to_string();
             self.delivered = Some(Delivered { rows: self.rows, arrival, cursor });
         }

@@ -60,7 +60,7 @@ fn written(kind: FileKind, rows: &[Vec<Cell>], slice: usize) -> Vec<u8> {
     bytes
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tests packed it themselves")]
+#[expect(clippy::disallowed_methods, reason = "the tests compressed it themselves")]
 fn unpacked(codec: Option<Codec>, bytes: &[u8]) -> String {
     let mut text = String::new();
     match codec {

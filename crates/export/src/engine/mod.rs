@@ -49,7 +49,7 @@ pub use settings::Settings;
 use slots::Slots;
 
 /// Number of polls between two searches for runs that have not ended.
-const TAKE_UP: u64 = 60;
+const POLLS_PER_RESUME: u64 = 60;
 /// Seconds between two removals of old runs and lines.
 const FORGETTING: i64 = 3_600;
 /// How long lines are kept, in seconds: thirty days.
@@ -195,16 +195,16 @@ async fn sweep(shared: &Shared) -> std::convert::Infallible {
 }
 
 async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
-    let mut engine = Looking {
+    let mut engine = Poller {
         shared: Arc::clone(&shared),
         runtime,
         active: HashMap::new(),
-        until_taken_up: 0,
+        until_resume: 0,
         forgotten: None,
     };
     loop {
         tokio::select! {
-            looked = engine.check() => match looked {
+            checked = engine.check() => match checked {
                 Ok(()) => {}
                 Err(weir_store::Error::Stopped) => return,
                 Err(error) => tracing::error!(%error, "exports could not be checked"),
@@ -225,25 +225,25 @@ async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
 }
 
 /// State of the loop.
-struct Looking {
+struct Poller {
     shared: Arc<Shared>,
     runtime: Handle,
     active: HashMap<RunId, Active>,
     /// Polls until runs that have not ended are resumed.
-    until_taken_up: u64,
+    until_resume: u64,
     /// When old runs and lines were last removed.
     forgotten: Option<Timestamp>,
 }
 
-impl Looking {
+impl Poller {
     /// Resumes runs of an earlier start, and runs whose end could not be stored.
-    async fn take_up(&mut self) -> Result<()> {
+    async fn resume(&mut self) -> Result<()> {
         for row in exports::runs::active(&self.shared.store).await? {
             if !self.active.contains_key(&row.run.id) {
                 self.add(&row);
             }
         }
-        self.until_taken_up = TAKE_UP;
+        self.until_resume = POLLS_PER_RESUME;
         Ok(())
     }
 
@@ -261,10 +261,10 @@ impl Looking {
         if self.active.len() != before {
             // A run whose end could not be stored resumes before the next run of its
             // backfill.
-            self.until_taken_up = 0;
+            self.until_resume = 0;
         }
-        self.until_taken_up = self.until_taken_up.saturating_sub(1);
-        let taken = if self.until_taken_up == 0 { self.take_up().await } else { Ok(()) };
+        self.until_resume = self.until_resume.saturating_sub(1);
+        let taken = if self.until_resume == 0 { self.resume().await } else { Ok(()) };
         // Waiting runs begin first, however long the other steps take.
         self.begin();
         // Taken before the exports are read: an export that was paused before a boundary
@@ -288,8 +288,8 @@ impl Looking {
             let present = schedules.remove(&export.id);
             let mut made = Vec::new();
             let from = schedule::Check { shared: &self.shared, export, now, room };
-            let looked = schedule::check(from, present, &mut made).await;
-            fault = fault.or(looked.err());
+            let checked = schedule::check(from, present, &mut made).await;
+            fault = fault.or(checked.err());
             made.iter().for_each(|row| self.add(row));
         }
         let by_id: HashMap<BatchExportId, &ExportBrief> =

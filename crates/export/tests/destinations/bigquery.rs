@@ -144,7 +144,7 @@ impl Google {
         Said::json(200, &json!({ "status": { "state": "PENDING" } }))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the destination packed it")]
+    #[expect(clippy::disallowed_methods, reason = "the destination compressed it")]
     fn load(&mut self, load: &Value, file: &[u8]) {
         assert_eq!(load["sourceFormat"], "NEWLINE_DELIMITED_JSON");
         assert_eq!(load["writeDisposition"], "WRITE_APPEND");

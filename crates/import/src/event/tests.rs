@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use weir_model::Timestamp;
 
 use super::{Event, Rules};
-use crate::defect::{Defect, Flaw};
+use crate::defect::{Defect, DefectKind};
 use crate::format::Format;
 
 const RULES: Rules = Rules { now: Timestamp::EPOCH, undated_as_now: false };
@@ -11,13 +11,13 @@ fn rules() -> Rules {
     Rules { now: Timestamp::parse("2026-06-01T10:00:00Z").unwrap(), ..RULES }
 }
 
-fn judge(line: &Value, rules: &Rules) -> (Option<Event>, Vec<Defect>) {
+fn judge(line: &Value, rules: &Rules) -> (Option<Event>, Vec<DefectKind>) {
     let line = line.to_string();
-    let (event, flaws) = match Format::Jsonl.draft(&line) {
+    let (event, defects) = match Format::Jsonl.draft(&line) {
         Ok(draft) => draft.finish(rules),
-        Err(flaw) => (None, vec![flaw]),
+        Err(defect) => (None, vec![defect]),
     };
-    (event, flaws.into_iter().map(|Flaw { defect, .. }| defect).collect())
+    (event, defects.into_iter().map(|Defect { kind, .. }| kind).collect())
 }
 
 /// A valid line with some members replaced; `null` removes a member.
@@ -42,47 +42,51 @@ fn flaws_of_a_line() {
         (0..10_001).map(|n| (format!("k{n}"), json!(n))).collect::<serde_json::Map<_, _>>().into();
     for (changes, expected) in [
         (json!({}), vec![]),
-        (json!({"event": null}), vec![Defect::MissingEventName]),
-        (json!({"event": ""}), vec![Defect::MissingEventName]),
-        (json!({"event": 7}), vec![Defect::EventNameNotText]),
-        (json!({"event": "$snapshot"}), vec![Defect::NotAnEvent]),
-        (json!({"distinct_id": null}), vec![Defect::MissingDistinctId]),
-        (json!({"distinct_id": " \t"}), vec![Defect::MissingDistinctId]),
-        (json!({"uuid": "x"}), vec![Defect::InvalidUuid]),
-        (json!({"uuid": 7}), vec![Defect::InvalidUuid]),
-        (json!({"properties": [1]}), vec![Defect::InvalidProperties]),
-        (json!({"properties": "[1]"}), vec![Defect::InvalidProperties]),
+        (json!({"event": null}), vec![DefectKind::MissingEventName]),
+        (json!({"event": ""}), vec![DefectKind::MissingEventName]),
+        (json!({"event": 7}), vec![DefectKind::EventNameNotText]),
+        (json!({"event": "$snapshot"}), vec![DefectKind::NotAnEvent]),
+        (json!({"distinct_id": null}), vec![DefectKind::MissingDistinctId]),
+        (json!({"distinct_id": " \t"}), vec![DefectKind::MissingDistinctId]),
+        (json!({"uuid": "x"}), vec![DefectKind::InvalidUuid]),
+        (json!({"uuid": 7}), vec![DefectKind::InvalidUuid]),
+        (json!({"properties": [1]}), vec![DefectKind::InvalidProperties]),
+        (json!({"properties": "[1]"}), vec![DefectKind::InvalidProperties]),
         (json!({"properties": [], "$set": [], "$set_once": "[]"}), vec![]),
         (json!({"$set": "{\"a\":1}", "$set_once": ""}), vec![]),
         (
             json!({"event": "$identify", "properties": {"$process_person_profile": false}}),
-            vec![Defect::ProfileSwitchedOff],
+            vec![DefectKind::ProfileSwitchedOff],
         ),
         (
             json!({"event": "$groupidentify", "properties": {"$group_set": 7}}),
-            vec![Defect::InvalidGroupSet],
+            vec![DefectKind::InvalidGroupSet],
         ),
         (json!({"event": "$groupidentify", "properties": {"$group_set": []}}), vec![]),
         (
             json!({"event": "$groupidentify", "properties": {"$group_key": "k".repeat(401)}}),
-            vec![Defect::GroupKeyTooLong],
+            vec![DefectKind::GroupKeyTooLong],
         ),
         (json!({"properties": {"$process_person_profile": false, "$group_set": 7}}), vec![]),
-        (json!({"timestamp": null}), vec![Defect::MissingTimestamp]),
-        (json!({"timestamp": ""}), vec![Defect::MissingTimestamp]),
-        (json!({"timestamp": "yesterday"}), vec![Defect::InvalidTimestamp]),
-        (json!({"timestamp": "2026-06-02T09:00:01Z"}), vec![Defect::FutureTimestamp]),
-        (json!({"properties": {"a": "x".repeat(1 << 20)}}), vec![Defect::EventTooLarge]),
-        (json!({"properties": {"a": nested(63)}}), vec![Defect::TooDeep]),
-        (json!({"$set": {"a": nested(63)}}), vec![Defect::TooDeep]),
-        (json!({"properties": many}), vec![Defect::TooManyKeys]),
+        (json!({"timestamp": null}), vec![DefectKind::MissingTimestamp]),
+        (json!({"timestamp": ""}), vec![DefectKind::MissingTimestamp]),
+        (json!({"timestamp": "yesterday"}), vec![DefectKind::InvalidTimestamp]),
+        (json!({"timestamp": "2026-06-02T09:00:01Z"}), vec![DefectKind::FutureTimestamp]),
+        (json!({"properties": {"a": "x".repeat(1 << 20)}}), vec![DefectKind::EventTooLarge]),
+        (json!({"properties": {"a": nested(63)}}), vec![DefectKind::TooDeep]),
+        (json!({"$set": {"a": nested(63)}}), vec![DefectKind::TooDeep]),
+        (json!({"properties": many}), vec![DefectKind::TooManyKeys]),
         (
             json!({"event": null, "distinct_id": null, "timestamp": null}),
-            vec![Defect::MissingEventName, Defect::MissingDistinctId, Defect::MissingTimestamp],
+            vec![
+                DefectKind::MissingEventName,
+                DefectKind::MissingDistinctId,
+                DefectKind::MissingTimestamp,
+            ],
         ),
     ] {
-        let (event, flaws) = judge(&line(changes.clone()), &rules());
-        assert_eq!(flaws, expected, "{:.200}", changes.to_string());
+        let (event, defects) = judge(&line(changes.clone()), &rules());
+        assert_eq!(defects, expected, "{:.200}", changes.to_string());
         assert_eq!(event.is_some(), expected.is_empty());
     }
 }
@@ -90,24 +94,28 @@ fn flaws_of_a_line() {
 #[test]
 fn what_is_sent_all_the_same() {
     let long = "ä".repeat(201);
-    let (event, flaws) = judge(&line(json!({"event": long, "distinct_id": long})), &rules());
-    assert_eq!(flaws, [Defect::EventNameCut, Defect::DistinctIdCut]);
+    let (event, defects) = judge(&line(json!({"event": long, "distinct_id": long})), &rules());
+    assert_eq!(defects, [DefectKind::EventNameCut, DefectKind::DistinctIdCut]);
     let event: Value = serde_json::from_str(&event.unwrap().text).unwrap();
     assert_eq!(event["event"], "ä".repeat(200));
     assert_eq!(event["distinct_id"], "ä".repeat(200));
 
     for id in ["null", "Anonymous", "'undefined'", "0", "[object Object]"] {
-        let (event, flaws) = judge(&line(json!({"distinct_id": id})), &rules());
-        assert_eq!((event.is_some(), flaws), (true, vec![Defect::PlaceholderDistinctId]), "{id}");
+        let (event, defects) = judge(&line(json!({"distinct_id": id})), &rules());
+        assert_eq!(
+            (event.is_some(), defects),
+            (true, vec![DefectKind::PlaceholderDistinctId]),
+            "{id}"
+        );
     }
 
-    let (event, flaws) = judge(&line(json!({"$set": 7, "$set_once": {"a": 1}})), &rules());
-    assert_eq!(flaws, [Defect::InvalidPersonUpdate]);
+    let (event, defects) = judge(&line(json!({"$set": 7, "$set_once": {"a": 1}})), &rules());
+    assert_eq!(defects, [DefectKind::InvalidPersonUpdate]);
     assert!(event.unwrap().text.ends_with(r#","$set_once":{"a":1}}"#));
 
-    let (event, flaws) =
+    let (event, defects) =
         judge(&line(json!({"timestamp": null})), &Rules { undated_as_now: true, ..rules() });
-    assert_eq!(flaws, [Defect::TimeOfImport]);
+    assert_eq!(defects, [DefectKind::TimeOfImport]);
     assert!(!event.unwrap().text.contains("timestamp"));
 }
 
@@ -125,8 +133,8 @@ fn the_event_that_is_sent() {
         "timestamp":"2026-01-01 01:00:00.5+01:00","$set":{"plan":"x"},"ignored":1,
         "properties":{"big":12345678901234567890123,"exact":1.10,"escaped":"\u00e4"}}"#;
     let given = given.replace('\n', " ");
-    let (event, flaws) = Format::Jsonl.draft(&given).unwrap().finish(&rules());
-    assert!(flaws.is_empty());
+    let (event, defects) = Format::Jsonl.draft(&given).unwrap().finish(&rules());
+    assert!(defects.is_empty());
     assert_eq!(
         event.unwrap().text,
         concat!(

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use uuid::Uuid;
 use weir_json as json;
 
-use crate::defect::Flaw;
+use crate::defect::Defect;
 use crate::event::{Draft, Identity};
 use crate::identity;
-use crate::object::Object;
+use crate::object::LineObject;
 
 /// Names of built-in events.
 const EVENTS: [(&str, &str); 8] = [
@@ -64,7 +64,7 @@ const COLUMNS: [(&str, &str); 17] = [
     ("library", "$amplitude_library"),
 ];
 
-pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+pub(super) fn draft(mut line: LineObject<'_>) -> Draft<'_> {
     let mut draft = Draft {
         name: line.take("event_type").map(|name| super::renamed(name, &EVENTS)),
         time: line.take("event_time").or_else(|| line.take("client_event_time")),
@@ -81,10 +81,10 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     draft.distinct_id = user.or_else(|| device.clone()).map(Cow::Owned);
 
     let mut part = |name| match line.take(name) {
-        None => Object::default(),
-        Some(json) => super::object(json).unwrap_or_else(|defect| {
-            draft.flaws.push(Flaw::with(defect, format_args!("`{name}`")));
-            Object::default()
+        None => LineObject::default(),
+        Some(json) => super::object(json).unwrap_or_else(|kind| {
+            draft.defects.push(Defect::with(kind, format_args!("`{name}`")));
+            LineObject::default()
         }),
     };
     let mut properties = part("event_properties");
@@ -107,7 +107,7 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     draft
 }
 
-fn identity<'a>(line: &Object<'a>) -> Identity<'a> {
+fn identity<'a>(line: &LineObject<'a>) -> Identity<'a> {
     let own = line.text("uuid").and_then(|text| Uuid::parse_str(&text).ok());
     if let Some(uuid) = own.filter(|uuid| !uuid.is_nil()) {
         return Identity::Derived(uuid);
@@ -122,7 +122,7 @@ fn identity<'a>(line: &Object<'a>) -> Identity<'a> {
 
 /// In a browser, the columns of the system contain the browser, and the type of the
 /// device contains the system.
-fn add_device<'a>(line: &Object<'a>, properties: &mut Object<'a>) {
+fn add_device<'a>(line: &LineObject<'a>, properties: &mut LineObject<'a>) {
     let mut add = |to, from| {
         if let Some(value) = line.text(from) {
             properties.add(to, json::quoted(&value));
@@ -152,7 +152,7 @@ fn add_device<'a>(line: &Object<'a>, properties: &mut Object<'a>) {
 }
 
 /// Amplitude identifies a session by its start; -1 means no session.
-fn add_session(line: &Object<'_>, device: Option<&str>, properties: &mut Object<'_>) {
+fn add_session(line: &LineObject<'_>, device: Option<&str>, properties: &mut LineObject<'_>) {
     let start = line.get("session_id").and_then(|start| start.parse::<u64>().ok());
     if let (Some(start), Some(device)) = (start.filter(|start| *start > 0), device) {
         let uuid = identity::session(start, device);
@@ -161,8 +161,8 @@ fn add_session(line: &Object<'_>, device: Option<&str>, properties: &mut Object<
 }
 
 /// Person properties at the time of the event: initial values go to `$set_once`.
-fn add_person<'a>(person: Object<'a>, properties: &mut Object<'a>) {
-    let (mut set, mut set_once) = (Object::default(), Object::default());
+fn add_person<'a>(person: LineObject<'a>, properties: &mut LineObject<'a>) {
+    let (mut set, mut set_once) = (LineObject::default(), LineObject::default());
     for (name, value) in person.into_members() {
         if !name.starts_with("initial_") {
             set.add(name, value);
@@ -179,8 +179,8 @@ fn add_person<'a>(person: Object<'a>, properties: &mut Object<'a>) {
 
 /// Amplitude allows a list of group keys; here an event belongs to one group of each
 /// type.
-fn add_groups<'a>(groups: Object<'a>, properties: &mut Object<'a>) {
-    let mut named = Object::default();
+fn add_groups<'a>(groups: LineObject<'a>, properties: &mut LineObject<'a>) {
+    let mut named = LineObject::default();
     for (kind, key) in groups.into_members() {
         let first = || serde_json::from_str::<Vec<&serde_json::value::RawValue>>(&key);
         let key = match first() {

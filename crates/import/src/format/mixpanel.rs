@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use weir_json as json;
 use weir_model::persons::is_placeholder;
 
-use crate::defect::{Defect, Flaw};
+use crate::defect::{Defect, DefectKind};
 use crate::event::{Draft, Identity};
 use crate::identity;
-use crate::object::Object;
+use crate::object::LineObject;
 use crate::time;
 
 const BEFORE: &str = "$distinct_id_before_identity";
@@ -53,14 +53,14 @@ const LEFT_OUT: [&str; 5] = [
     "mp_processing_time_ms",
 ];
 
-pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+pub(super) fn draft(mut line: LineObject<'_>) -> Draft<'_> {
     let mut draft = Draft::default();
     let name = line.take("event");
     let mut properties = match line.take("properties") {
-        None => Object::default(),
-        Some(json) => super::object(json).unwrap_or_else(|defect| {
-            draft.flaws.push(Flaw::from(defect));
-            Object::default()
+        None => LineObject::default(),
+        Some(json) => super::object(json).unwrap_or_else(|kind| {
+            draft.defects.push(Defect::from(kind));
+            LineObject::default()
         }),
     };
     draft.time = properties.take("time");
@@ -96,7 +96,7 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
 }
 
 /// Converts the event with which Mixpanel merges two ids.
-fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
+fn identify<'a>(draft: &mut Draft<'a>, properties: &mut LineObject<'a>) {
     if let Some(known) = properties.take("$identified_id") {
         draft.distinct_id = Some(known);
     }
@@ -106,13 +106,13 @@ fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
 
 /// Mixpanel merges the two ids of the list independent of earlier data, and so does the
 /// resulting event.
-fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
+fn merge<'a>(draft: &mut Draft<'a>, properties: &mut LineObject<'a>) {
     let ids = properties.get("$distinct_ids").and_then(|list| {
         let ids: Vec<Cow<'_, str>> = serde_json::from_str(list).ok()?;
         <[_; 2]>::try_from(ids).ok()
     });
     let Some([one, other]) = ids.map(|ids| ids.map(|id| json::quoted(&id))) else {
-        draft.flaws.push(Defect::IdsNotJoined.into());
+        draft.defects.push(DefectKind::IdsNotJoined.into());
         return;
     };
     let (stays, goes) = match draft.distinct_id.as_deref() {
@@ -127,11 +127,11 @@ fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
 }
 
 /// Reports a defect if the host does not merge the distinct id with the id in a property.
-fn check_pair(draft: &mut Draft<'_>, properties: &Object<'_>, name: &str) {
+fn check_pair(draft: &mut Draft<'_>, properties: &LineObject<'_>, name: &str) {
     let ids = [draft.distinct_id.as_deref(), properties.get(name)];
     let [one, other] = ids.map(|id| id.and_then(json::string).filter(|id| !is_unusable(id)));
     if one.is_none() || other.is_none() || one == other {
-        draft.flaws.push(Flaw::with(Defect::IdsNotJoined, format_args!("`{name}`")));
+        draft.defects.push(Defect::with(DefectKind::IdsNotJoined, format_args!("`{name}`")));
     }
 }
 
@@ -140,7 +140,7 @@ fn is_unusable(id: &str) -> bool {
 }
 
 /// The URL of the page, from its parts.
-fn add_address(properties: &mut Object<'_>) {
+fn add_address(properties: &mut LineObject<'_>) {
     let part = |name| properties.text(name).unwrap_or_default();
     let (domain, path) = (part("current_domain"), part("current_url_path"));
     if domain.is_empty() {

@@ -13,11 +13,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use weir_json as json;
 
-use crate::defect::{Defect, Flaw};
+use crate::defect::{Defect, DefectKind};
 use crate::event::Draft;
-use crate::object::Object;
+use crate::object::LineObject;
 
-/// What wrote a file.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -48,17 +48,18 @@ impl Format {
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut votes = [0_usize; Self::ALL.len()];
         for line in lines {
-            let found = std::str::from_utf8(line).ok().and_then(|line| Object::parse(line).ok());
-            let looks = found.as_ref().and_then(Self::of_line);
+            let found =
+                std::str::from_utf8(line).ok().and_then(|line| LineObject::parse(line).ok());
+            let found_format = found.as_ref().and_then(Self::of_line);
             for (vote, format) in votes.iter_mut().zip(Self::ALL) {
-                *vote += usize::from(looks == Some(format));
+                *vote += usize::from(found_format == Some(format));
             }
         }
         let ranked = Self::ALL.into_iter().zip(votes).rev().max_by_key(|(_, votes)| *votes);
         ranked.filter(|(_, votes)| *votes > 0).map_or(Self::Jsonl, |(format, _)| format)
     }
 
-    fn of_line(line: &Object<'_>) -> Option<Self> {
+    fn of_line(line: &LineObject<'_>) -> Option<Self> {
         const OF_EXPORTS: [&str; 10] = [
             "elements_chain",
             "person_id",
@@ -78,7 +79,7 @@ impl Format {
             return None;
         }
         let properties = line.get("properties").unwrap_or_default();
-        let inside = Object::parse(properties).unwrap_or_default();
+        let inside = LineObject::parse(properties).unwrap_or_default();
         if inside.has("time") && !line.has("timestamp") && !line.has("distinct_id") {
             return Some(Self::Mixpanel);
         }
@@ -87,8 +88,8 @@ impl Format {
     }
 
     /// Reads the fields of a line.
-    pub(crate) fn draft(self, line: &str) -> Result<Draft<'_>, Flaw> {
-        let line = Object::parse(line).map_err(|error| not_an_object(line, &error))?;
+    pub(crate) fn draft(self, line: &str) -> Result<Draft<'_>, Defect> {
+        let line = LineObject::parse(line).map_err(|error| not_an_object(line, &error))?;
         Ok(match self {
             Self::Jsonl => jsonl::draft(line),
             Self::Posthog => posthog::draft(line),
@@ -98,35 +99,36 @@ impl Format {
     }
 }
 
-fn not_an_object(line: &str, error: &serde_json::Error) -> Flaw {
+fn not_an_object(line: &str, error: &serde_json::Error) -> Defect {
     match serde_json::from_str::<serde::de::IgnoredAny>(line) {
-        Ok(_) if !line.trim_start().starts_with('{') => Defect::NotAnObject.into(),
-        _ => {
-            Flaw::with(Defect::NotJson, error.to_string().replace("at line 1 column", "at column"))
-        }
+        Ok(_) if !line.trim_start().starts_with('{') => DefectKind::NotAnObject.into(),
+        _ => Defect::with(
+            DefectKind::NotJson,
+            error.to_string().replace("at line 1 column", "at column"),
+        ),
     }
 }
 
 /// An object, or the JSON text of one. An empty list is an object without members, as PHP
 /// writes it.
-fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
+fn object(json: Cow<'_, str>) -> Result<LineObject<'_>, DefectKind> {
     let inner = json::string(&json).map(Cow::into_owned);
     let json = inner.map_or(json, Cow::Owned);
     if json::is_empty_list(&json) {
-        return Ok(Object::default());
+        return Ok(LineObject::default());
     }
     let parsed = match json {
-        Cow::Borrowed(json) => Object::parse(json),
-        Cow::Owned(json) => Object::parse(&json).map(Object::into_owned),
+        Cow::Borrowed(json) => LineObject::parse(json),
+        Cow::Owned(json) => LineObject::parse(&json).map(LineObject::into_owned),
     };
-    parsed.map_err(|_| Defect::InvalidProperties)
+    parsed.map_err(|_| DefectKind::InvalidProperties)
 }
 
 /// Adds person properties that an event sets: an object, or the JSON text of one. An empty
 /// text and the text `null`, as some exports write a missing value, add nothing.
 fn add_person_update<'a>(
-    to: &mut Object<'a>,
-    flaws: &mut Vec<Flaw>,
+    to: &mut LineObject<'a>,
+    defects: &mut Vec<Defect>,
     name: &'static str,
     value: Option<Cow<'a, str>>,
 ) {
@@ -134,7 +136,9 @@ fn add_person_update<'a>(
     match object(value) {
         Ok(update) if update.is_empty() => {}
         Ok(update) => to.add(name, update.to_json()),
-        Err(_) => flaws.push(Flaw::with(Defect::InvalidPersonUpdate, format_args!("`{name}`"))),
+        Err(_) => {
+            defects.push(Defect::with(DefectKind::InvalidPersonUpdate, format_args!("`{name}`")));
+        }
     }
 }
 

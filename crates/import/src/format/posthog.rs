@@ -6,12 +6,12 @@
 
 use super::jsonl;
 use crate::event::Draft;
-use crate::object::Object;
+use crate::object::LineObject;
 
 /// The property with the chain of clicked elements.
 const ELEMENTS_CHAIN: &str = "$elements_chain";
 
-pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+pub(super) fn draft(mut line: LineObject<'_>) -> Draft<'_> {
     let chain = line.take("elements_chain").filter(|chain| chain != "\"\"");
     let address = line.take("ip").filter(|address| address != "\"\"");
     let mut draft = jsonl::draft(line);

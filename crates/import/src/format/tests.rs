@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir_model::Timestamp;
 
 use super::Format;
-use crate::defect::Defect;
+use crate::defect::DefectKind;
 use crate::event::{Event, Rules};
 
 fn lines(name: &str) -> Vec<String> {
@@ -12,16 +12,16 @@ fn lines(name: &str) -> Vec<String> {
     std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn judge(format: Format, line: &str) -> (Option<Event>, Vec<Defect>) {
+fn judge(format: Format, line: &str) -> (Option<Event>, Vec<DefectKind>) {
     let rules =
         Rules { now: Timestamp::parse("2026-06-01T10:00:00Z").unwrap(), undated_as_now: false };
-    let (event, flaws) = format.draft(line).unwrap().finish(&rules);
-    (event, flaws.into_iter().map(|flaw| flaw.defect).collect())
+    let (event, defects) = format.draft(line).unwrap().finish(&rules);
+    (event, defects.into_iter().map(|defect| defect.kind).collect())
 }
 
 fn event(format: Format, line: &str) -> Event {
-    let (event, flaws) = judge(format, line);
-    assert!(flaws.is_empty(), "{flaws:?}");
+    let (event, defects) = judge(format, line);
+    assert!(defects.is_empty(), "{defects:?}");
     event.unwrap()
 }
 
@@ -108,8 +108,8 @@ fn posthog_rows_with_person_updates_as_text() {
         let sent = event(Format::Posthog, &row(empty, empty)).text;
         assert!(!sent.contains("$set"), "{sent}");
     }
-    let (found, flaws) = judge(Format::Posthog, &row("7", "\"{\""));
-    assert_eq!(flaws, [Defect::InvalidPersonUpdate; 2]);
+    let (found, defects) = judge(Format::Posthog, &row("7", "\"{\""));
+    assert_eq!(defects, [DefectKind::InvalidPersonUpdate; 2]);
     assert!(!found.unwrap().text.contains("$set"));
 }
 
@@ -185,21 +185,21 @@ fn mixpanel_lines() {
 }
 
 /// Name, distinct id and the merged id; and the defects.
-fn joined(event: &str, properties: Value) -> (String, Vec<Defect>) {
+fn joined(event: &str, properties: Value) -> (String, Vec<DefectKind>) {
     let mut properties = properties;
     properties["time"] = json!(1_709_546_400);
     let line = json!({"event": event, "properties": properties}).to_string();
-    let (found, flaws) = judge(Format::Mixpanel, &line);
+    let (found, defects) = judge(Format::Mixpanel, &line);
     let sent: Value = serde_json::from_str(&found.unwrap().text).unwrap();
     let other = sent["properties"].get("alias").or(sent["properties"].get("$anon_distinct_id"));
     let [name, id] = ["event", "distinct_id"].map(|name| sent[name].as_str().unwrap());
-    (format!("{name} {id} {}", other.unwrap_or(&Value::Null)), flaws)
+    (format!("{name} {id} {}", other.unwrap_or(&Value::Null)), defects)
 }
 
 #[test]
 fn mixpanel_joins_ids() {
-    const NOT: &[Defect] = &[Defect::IdsNotJoined];
-    for (name, properties, expected, flaws) in [
+    const NOT: &[DefectKind] = &[DefectKind::IdsNotJoined];
+    for (name, properties, expected, defects) in [
         (
             "$merge",
             json!({"distinct_id": "b", "$distinct_ids": ["a", "b"]}),
@@ -233,7 +233,7 @@ fn mixpanel_joins_ids() {
         ("$identify", json!({"distinct_id": "a", "$anon_id": ""}), r#"$identify a """#, NOT),
     ] {
         let (found, noted) = joined(name, properties);
-        assert_eq!((found.as_str(), &noted[..]), (expected, flaws), "{name}");
+        assert_eq!((found.as_str(), &noted[..]), (expected, defects), "{name}");
     }
 }
 

@@ -48,7 +48,7 @@ fn walk(contents: &[&[u8]], format: Format) -> (Vec<String>, Report) {
 fn defects(report: &Report) -> Vec<String> {
     let lines = |finding: &crate::report::Finding| {
         let lines: Vec<_> = finding.first.iter().map(|place| place.line.to_string()).collect();
-        format!("{} {}x: {}", finding.defect, finding.count, lines.join(" "))
+        format!("{} {}x: {}", finding.kind, finding.count, lines.join(" "))
     };
     report.findings.iter().map(lines).collect()
 }
@@ -108,7 +108,7 @@ fn every_defect_is_named_with_its_lines() {
         ]
     );
     assert_eq!(found.len(), 4);
-    assert_eq!((report.lines, report.events, report.skipped, report.left_out), (19, 4, 14, 1));
+    assert_eq!((report.lines, report.events, report.skipped, report.omitted), (19, 4, 14, 1));
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn a_line_counts_once_and_for_what_becomes_of_it() {
         defects(&report),
         ["invalid_properties 1x: 2", "missing_timestamp 1x: 3", "event_name_cut 1x: 1"]
     );
-    assert_eq!((report.lines, report.events, report.skipped, report.left_out), (3, 1, 2, 0));
+    assert_eq!((report.lines, report.events, report.skipped, report.omitted), (3, 1, 2, 0));
 }
 
 #[test]
 fn defects_are_reported_with_file_and_line() {
     let (_, report) = walk(&[b"{}\n{\"event\": 1,}\n"], Format::Jsonl);
-    let json = report.findings.iter().find(|finding| finding.defect.code() == "not_json").unwrap();
+    let json = report.findings.iter().find(|finding| finding.kind.code() == "not_json").unwrap();
     assert!(json.first[0].detail.as_ref().unwrap().contains("column 13"), "{json:?}");
 }
 
@@ -182,7 +182,7 @@ fn a_truncated_file_is_reported_and_its_complete_lines_are_read() {
     let (found, report) = walk(&[&compressed[..compressed.len() / 2]], Format::Jsonl);
     assert!(found.len() > 1000);
     let [damaged] = &report.findings[..] else { panic!("{:?}", report.findings) };
-    assert_eq!((damaged.defect.code(), damaged.count), ("damaged_gzip", 1));
+    assert_eq!((damaged.kind.code(), damaged.count), ("damaged_gzip", 1));
     assert_eq!(damaged.first[0].line, found.len() as u64 + 1);
     assert_eq!(report.skipped, 1);
 }

@@ -33,7 +33,7 @@ impl Act {
             Self::Accept => Some(Said::json(200, &json!({ "status": 1 }))),
             Self::Answer(status, header) => {
                 let (name, value) = header.split_once(": ").unwrap();
-                Some(Said::json(status, &json!({ "detail": "As told." })).with(name, value))
+                Some(Said::json(status, &json!({ "detail": "As set." })).with(name, value))
             }
         }
     }

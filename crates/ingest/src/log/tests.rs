@@ -146,7 +146,7 @@ async fn damage_of_acknowledged_records_is_reported_and_quarantined() {
     assert_eq!(log.damage().unwrap(), Damage { copies: 1, bytes, missing: 0 });
     // A fault that only a read finds leads to the same copy.
     std::fs::remove_file(&copy).unwrap();
-    assert!(log.damage().unwrap().is_none(), "somebody has dealt with it");
+    assert!(log.damage().unwrap().is_none(), "it has been dealt with");
     log.quarantine(&records[1]).unwrap();
     assert_eq!(log.damage().unwrap().copies, 1);
 }

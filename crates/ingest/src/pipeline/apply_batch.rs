@@ -139,12 +139,12 @@ impl Part {
             Ok(results) => {
                 let (given, got) = (self.items.len(), results.len());
                 tracing::error!(%project, given, got, "transforming lost events");
-                return self.leave_out(transform.may_be_left_out(project).await);
+                return self.omit(transform.may_be_omitted(project).await);
             }
             Err(panic) => {
                 let panic = panics::message(&*panic);
                 tracing::error!(%project, panic, "transforming panicked");
-                return self.leave_out(transform.may_be_left_out(project).await);
+                return self.omit(transform.may_be_omitted(project).await);
             }
         };
         let mut kept = Vec::with_capacity(self.items.len());
@@ -176,7 +176,7 @@ impl Part {
 
     /// Handles events that could not be transformed: they are stored with a warning, or
     /// dropped.
-    fn leave_out(&mut self, is_allowed: bool) {
+    fn omit(&mut self, is_allowed: bool) {
         if is_allowed {
             for item in &mut self.items {
                 item.changed = item
@@ -356,7 +356,7 @@ impl ApplyBatch {
             // Duplicates, events that capture refused, and events that a transformation
             // dropped: none of these samples has passed all transformations.
             let has_samples = !part.skips.is_empty() || !part.spikes.is_empty();
-            if has_samples && !transform.may_be_left_out(*project).await {
+            if has_samples && !transform.may_be_omitted(*project).await {
                 let skips = std::mem::take(&mut part.skips);
                 part.skips = skips.into_iter().map(Skip::withheld).collect();
                 part.spikes.iter_mut().for_each(|spike| spike.of = None);

@@ -115,7 +115,7 @@ async fn merges_follow_the_table() {
             vec![("u", "u"), ("a", "u")],
         ),
         (
-            "the anonymous one is somebody else already",
+            "the anonymous one is another person already",
             vec![identify("v", "a", 0), seen("u", 1), identify("u", "a", 2)],
             vec![("u", "u"), ("a", "v"), ("v", "v")],
         ),
@@ -159,7 +159,7 @@ async fn merges_follow_the_table() {
             assert_eq!(found.id, persons::first_id(project, holder), "{case}: {distinct_id}");
         }
         let refused =
-            ["the anonymous one is somebody else already", "alias of two who are identified"];
+            ["the anonymous one is another person already", "alias of two who are identified"];
         let expected =
             refused.contains(&case).then(|| ("cannot_merge_already_identified".to_owned(), 1));
         assert_eq!(codes(&store, project).await, Vec::from_iter(expected), "{case}");

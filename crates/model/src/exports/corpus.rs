@@ -1,11 +1,11 @@
 //! Replays the corpora of the fuzz targets `settings` and `prefixes` (`fuzz/corpus`).
 
-mod outcomes;
+mod checks;
 
 use std::fs;
 use std::path::PathBuf;
 
-use self::outcomes::{check_prefix, check_settings};
+use self::checks::{check_prefix, check_settings};
 
 /// The texts of the files of a target.
 fn corpus(target: &str) -> Vec<String> {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::{Bucket, Error};
-use crate::place::{Access, Place};
+use crate::location::{Access, BucketLocation};
 use weir_testservers::{Moto, free_address};
 
 fn access(endpoint: String) -> Access {
@@ -20,7 +20,7 @@ fn access(endpoint: String) -> Access {
 }
 
 fn open(endpoint: String, place: &str) -> Bucket {
-    Bucket::new(&place.parse::<Place>().unwrap(), &access(endpoint)).unwrap()
+    Bucket::new(&place.parse::<BucketLocation>().unwrap(), &access(endpoint)).unwrap()
 }
 
 async fn all(bucket: &Bucket, most: usize) -> Result<BTreeSet<String>, Error> {
@@ -114,7 +114,7 @@ async fn a_storage_without_conditional_writes_is_named() {
 
 #[test]
 fn unusable_settings_are_refused() {
-    let place: Place = "s3://events".parse().unwrap();
+    let place: BucketLocation = "s3://events".parse().unwrap();
     for endpoint in ["", "ftp://a.example", "http://a b", "a.example", "http://"] {
         let new = Bucket::new(&place, &access(endpoint.to_owned()));
         assert!(matches!(new, Err(Error::Settings(_))), "{endpoint}");

@@ -2,7 +2,8 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use weir_oidc::{Refusal, SignOn};
+use weir_oidc::{ProviderError, Refusal, SignOn};
+use weir_testservers::Said;
 
 use crate::issuer::{
     EGRESS, Issuer, Plan, REDIRECT_URI, after, begun_at, issuer, log_in, provider, said,
@@ -64,7 +65,7 @@ async fn a_failed_request_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn new_keys_are_found_when_a_key_is_unknown_but_once_a_minute() {
+async fn new_keys_are_found_when_a_key_is_unknown_but_once_in_five_seconds() {
     let issuer = issuer().await;
     let provider = provider(&issuer.url());
     let sign_on = SignOn::new(EGRESS.clone());
@@ -86,12 +87,63 @@ async fn new_keys_are_found_when_a_key_is_unknown_but_once_a_minute() {
         assert_eq!(outcome, Err(Refusal::UnknownKey));
     }
     assert_eq!(counts(&issuer), (1, 2));
-    let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
-        unknown(plan);
-        later(plan, 2);
-    });
-    assert_eq!(outcome.await, Err(Refusal::UnknownKey));
+    for (later, fetches) in [(4, 2), (5, 3), (9, 3), (10, 4)] {
+        let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
+            unknown(plan);
+            plan.passed += TimeDelta::seconds(later);
+        });
+        assert_eq!(outcome.await, Err(Refusal::UnknownKey));
+        assert_eq!(counts(&issuer), (1, fetches), "{later} seconds later");
+    }
+}
+
+#[tokio::test]
+async fn a_new_key_under_the_id_of_an_old_one_is_found() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    log_in(&sign_on, &issuer, &provider, |_| {}).await.unwrap();
+    let replaced = |plan: &mut Plan| {
+        plan.signer = &OTHER_RSA;
+        plan.key_set(&[OTHER_RSA.jwk("a")]);
+    };
+    log_in(&sign_on, &issuer, &provider, replaced).await.unwrap();
+    assert_eq!(counts(&issuer), (1, 2));
+    // Wrong signatures do not make this server ask again and again.
+    for (later, fetches) in [(0, 2), (5, 3), (5, 3)] {
+        let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
+            plan.key_set(&[OTHER_RSA.jwk("a")]);
+            plan.passed += TimeDelta::seconds(later);
+        });
+        assert_eq!(outcome.await, Err(Refusal::Signature));
+        assert_eq!(counts(&issuer), (1, fetches), "{later} seconds later");
+    }
+    log_in(&sign_on, &issuer, &provider, replaced).await.unwrap();
     assert_eq!(counts(&issuer), (1, 3));
+}
+
+#[tokio::test]
+async fn visitors_fetch_no_keys() {
+    let issuer = issuer().await;
+    let provider = provider(&issuer.url());
+    let sign_on = SignOn::new(EGRESS.clone());
+    log_in(&sign_on, &issuer, &provider, |_| {}).await.unwrap();
+    // A token in a callback is not read, and the issuer issues none for a code that it does
+    // not know.
+    let forged = RSA.token(r#"{"alg":"RS256","kid":"unknown"}"#, "{}");
+    let refused = Refusal::NoToken(ProviderError::InvalidCode);
+    for (query, expected) in [
+        (format!("id_token={forged}"), Refusal::CodeMissing),
+        (format!("code=forged&id_token={forged}"), refused),
+    ] {
+        let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
+            plan.query = format!("state={}&{query}", plan.state);
+            let answer = said(&json!({"error": "invalid_grant"}));
+            plan.whole_answer = Some(Said { status: 400, ..answer });
+        });
+        assert_eq!(outcome.await, Err(expected), "{query}");
+    }
+    assert_eq!(counts(&issuer), (1, 1));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use weir_testservers::Said;
 
 use crate::issuer::{
     ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, CODE, EGRESS, Plan, SUBJECT, begun_at, change,
-    discovery, issuer, log_in, provider, said, said_text,
+    discovery, egress, issuer, log_in, provider, said, said_text,
 };
 use crate::signers::{
     CLIENT_SECRET as SIGNED_BY_CLIENT_SECRET, EDWARDS, NOTHING, OTHER_RSA, P256, P384,
@@ -489,7 +489,7 @@ const DOCUMENTS: &[Published] = &[
         with(it, "jwks_uri", "file:///etc/passwd")
     }),
     ("a token endpoint over http", Refusal::EndpointUrl(Endpoint::Token), |it, _| {
-        with(it, "token_endpoint", "http://localhost/token")
+        with(it, "token_endpoint", "http://token.example/token")
     }),
     (
         "a script as authorization endpoint",
@@ -565,6 +565,7 @@ async fn hostile_tokens_are_refused() {
 
 #[tokio::test]
 async fn hostile_callbacks_are_refused() {
+    assert!(CALLBACKS.len() >= 20);
     check(CALLBACKS).await;
 }
 
@@ -622,6 +623,25 @@ async fn a_name_with_an_inner_address_is_not_dialled() {
     let sign_on = SignOn::new(weir_egress::Egress::new(rules).unwrap());
     let outcome = log_in(&sign_on, &issuer, &provider(&url), |_| {}).await;
     assert_eq!(outcome, Err(unreachable(Answer::Discovery, FaultClass::Forbidden)));
+}
+
+#[tokio::test]
+async fn an_issuer_at_localhost_is_on_this_machine() {
+    let issuer = issuer().await;
+    let url = issuer.url().replace("127.0.0.1", "localhost");
+    issuer.lock().discovery = said(&discovery(&url));
+    let provider = provider(&url);
+    let forbidden = Err(unreachable(Answer::Discovery, FaultClass::Forbidden));
+    for (addresses, expected) in [
+        (&["127.0.0.1"][..], Ok(())),
+        // The operator allows this network, but not http to it.
+        (&["10.0.0.1"][..], forbidden),
+        (&["127.0.0.1", "10.0.0.1"][..], forbidden),
+    ] {
+        let sign_on = SignOn::new(egress(&["127.0.0.0/8", "10.0.0.0/8"], addresses));
+        let outcome = log_in(&sign_on, &issuer, &provider, |_| {}).await;
+        assert_eq!(outcome.map(drop), expected, "{addresses:?}");
+    }
 }
 
 #[tokio::test]

@@ -33,21 +33,27 @@ pub(crate) fn after(passed: TimeDelta) -> Now {
     Now { time: begun_at() + passed, uptime }
 }
 
-/// Every name has an address in an inner network.
-struct InnerNames;
+/// Every name has these addresses.
+struct Names(Vec<IpAddr>);
 
 #[async_trait::async_trait]
-impl Resolve for InnerNames {
+impl Resolve for Names {
     async fn addresses(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-        Ok(vec![IpAddr::from([10, 0, 0, 1])])
+        Ok(self.0.clone())
     }
 }
 
-/// Outgoing connections that may go to this machine only.
-pub(crate) static EGRESS: LazyLock<Egress> = LazyLock::new(|| {
-    let allow = vec!["127.0.0.1/32".parse().unwrap()];
-    Egress::with_resolver(Rules { allow, own: Vec::new() }, Arc::new(InnerNames)).unwrap()
-});
+/// Outgoing connections that may go to these networks, where every name has these addresses.
+pub(crate) fn egress(allow: &[&str], addresses: &[&str]) -> Egress {
+    let allow = allow.iter().map(|network| network.parse().unwrap()).collect();
+    let names = Names(addresses.iter().map(|address| address.parse().unwrap()).collect());
+    Egress::with_resolver(Rules { allow, own: Vec::new() }, Arc::new(names)).unwrap()
+}
+
+/// Outgoing connections that may go to this machine only. Every name has an address in an
+/// inner network.
+pub(crate) static EGRESS: LazyLock<Egress> =
+    LazyLock::new(|| egress(&["127.0.0.1/32"], &["10.0.0.1"]));
 
 /// What an issuer answers.
 pub(crate) struct Script {

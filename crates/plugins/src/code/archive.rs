@@ -325,6 +325,6 @@ fn bounded(file: &mut impl Read, read: &mut u64) -> Result<Vec<u8>, ArchiveFault
 }
 
 #[cfg(test)]
-mod outcomes;
+mod checks;
 #[cfg(test)]
 mod tests;

@@ -21,16 +21,16 @@ const MODULES: [&str; 5] =
 impl Shared {
     /// Inspects all files. A fault of one file is reported with it; the other files are
     /// inspected nevertheless.
-    pub(crate) async fn look_at(
+    pub(crate) async fn inspect(
         &self,
         user: UserId,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
     ) -> Result<Inspected, Busy> {
         let mut inspected = Inspected::default();
-        let look = self.inspections.acquire(user, organization).await?;
+        let slot = self.inspections.acquire(user, organization).await?;
         if let Some((name, _)) = entry(files) {
-            let compiled = match self.compile(look.lane, files).await {
+            let compiled = match self.compile(slot.lane, files).await {
                 Ok(compiled) => {
                     inspected.server = stored(&compiled);
                     compiled
@@ -38,7 +38,7 @@ impl Shared {
                 Err(fault) => Err(fault.to_string()),
             };
             let found = match compiled {
-                Ok(script) => self.look_at_server(look.lane, name, &script).await,
+                Ok(script) => self.inspect_server(slot.lane, name, &script).await,
                 Err(fault) => Err(fault),
             };
             match found {
@@ -53,7 +53,7 @@ impl Shared {
         }
         for (name, kind) in [(FRONTEND, Source::Frontend), (SITE, Source::Site)] {
             let Some(text) = files.get(name) else { continue };
-            let made = self.work.compile::<Page>(look.lane, kind, name, text).await;
+            let made = self.work.compile::<Page>(slot.lane, kind, name, text).await;
             let made = match made.unwrap_or_else(|fault| Err(fault.to_string())) {
                 Ok(page) => Some(page.code),
                 Err(fault) => {
@@ -69,7 +69,7 @@ impl Shared {
         Ok(inspected)
     }
 
-    async fn look_at_server(
+    async fn inspect_server(
         &self,
         lane: usize,
         name: &str,

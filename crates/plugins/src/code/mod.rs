@@ -30,7 +30,7 @@ impl PluginCode for Plugins {
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
     ) -> Result<Inspected, Busy> {
-        self.shared.look_at(user, organization, files).await
+        self.shared.inspect(user, organization, files).await
     }
 
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {

@@ -37,7 +37,7 @@ use load::Sources;
 /// Projects that are read concurrently at the start.
 const PROJECTS_PER_READ: usize = 32;
 /// Time between two complete reads, independent of notifications.
-const LOOK: Duration = Duration::from_secs(60);
+const READ_EVERY: Duration = Duration::from_secs(60);
 /// Time until a failed read is retried. It doubles with each failure.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Attempts to compile a source while the machine fails: about half a minute in total.
@@ -380,7 +380,7 @@ impl Shared {
                     }
                 }
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LOOK);
+                pause = (pause * 2).min(READ_EVERY);
             }
         }));
     }
@@ -428,7 +428,7 @@ impl Shared {
     /// Keeps the registry up to date until the process ends.
     pub(crate) async fn follow_changes(self: &Arc<Self>, mut changes: Receiver<PluginChange>) {
         // The first tick is immediate.
-        let mut inspect = tokio::time::interval(LOOK);
+        let mut inspect = tokio::time::interval(READ_EVERY);
         let mut pause = AGAIN;
         loop {
             let read = tokio::select! {
@@ -446,7 +446,7 @@ impl Shared {
                     // The list of changes to read is lost. Changes continue during the
                     // pause.
                     inspect.reset_after(pause);
-                    pause = (pause * 2).min(LOOK);
+                    pause = (pause * 2).min(READ_EVERY);
                 }
             }
         }

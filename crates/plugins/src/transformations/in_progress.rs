@@ -69,7 +69,7 @@ impl EventInProgress {
     }
 
     /// Records that a step could not run. If the step must run, the event is not stored.
-    pub(crate) fn leave_out(&mut self, config: PluginConfigId, name: &str, must_run: bool) {
+    pub(crate) fn omit(&mut self, config: PluginConfigId, name: &str, must_run: bool) {
         if must_run {
             self.now = Transformed::Unavailable { config, name: name.to_owned() };
         } else {

@@ -69,7 +69,7 @@ impl TimedVerdict {
     }
 
     /// Whether the step had no effect on the event.
-    fn is_left_out(&self) -> bool {
+    fn is_omitted(&self) -> bool {
         matches!(self.verdict, Verdict::Failed(_) | Verdict::PassedOver | Verdict::NotRun(_))
     }
 
@@ -107,17 +107,17 @@ impl Transform for Plugins {
                 continue;
             };
             match &active.code {
-                _ if active.state.lock().is_off => shared.leave_out(active, &mut events),
+                _ if active.state.lock().is_off => shared.omit(active, &mut events),
                 Code::Native(step) => shared.run_native(active, &**step, &mut events),
                 Code::Script(_) => shared.run_scripts(project, partition, part, &mut events).await,
-                Code::Broken | Code::Unopened => shared.leave_out(active, &mut events),
+                Code::Broken | Code::Unopened => shared.omit(active, &mut events),
                 Code::Nothing => {}
             }
         }
         events.into_iter().map(EventInProgress::end).collect()
     }
 
-    async fn may_be_left_out(&self, project: ProjectId) -> bool {
+    async fn may_be_omitted(&self, project: ProjectId) -> bool {
         // The steps of the project are not known before that.
         self.shared.registry.ready(project).await;
         !self.shared.registry.must_run(project)
@@ -126,10 +126,10 @@ impl Transform for Plugins {
 
 impl Shared {
     /// Continues, or drops, events without a step that cannot run at all.
-    fn leave_out(&self, active: &Active, events: &mut [EventInProgress]) {
+    fn omit(&self, active: &Active, events: &mut [EventInProgress]) {
         let mut tally = Tally::default();
         for event in events.iter_mut().filter(|event| event.event().is_some()) {
-            event.leave_out(active.id(), &active.name, active.must_run());
+            event.omit(active.id(), &active.name, active.must_run());
             tally.failed += 1;
         }
         self.metrics.count(Effect::Transformed, tally);
@@ -237,8 +237,8 @@ impl Shared {
             if Allowance::costs(ruling.took) {
                 state.allowance.pay(event.sender(), ruling.took, uptime);
             }
-            if ruling.is_left_out() {
-                event.leave_out(config, &active.name, must_run);
+            if ruling.is_omitted() {
+                event.omit(config, &active.name, must_run);
             }
             match ruling.verdict {
                 Verdict::Succeeded => {

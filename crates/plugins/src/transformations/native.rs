@@ -191,7 +191,7 @@ mod tests {
             let mut events = vec![with_properties("keep", properties)];
             let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
             assert!(matches!(rulings[0].verdict, Verdict::NotRun(_)), "{properties} {rulings:?}");
-            assert!(rulings[0].is_left_out(), "a step that must run drops the event");
+            assert!(rulings[0].is_omitted(), "a step that must run drops the event");
             assert_eq!(rulings[0].sample, None);
         }
     }

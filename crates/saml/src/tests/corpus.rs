@@ -12,10 +12,13 @@ use crate::{Certificate, Check, Outcome};
 type Pinned = fn() -> Vec<Certificate>;
 
 /// The valid responses.
-const VALID: [(&str, Pinned); 22] = [
+const VALID: [(&str, Pinned); 32] = [
     ("valid-assertion", one),
     ("valid-both", one),
+    ("valid-canonical-1.0", one),
+    ("valid-canonical-1.1", one),
     ("valid-clock-differs", one),
+    ("valid-confirmations-of-other-methods", one),
     ("valid-ecdsa", elliptic),
     ("valid-entra", one),
     ("valid-google", one),
@@ -27,14 +30,21 @@ const VALID: [(&str, Pinned); 22] = [
     ("valid-next-key", rollover),
     ("valid-okta", one),
     ("valid-old-key-in-rollover", rollover),
+    ("valid-principal-name", one),
+    ("valid-principal-name-beside-address", one),
+    ("valid-principal-name-beside-name", one),
+    ("valid-principal-name-of-entra", one),
     ("valid-pysaml2", one),
     ("valid-references", one),
     ("valid-sha384", one),
     ("valid-sha512", one),
+    ("valid-signxml-defaults", one),
     ("valid-thousand-groups", one),
     ("valid-two-audiences", one),
+    ("valid-two-confirmations", one),
     ("valid-two-statements", one),
     ("valid-white-space", one),
+    ("valid-without-response-issuer", one),
 ];
 
 fn one() -> Vec<Certificate> {

@@ -40,6 +40,8 @@ P = "urn:oasis:names:tc:SAML:2.0:protocol"
 A = "urn:oasis:names:tc:SAML:2.0:assertion"
 D = "http://www.w3.org/2000/09/xmldsig#"
 EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#"
+INCLUSIVE = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
+INCLUSIVE_1_1 = "http://www.w3.org/2006/12/xml-c14n11"
 ENVELOPED = D + "enveloped-signature"
 RSA_SHA256 = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"
 SHA256 = "http://www.w3.org/2001/04/xmlenc#sha256"
@@ -47,6 +49,10 @@ EMAIL = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress"
 PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"
 UNSPECIFIED = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified"
 BEARER = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
+HOLDER_OF_KEY = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key"
+SENDER_VOUCHES = "urn:oasis:names:tc:SAML:2.0:cm:sender-vouches"
+PRINCIPAL_NAME = "urn:oid:1.3.6.1.4.1.5923.1.1.1.6"
+CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
 
 
 # --- keys -------------------------------------------------------------------
@@ -116,6 +122,20 @@ def optional(name, value):
     return "" if value is None else f' {name}="{value}"'
 
 
+def confirmation(method=BEARER, answers=REQUEST, begin=None, end=END, recipient=ACS, data=None):
+    if data is None:
+        data = (
+            f'<saml:SubjectConfirmationData{optional("InResponseTo", answers)}'
+            f'{optional("NotBefore", begin)}{optional("NotOnOrAfter", end)}'
+            f'{optional("Recipient", recipient)}/>'
+        )
+    return f'<saml:SubjectConfirmation Method="{method}">{data}</saml:SubjectConfirmation>'
+
+
+def subject(*confirmations):
+    return f"<saml:Subject>{name_id()}{''.join(confirmations)}</saml:Subject>"
+
+
 def assertion(
     id="_assertion",
     id_name="ID",
@@ -141,13 +161,8 @@ def assertion(
 ):
     issuer = "" if issuer is None else f"<saml:Issuer>{issuer}</saml:Issuer>"
     if subject is None:
-        subject = (
-            f"<saml:Subject>{name or name_id()}"
-            f'<saml:SubjectConfirmation Method="{method}"><saml:SubjectConfirmationData'
-            f'{optional("InResponseTo", answers)}{optional("NotBefore", confirmed_begin)}'
-            f'{optional("NotOnOrAfter", confirmed_end)}{optional("Recipient", recipient)}/>'
-            f"</saml:SubjectConfirmation></saml:Subject>"
-        )
+        confirmed = confirmation(method, answers, confirmed_begin, confirmed_end, recipient)
+        subject = f"<saml:Subject>{name or name_id()}{confirmed}</saml:Subject>"
     if restriction is None:
         restriction = (
             f"<saml:AudienceRestriction><saml:Audience>{audience}</saml:Audience>"
@@ -264,6 +279,41 @@ def sign(
     issuer = target.find(f"{{{A}}}Issuer")
     position = 0 if issuer is None else target.index(issuer) + 1
     target.insert(position, signature)
+    return etree.tostring(root).decode()
+
+
+def sign_inclusively(text, algorithm, content=""):
+    """The same with inclusive canonical texts, which need the signature at its place."""
+    root = etree.fromstring(text.encode())
+    target = root.find(f"{{{A}}}Assertion")
+
+    def canonical(element):
+        return etree.tostring(element, method="c14n", exclusive=False)
+
+    hashed = base64.b64encode(hashlib.sha256(canonical(target)).digest()).decode()
+    info = (
+        f'<ds:SignedInfo><ds:CanonicalizationMethod Algorithm="{algorithm}"/>'
+        f'<ds:SignatureMethod Algorithm="{RSA_SHA256}"/><ds:Reference URI="#_assertion"><ds:Transforms>'
+        f'<ds:Transform Algorithm="{ENVELOPED}"/><ds:Transform Algorithm="{algorithm}">{content}</ds:Transform>'
+        f'</ds:Transforms><ds:DigestMethod Algorithm="{SHA256}"/><ds:DigestValue>{hashed}</ds:DigestValue>'
+        "</ds:Reference></ds:SignedInfo>"
+    )
+    signature = etree.fromstring(
+        f'<ds:Signature xmlns:ds="{D}">{info}<ds:SignatureValue/></ds:Signature>'
+    )
+    target.insert(1, signature)
+    made = idp.sign(canonical(signature[0]), padding.PKCS1v15(), hashes.SHA256())
+    signature[1].text = base64.b64encode(made).decode()
+    return etree.tostring(root).decode()
+
+
+def sign_by_defaults(text):
+    """The same by signxml with its defaults, among them inclusive canonical XML 1.1."""
+    root = etree.fromstring(text.encode())
+    target = root.find(f"{{{A}}}Assertion")
+    target.insert(1, etree.Element(f"{{{D}}}Signature", Id="placeholder", nsmap={"ds": D}))
+    signed = XMLSigner().sign(target, key=idp, cert=certificate("idp"), reference_uri="_assertion")
+    root.replace(target, signed)
     return etree.tostring(root).decode()
 
 
@@ -407,14 +457,13 @@ def unsigned_shapes():
     okta = okta.replace("saml:", "saml2:").replace("xmlns:saml=", "xmlns:saml2=")
     okta = okta.replace("samlp:", "saml2p:").replace("xmlns:samlp=", "xmlns:saml2p=")
     okta = '<?xml version="1.0" encoding="UTF-8"?>' + okta
-    claims = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
     entra = response(
         assertion(
             name=name_id("u8Gk2m", PERSISTENT),
             attributes=attribute("http://schemas.microsoft.com/identity/claims/tenantid", "t-1")
-            + attribute(claims + "givenname", "Ada")
-            + attribute(claims + "emailaddress", "ada@example.com")
-            + attribute(claims + "name", "ada@example.com"),
+            + attribute(CLAIMS + "givenname", "Ada")
+            + attribute(CLAIMS + "emailaddress", "ada@example.com")
+            + attribute(CLAIMS + "name", "ada@example.com"),
             issued="2026-06-01T11:59:30.123Z",
         )
     )
@@ -471,6 +520,22 @@ def valid():
         more=' FriendlyName="x &#9;&#10;&#13; &quot;y&quot; &lt;z"'))
     write("valid-references", sign(response(odd)))
     write("valid-inclusive", inclusive())
+    more = plain.replace("<samlp:Response ", '<samlp:Response xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:unused" ')
+    write("valid-canonical-1.0", sign_inclusively(plain, INCLUSIVE))
+    write("valid-canonical-1.1", sign_inclusively(more, INCLUSIVE_1_1))
+    write("valid-signxml-defaults", sign_by_defaults(plain))
+    write("valid-without-response-issuer", sign(response(assertion(), issuer=None)))
+    elsewhere = confirmation(recipient="https://other.example.com/acs", end="2026-06-01T11:00:00Z")
+    write("valid-two-confirmations", sign(response(assertion(subject=subject(elsewhere, confirmation())))))
+    held = confirmation(HOLDER_OF_KEY, data=f'<saml:SubjectConfirmationData><ds:KeyInfo xmlns:ds="{D}"><ds:KeyName>x</ds:KeyName></ds:KeyInfo></saml:SubjectConfirmationData>')
+    vouched = confirmation(SENDER_VOUCHES, data="")
+    write("valid-confirmations-of-other-methods", sign(response(assertion(subject=subject(vouched, held, confirmation())))))
+    user = name_id("u8Gk2m", PERSISTENT)
+    write("valid-principal-name", sign(response(assertion(name=user, attributes=attribute(PRINCIPAL_NAME, "ada@example.com", more=' FriendlyName="eduPersonPrincipalName"')))))
+    write("valid-principal-name-of-entra", sign(response(assertion(name=user, attributes=attribute(CLAIMS + "upn", "ada@example.com")))))
+    other = attribute(CLAIMS + "upn", "ada@corp.example.com") + attribute(PRINCIPAL_NAME, "ada@corp.example.com")
+    write("valid-principal-name-beside-address", sign(response(assertion(name=user, attributes=other + attribute("email", "ada@example.com")))))
+    write("valid-principal-name-beside-name", sign(response(assertion(name=name_id(format=None), attributes=other))))
     within = assertion(begin="2026-06-01T12:00:59Z", end="2026-06-01T11:59:01Z", confirmed_end="2026-06-01T11:59:01Z")
     write("valid-clock-differs", sign(response(within)))
     audiences = f"<saml:AudienceRestriction><saml:Audience>https://other.example.com</saml:Audience><saml:Audience>{SP}</saml:Audience></saml:AudienceRestriction><saml:OneTimeUse/>"
@@ -590,10 +655,17 @@ def signatures():
     write("transform-xslt", sign(plain, transforms=(ENVELOPED, xslt), transform_content='<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"/>'))
     write("transform-base64", sign(plain, transforms=(ENVELOPED, D + "base64")))
     write("transform-enveloped-only", sign(plain, transforms=(ENVELOPED,)))
-    write("transform-inclusive", sign(plain, transforms=(ENVELOPED, "http://www.w3.org/TR/2001/REC-xml-c14n-20010315")))
+    # Inclusive rules are named, and the text is that of exclusive ones.
+    write("transform-inclusive", sign(plain, transforms=(ENVELOPED, INCLUSIVE)))
     write("transform-with-comments", sign(plain, transforms=(ENVELOPED, EXCLUSIVE + "WithComments")))
     write("transforms-many", sign(plain, transforms=(ENVELOPED,) + (EXCLUSIVE,) * 50))
-    write("canonical-inclusive", sign(plain, c14n="http://www.w3.org/TR/2001/REC-xml-c14n-20010315"))
+    write("canonical-inclusive", sign(plain, c14n=INCLUSIVE))
+    write("canonical-inclusive-with-comments", sign(plain, c14n=INCLUSIVE + "#WithComments"))
+    write("canonical-1.1-with-comments", sign(plain, transforms=(ENVELOPED, INCLUSIVE_1_1 + "#WithComments")))
+    listed = f'<ec:InclusiveNamespaces xmlns:ec="{EXCLUSIVE}" PrefixList="saml"/>'
+    write("canonical-inclusive-prefixes", sign_inclusively(plain, INCLUSIVE, listed))
+    write("canonical-inclusive-namespace", sign_inclusively(plain, INCLUSIVE).replace("<samlp:Response ", '<samlp:Response xmlns:x="urn:x" '))
+    write("canonical-inclusive-attribute", sign_inclusively(plain.replace("<samlp:Response ", '<samlp:Response xml:lang="en" '), INCLUSIVE))
     write("value-empty", sign(plain, value=""))
     write("value-white-space", sign(plain, value=" \n "))
     write("value-not-base64", sign(plain, value="!!!!"))
@@ -706,24 +778,34 @@ def contents():
     bad("condition-unknown", restriction=f'<saml:AudienceRestriction><saml:Audience>{SP}</saml:Audience></saml:AudienceRestriction><saml:Condition xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="x"/>')
     bad("recipient-other", recipient="https://other.example.com/acs")
     bad("recipient-missing", recipient=None)
-    bad("confirmation-missing", subject=f"<saml:Subject>{name_id()}</saml:Subject>")
-    bad("confirmation-holder-of-key", method="urn:oasis:names:tc:SAML:2.0:cm:holder-of-key")
-    bad("confirmation-data-missing", subject=f'<saml:Subject>{name_id()}<saml:SubjectConfirmation Method="{BEARER}"/></saml:Subject>')
-    data = f'<saml:SubjectConfirmation Method="{BEARER}"><saml:SubjectConfirmationData InResponseTo="{REQUEST}" NotOnOrAfter="{END}" Recipient="{ACS}"/></saml:SubjectConfirmation>'
-    bad("confirmation-twice", subject=f"<saml:Subject>{name_id()}{data}{data}</saml:Subject>")
+    right = confirmation()
+    elsewhere = confirmation(recipient="https://other.example.com/acs")
+    bad("confirmation-missing", subject=subject())
+    bad("confirmation-holder-of-key", method=HOLDER_OF_KEY)
+    bad("confirmation-data-missing", subject=subject(confirmation(data="")))
+    # Each one lacks what the other one has.
+    bad("confirmations-split", subject=subject(confirmation(end="2026-06-01T11:59:00Z"), elsewhere))
+    bad("confirmations-split-answers", subject=subject(confirmation(answers="_other"), elsewhere))
+    bad("confirmations-of-other-methods", subject=subject(confirmation(SENDER_VOUCHES), confirmation(HOLDER_OF_KEY)))
+    bad("confirmations-second-malformed", subject=subject(right, right.replace(" Recipient=", ' recipient="x" Recipient=')))
+    bad("confirmations-second-without-data", subject=subject(right, confirmation(data="")))
+    bad("confirmations-assertion-inside", subject=subject(right, confirmation(SENDER_VOUCHES, data=evil())))
+    bad("confirmations-name-between", subject=subject(right, name_id("admin@example.com"), right))
     bad("subject-missing", subject=" ")
-    bad("name-missing", subject=f"<saml:Subject>{data}</saml:Subject>")
+    bad("name-missing", subject=f"<saml:Subject>{right}</saml:Subject>")
     bad("name-empty", name=name_id(""))
     bad("name-white-space", name=name_id(" ada@example.com"))
     bad("name-too-long", name=name_id("a" * 300))
     bad("name-transient", name=name_id("_t1", "urn:oasis:names:tc:SAML:2.0:nameid-format:transient"))
     bad("name-for-another", name=name_id(more=' SPNameQualifier="https://other.example.com"'))
-    bad("name-encrypted", subject=f"<saml:Subject><saml:EncryptedID/>{data}</saml:Subject>")
+    bad("name-encrypted", subject=f"<saml:Subject><saml:EncryptedID/>{right}</saml:Subject>")
     bad("issuer-other", issuer="https://evil.example.com")
     bad("issuer-missing", issuer=None)
     bad("issuer-trailing-space", issuer=IDP + " ")
     outer("response-issuer-other", issuer="https://evil.example.com")
-    outer("response-issuer-missing", issuer=None)
+    write("response-signed-without-issuer", sign(sign(response(assertion(), issuer=None)), "_response"))
+    write("issuer-other-alone", sign(response(assertion(issuer="https://evil.example.com"), issuer=None)))
+    write("issuers-missing", sign(response(assertion(issuer=None), issuer=None)))
     outer("destination-other", destination="https://other.example.com/acs")
     outer("destination-missing", destination=None)
     outer("destination-empty", destination="")
@@ -738,6 +820,7 @@ def contents():
     bad("confirmed-ended", confirmed_end="2026-06-01T11:59:00Z")
     bad("confirmed-end-missing", confirmed_end=None)
     bad("time-not-utc", end="2026-06-01T14:05:00+02:00")
+    bad("time-offset-zero", end="2026-06-01T12:05:00+00:00")
     bad("time-without-zone", end="2026-06-01T12:05:00")
     bad("time-nonsense", end="soon")
     bad("time-year-huge", end="99999999999-01-01T00:00:00Z")
@@ -762,6 +845,8 @@ def contents():
     bad("address-missing", name=user, attributes="")
     bad("address-two", name=user, attributes=attribute("email", "ada@example.com", "admin@example.com"))
     bad("address-two-attributes", name=user, attributes=attribute("email", "ada@example.com") + attribute("email", "admin@example.com"))
+    bad("address-principal-names", name=user, attributes=attribute(PRINCIPAL_NAME, "ada@example.com", "admin@example.com"))
+    bad("address-principal-name-without-domain", name=user, attributes=attribute(CLAIMS + "upn", "ada"))
     bad("address-two-ats", name=name_id("admin@evil.com@example.com"))
     bad("address-in-brackets", name=name_id("Ada &lt;ada@example.com&gt;"))
     bad("address-quoted", name=name_id('"admin@example.com"@evil.com'))

@@ -55,6 +55,19 @@ fn a_request_names_both_sides_and_the_login() {
     let issuer = child(root, "Issuer");
     assert!(issuer.is(ASSERTION, "Issuer"));
     assert_eq!(text(issuer), Ok(OWN));
+    let names = |element: Element<'_>| {
+        let name = |part: Part<'_>| match part {
+            Part::Element(child) => child.local().to_owned(),
+            Part::Text(text) => text.to_owned(),
+        };
+        element.content().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(root), ["Issuer", "NameIDPolicy"]);
+    let policy = child(root, "NameIDPolicy");
+    assert!(policy.is(PROTOCOL, "NameIDPolicy"));
+    let format = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified";
+    assert_eq!(policy.attribute("Format"), Some(format));
+    assert_eq!(policy.attribute("AllowCreate"), Some("true"));
     assert_eq!(begun.pending.relay_state, DOMAIN);
     assert_eq!(begun.pending.created, now());
 }

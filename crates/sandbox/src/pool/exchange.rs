@@ -28,7 +28,7 @@ const MOST_ANSWERED: usize = 64 << 20;
 /// Additional timeout for a child process that got no processor time.
 const STARVED: Duration = Duration::from_secs(10);
 /// Time between two checks of its processor time.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 /// The longest answer to a call.
 const LONGEST_ANSWER: usize = 8 << 20;
 
@@ -201,7 +201,7 @@ pub(super) async fn exchange(
                 put_answer(&mut out, id, answer);
             }
             // Calls prolong the time for waiting, not the time for computing.
-            () = sleep_until(waits.look), if waits.called => {
+            () = sleep_until(waits.next_check), if waits.called => {
                 if waits.is_overrun(child.processor_time()) {
                     return reply.broken(Broken::TooLate, &waits);
                 }
@@ -258,7 +258,7 @@ struct Waits {
     /// Until when the timeout is extended because it got no processor time.
     starved: Option<Instant>,
     /// When the processor time of a script that calls the host is checked next.
-    look: Instant,
+    next_check: Instant,
 }
 
 /// What a child process does, by its last frame.
@@ -281,9 +281,9 @@ impl Waits {
             expired: false,
             processor: None,
             starved: None,
-            look: last,
+            next_check: last,
         };
-        waits.look = last + waits.most();
+        waits.next_check = last + waits.most();
         waits
     }
 
@@ -293,7 +293,7 @@ impl Waits {
         self.called = false;
         self.expired = false;
         self.starved = None;
-        self.look = self.last + self.most();
+        self.next_check = self.last + self.most();
     }
 
     /// Processor time that a script may use before the child process sends a frame.
@@ -315,7 +315,7 @@ impl Waits {
     fn is_overrun(&mut self, processor: Option<Duration>) -> bool {
         let used = self.processor.zip(processor).map(|(before, now)| now.saturating_sub(before));
         let missing = self.most().saturating_sub(used.unwrap_or_default());
-        self.look = Instant::now() + missing.max(LOOK);
+        self.next_check = Instant::now() + missing.max(CHECK_EVERY);
         missing.is_zero()
     }
 
@@ -326,7 +326,7 @@ impl Waits {
         let missing = (self.own() + HOLD).saturating_sub(now.saturating_sub(before));
         let (end, _) = self.end(false);
         let may_wait = !missing.is_zero() && Instant::now() < end + STARVED.min(self.own() * 10);
-        self.starved = may_wait.then(|| Instant::now() + missing.max(LOOK));
+        self.starved = may_wait.then(|| Instant::now() + missing.max(CHECK_EVERY));
         may_wait
     }
 

@@ -105,7 +105,7 @@ fn ignore_hangups() -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "the standard library cannot close what it does not own")]
 fn close_descriptors() -> io::Result<()> {
-    // SAFETY: the child has opened nothing yet, so nobody owns what is closed.
+    // SAFETY: the child has opened nothing yet, so no other code owns what is closed.
     let closed = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
     if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

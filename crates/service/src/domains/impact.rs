@@ -31,17 +31,17 @@ impl Domains {
         self.impact_of(org, &domain, &usable, domain.provider_set_at).await
     }
 
-    /// Whether no owner is known to be able to sign in if the domain requires this way. A
-    /// sign-in through the SAML provider proves it `since` this time.
-    pub(super) async fn would_lock_out(
+    /// What happens if the domain requires this way, and no owner is then known to be able to
+    /// sign in. A sign-in through the SAML provider proves it `since` this time.
+    pub(super) async fn lock_out(
         &self,
         org: &OrgCtx,
         domain: &DomainRow,
         sso: SsoEnforcement,
         since: Option<Timestamp>,
-    ) -> Result<bool> {
+    ) -> Result<Option<WayImpact>> {
         let impact = self.impact_of(org, domain, &[sso], since).await?;
-        Ok(impact.ways.iter().any(|way| way.locks_out_owners))
+        Ok(impact.ways.into_iter().find(|way| way.locks_out_owners))
     }
 
     async fn impact_of(

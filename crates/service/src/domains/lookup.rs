@@ -51,7 +51,7 @@ pub(super) enum Unproved {
 /// The answer of the name servers, for people.
 pub(super) fn answer(proved: &Result<(), Unproved>) -> String {
     match proved {
-        Ok(()) => "the challenge".to_owned(),
+        Ok(()) => "a TXT record with this value".to_owned(),
         Err(why) => why.to_string(),
     }
 }

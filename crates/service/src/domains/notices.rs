@@ -8,15 +8,12 @@ use weir_model::mail::{Mail, MailContent, SignInChange, TokenChange};
 use weir_model::organizations::Level;
 use weir_model::{OrganizationId, Timestamp};
 use weir_store::domains::DomainRow;
+use weir_store::organizations;
 use weir_store::users::{self, UserRow};
-use weir_store::{members, organizations};
 
 use super::has_saml;
 use crate::ctx::OrgCtx;
-use crate::{Core, Result, mail};
-
-/// Most owners that are notified of one change.
-const NOTIFIED_MAX: usize = 50;
+use crate::{Core, Result, mail, members};
 
 /// Who is notified, and what the mails say about the change except its fields.
 #[derive(Clone, Default)]
@@ -37,10 +34,7 @@ pub(crate) async fn to_owners(
         return Ok(Notice::default());
     }
     let store = &core.store;
-    let all = members::ordered(store, organization).await?;
-    let all = members::rows(store, organization, &all).await?.into_iter();
-    let owners = all.filter(|row| row.level == Level::Owner && row.user.is_active);
-    let owners = owners.take(NOTIFIED_MAX).map(|row| row.user).collect();
+    let owners = members::notified_owners(core, organization).await?;
     let home = organizations::get(store, organization).await?;
     let by = match actor {
         Some(org) => users::get(store, org.ctx.user()).await?.map(|user| user.email),

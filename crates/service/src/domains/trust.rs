@@ -66,6 +66,12 @@ pub(crate) fn speaks_for(domain: &DomainRow, connection: Connection, needed: Ran
         })
 }
 
+/// Whether settings with this stored rank count for members alone: a key saved them, or
+/// Weir did not store yet who did.
+pub(super) fn is_lowest(rank: Option<i64>) -> bool {
+    Rank::stored(rank) == Rank::of(Level::Member)
+}
+
 /// Whether an identity of the SAML provider counts that was linked at this time. One of
 /// before the last change may belong to another provider with the same entity id.
 pub(crate) fn counts(domain: &DomainRow, needed: Rank, linked_at: Timestamp) -> bool {

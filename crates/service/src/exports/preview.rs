@@ -21,7 +21,7 @@ use crate::policy::{self, Action};
 /// How long events are counted. After that the number is not known.
 const COUNTING: Duration = Duration::from_secs(3);
 /// The maximum number of backfills that are checked for an overlap, newest first.
-const LOOK: usize = 200;
+const CHECKED_MAX: usize = 200;
 
 /// The effects of a backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Exports {
             overlaps_active: false,
             has_condition: has_condition(&row)?,
         };
-        for other in rows::page(store, row.project, row.id, None, LOOK).await? {
+        for other in rows::page(store, row.project, row.id, None, CHECKED_MAX).await? {
             let overlaps = other.end_at > start_at.unwrap_or(end_at)
                 && other.start_at.is_none_or(|start| start < end_at);
             preview.overlaps_active |= overlaps && other.status.is_active();

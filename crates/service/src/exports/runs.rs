@@ -23,7 +23,7 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// How many runs one query reads when a filter skips some of them.
 const CONCURRENT: usize = 1_000;
 /// The maximum number of runs that are read for an order other than newest first.
-const LOOK: usize = 50_000;
+const SORTED_MAX: usize = 50_000;
 /// The message for cancelling a run or backfill that has ended.
 pub(super) const ENDED: &str = "Only what is starting or running can be cancelled.";
 
@@ -211,7 +211,7 @@ async fn ordered(
     let before = if by_interval { None } else { query.before };
     let mut wanted = Runs { after: Some(after), before, cursor: None, limit: CONCURRENT };
     let mut all = Vec::new();
-    while all.len() < LOOK {
+    while all.len() < SORTED_MAX {
         let some = rows::page(&core.store, row.id, wanted).await?;
         let is_last = some.len() < CONCURRENT;
         wanted.cursor = some.last().map(|run| run.id);

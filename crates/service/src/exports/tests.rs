@@ -472,7 +472,7 @@ async fn put(services: &Services, like: &ExportRow, change: impl FnOnce(&mut Exp
     let mut row = like.clone();
     row.id = BatchExportId(ids::time_ordered(row.created_at));
     change(&mut row);
-    let outcome = rows::create(store(services), &row, EXPORTS_MAX, &[]).await.unwrap();
+    let outcome = rows::create(store(services), &row, EXPORTS_MAX, None, &[]).await.unwrap();
     assert_eq!(outcome, Created::Yes);
 }
 

@@ -18,7 +18,7 @@ use crate::{Result, mail};
 
 /// The maximum number of backfills that are searched for active ones. It is greater
 /// than the maximum number of active ones, because ended ones lie between them.
-const LOOK: usize = 1_000;
+const SEARCHED_MAX: usize = 1_000;
 
 impl Exports {
     /// The kind of an export's destination and all of its settings, with secrets.
@@ -61,7 +61,7 @@ impl Exports {
         if !rows::pause(store, row.id, revision, now, &letters, &[paused]).await? {
             return Ok(false);
         }
-        let all = backfills::page(store, row.project, row.id, None, LOOK).await?;
+        let all = backfills::page(store, row.project, row.id, None, SEARCHED_MAX).await?;
         for backfill in all.into_iter().filter(|backfill| backfill.status.is_active()) {
             backfills::cancel(store, row.project, row.id, backfill.id, now, &[]).await?;
         }

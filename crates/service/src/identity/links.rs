@@ -120,7 +120,8 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | MailContent::ExportPaused { .. }
         | MailContent::PluginDisabled { .. }
         | MailContent::UserChanged { .. }
-        | MailContent::SignInChanged { .. } => return Ok(Some(mail.clone())),
+        | MailContent::SignInChanged { .. }
+        | MailContent::LimitReached { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {
@@ -181,7 +182,8 @@ async fn made(
     let token = secrets::token()?;
     let expires_at = now.plus_seconds(kind.seconds());
     let hash = token.hash();
-    let link = NewLink { account: user, hash: &hash, kind, email: to, expires_at };
+    let link =
+        NewLink { user_row: user, hash: &hash, kind, email: to, expires_at, activities: &[] };
     Ok(match rows::put_link(&core.store, link, now).await? {
         Changed::Yes => Some(OneTimeLink {
             user: user.id,

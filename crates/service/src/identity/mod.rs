@@ -45,7 +45,7 @@ pub use reset::Reset;
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};
-pub use sso::{Confirming, LinkedAccount, LoginRequest, Origin, SignedOn};
+pub use sso::{Confirming, LinkedAccount, LoginRequest, Origin, RefusedSignIns, SignedOn};
 
 /// The service for set-up, sign-in and sessions.
 #[derive(Clone)]
@@ -54,6 +54,7 @@ pub struct Identity {
     hasher: passwords::Hasher,
     protocols: Arc<dyn Protocols>,
     refusals: Arc<AtomicU64>,
+    refusal_lists: Arc<sso::RefusalLists>,
 }
 
 impl Identity {
@@ -67,6 +68,7 @@ impl Identity {
             hasher: passwords::Hasher::new(parameters),
             protocols,
             refusals: Arc::default(),
+            refusal_lists: Arc::default(),
         }
     }
 

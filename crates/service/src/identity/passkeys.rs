@@ -174,7 +174,7 @@ impl Identity {
         from: Origin<'_>,
     ) -> Result<PasskeyChallenge> {
         policy::recent_person_only(ctx)?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         self.refuse_password(&emails::normalise(&user.email)).await?;
         let party = party(from.site)?;
         let store = &self.core.store;
@@ -212,7 +212,7 @@ impl Identity {
     ) -> Result<AddedPasskey> {
         let session = recent_session(ctx)?;
         let name = validate::text("name", name, NAME_MAX)?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         self.refuse_password(&emails::normalise(&user.email)).await?;
         let party = party(from.site)?;
         let waits = self.take_challenge(Purpose::Add, Some(ctx), None, from).await?;
@@ -267,7 +267,7 @@ impl Identity {
     pub async fn rename_passkey(&self, ctx: &Ctx, id: &str, name: &str) -> Result<()> {
         policy::person_only(ctx)?;
         let name = validate::text("name", name, NAME_MAX)?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let row = self.passkey_of(&user, id).await?;
         let changes = Changes::none().field("passkey", &row.name, &name);
         let activities = users::audit_entry(&self.core, ctx, &user, changes).await?;
@@ -287,7 +287,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let store = &self.core.store;
         let _permit = lock::<UserRow>(store, &ctx.user()).await;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let row = self.passkey_of(&user, id).await?;
         let is_last = rows::of_user(store, user.id).await?.len() == 1;
         let ways = self.ways(&user).await?.without(&row.hash);

@@ -123,7 +123,7 @@ impl Identity {
     pub async fn enrolment(&self, ctx: &Ctx) -> Result<Option<Enrolment>> {
         policy::recent_person_only(ctx)?;
         let Some((row, sealed)) = self.begun(ctx).await? else { return Ok(None) };
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let secret = self.core.sealer.open(&location(user.id), &sealed)?;
         Ok(Some(Enrolment {
             secret: totp::base32(secret.bytes()),
@@ -156,7 +156,7 @@ impl Identity {
     ) -> Result<Confirmed> {
         let session = recent_session(ctx)?;
         let (row, sealed) = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let counted = self.count_code(user.id, peer, Caller::Known(session)).await?;
         let step = self.step_of(user.id, &sealed, row.last_step, code, ctx.now)?;
         let step = step.ok_or_else(wrong_code)?;
@@ -197,7 +197,7 @@ impl Identity {
         peer: &Peer,
     ) -> Result<NewSession> {
         let session = recent_session(ctx)?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let store = &self.core.store;
         let has_app =
             rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
@@ -238,7 +238,7 @@ impl Identity {
         peer: &Peer,
     ) -> Result<Vec<String>> {
         let session = recent_session(ctx)?;
-        let user = self.account(ctx).await?;
+        let user = self.user_row(ctx).await?;
         let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
         let caller = Caller::Known(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
@@ -365,7 +365,7 @@ impl Identity {
         Ok(row.and_then(|row| row.secret.clone().map(|sealed| (row, sealed))))
     }
 
-    pub(super) async fn account(&self, ctx: &Ctx) -> Result<UserRow> {
+    pub(super) async fn user_row(&self, ctx: &Ctx) -> Result<UserRow> {
         user_rows::get(&self.core.store, ctx.user()).await?.ok_or(Error::NotAuthenticated)
     }
 }

@@ -24,7 +24,7 @@ use crate::activity::{self, Changes};
 use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::invites::Inviter;
-use crate::{Result, current, invites, mail, secrets, users};
+use crate::{Result, current, invites, limits, mail, secrets, users};
 
 /// The data that the page of an invite's link shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -274,11 +274,12 @@ impl Identity {
         let acceptance = Acceptance {
             invite: row,
             user: user.id,
-            account: is_new.then_some(user),
+            new_user: is_new.then_some(user),
             proof: proof.as_ref(),
             membership,
             level: row.level,
             project: project.as_ref().map(|project| project.brief.id),
+            members_most: limits::members_most(&self.core, home),
             mails: &mails,
             activities,
         };
@@ -290,6 +291,7 @@ impl Identity {
             Accepted::Gone => return Err(unknown()),
             Accepted::Void => return Err(expired()),
             Accepted::AlreadyMember => return Err(already_member()),
+            Accepted::OverLimit => return Err(limits::members_full().into()),
             Accepted::EmailTaken => return Err(user_exists(row)),
         }
         if !mails.is_empty() {

@@ -37,6 +37,8 @@ pub use flow::{LoginRequest, Origin, SignedOn};
 pub use links::LinkedAccount;
 pub(super) use links::last_way;
 pub(crate) use provision::{AddedUser, Provisioning};
+pub(super) use refused::RefusalLists;
+pub use refused::RefusedSignIns;
 
 /// The message for a sign-up with a password where the domain of the address allows
 /// none.

@@ -1,5 +1,5 @@
 //! Counting attempts to sign in (by user and by network), codes, opened links, prechecks,
-//! and mails that anyone can request.
+//! sign-ins that begin, answers of providers, and mails that anyone can request.
 //!
 //! What belongs here: what is counted and how long to wait (SEC-4). What does not: the
 //! counters, which are in the store so that a restart does not reset them.
@@ -50,11 +50,16 @@ const LINK: &str = "link";
 const MAIL: &str = "mail";
 const NETWORK: &str = "network";
 const PRECHECK: &str = "question";
+/// Sign-ins that begin at a provider, or with a passkey.
+const BEGINNING: &str = "beginning";
 /// Answers of providers that were refused.
 const ANSWER: &str = "answer";
 /// Refusals that are recorded for the administrators of a domain although no signature
 /// proves who sent the answer.
 const REFUSAL: &str = "refusal";
+/// The same for answers without a pending login. They need not begin a sign-in, so they
+/// must not use up the other counter.
+const STRAY: &str = "stray";
 
 /// Seconds to wait after the n-th attempt that did not succeed. Six attempts of a user
 /// from one site need no wait, then the wait doubles up to a quarter of an hour. It never
@@ -77,24 +82,33 @@ const NETWORK_WAITS: &[u64] = &[
 ];
 /// Five codes need no wait, then one a minute, and later fewer: a code has only six digits.
 const CODE_WAITS: &[u64] = &[0, 0, 0, 0, 60, 60, 120, 240, 480, 900];
-/// Prechecks (how a domain signs in) cost little and reveal little: a hundred and one from
-/// a network need no wait.
-const PRECHECK_WAITS: &[u64] = &{
-    let mut waits = [60; 106];
+/// For what cannot be guessed, or reveals little: prechecks, sign-ins that begin, answers of
+/// providers. A network can be a whole office in the morning. Three hundred need no wait,
+/// then the wait doubles up to a minute.
+const MANY_WAITS: &[u64] = &{
+    let mut waits = [60; 305];
     let mut at = 0;
-    while at < 105 {
-        waits[at] = if at < 100 { 0 } else { 2 << (at - 100) };
+    while at < 304 {
+        waits[at] = if at < 299 { 0 } else { 2 << (at - 299) };
         at += 1;
     }
     waits
 };
 /// Mails of one kind to a user: six, then none until a day after the last one.
 const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
-/// Twenty refusals of a domain are recorded without a wait, then one in a quarter of an
+/// Two hundred refusals of a domain are recorded without a wait, then one in a quarter of an
 /// hour: anyone can bring an answer that is refused, and the activity log keeps all of them.
-const REFUSAL_WAITS: &[u64] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900];
-/// A counter of prechecks is reset after this many seconds without a precheck.
-const FORGET_PRECHECKS_AFTER: u64 = 60;
+const REFUSAL_WAITS: &[u64] = &{
+    let mut waits = [0; 200];
+    waits[199] = 900;
+    waits
+};
+/// A counter of prechecks or of sign-ins that begin is reset after this many seconds without
+/// one.
+const FORGET_BEGINNINGS_AFTER: u64 = 60;
+/// A counter of answers, or of refusals that are recorded, is reset after this many seconds
+/// without one.
+const FORGET_ANSWERS_AFTER: u64 = 60 * 60;
 /// A counter is reset after this many seconds without an attempt.
 const FORGET_AFTER: u64 = 24 * 60 * 60;
 /// Time for removing old counters, after which no further transaction begins.
@@ -156,9 +170,10 @@ impl Identity {
         self.count(network_rule(peer).into_iter().collect()).await
     }
 
-    /// Counts an answer of a provider to a sign-in that waited, from this peer. It has a
+    /// Counts an answer of a provider to a pending login, from this peer. It has a
     /// counter of its own: another site can make browsers come back with a wrong answer, and
-    /// must not keep a network from signing in with passwords.
+    /// must not keep a network from signing in with passwords. Answers are signed and cannot
+    /// be guessed, so many need no wait.
     ///
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another answer.
@@ -166,20 +181,29 @@ impl Identity {
         let rule = |address| Rule {
             kind: ANSWER,
             key: network(address),
-            waits: NETWORK_WAITS,
-            forget_after: FORGET_AFTER,
+            waits: MANY_WAITS,
+            forget_after: FORGET_ANSWERS_AFTER,
         };
         self.count(peer.address.map(rule).into_iter().collect()).await
     }
 
     /// Whether a refusal that anyone can cause may be recorded for this domain now.
     pub(super) async fn may_record_refusal(&self, domain: DomainId) -> Result<bool, Error> {
-        let rule = Rule {
-            kind: REFUSAL,
-            key: domain.to_string(),
-            waits: REFUSAL_WAITS,
-            forget_after: FORGET_AFTER,
-        };
+        self.may_record(REFUSAL, domain, FORGET_ANSWERS_AFTER).await
+    }
+
+    /// Whether an answer without a pending login may be recorded for this domain now.
+    pub(super) async fn may_record_stray(&self, domain: DomainId) -> Result<bool, Error> {
+        self.may_record(STRAY, domain, FORGET_AFTER).await
+    }
+
+    async fn may_record(
+        &self,
+        kind: &'static str,
+        domain: DomainId,
+        forget_after: u64,
+    ) -> Result<bool, Error> {
+        let rule = Rule { kind, key: domain.to_string(), waits: REFUSAL_WAITS, forget_after };
         match self.count(vec![rule]).await {
             Ok(_) => Ok(true),
             Err(Error::Throttled { .. }) => Ok(false),
@@ -242,13 +266,26 @@ impl Identity {
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another precheck.
     pub(super) async fn count_precheck(&self, peer: &Peer) -> Result<(), Error> {
+        self.count_many(PRECHECK, peer).await
+    }
+
+    /// Counts a sign-in that begins at a provider or with a passkey, from this peer: each one
+    /// is stored.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another one.
+    pub(super) async fn count_beginning(&self, peer: &Peer) -> Result<(), Error> {
+        self.count_many(BEGINNING, peer).await
+    }
+
+    async fn count_many(&self, kind: &'static str, peer: &Peer) -> Result<(), Error> {
         let rule = |address| Rule {
-            kind: PRECHECK,
+            kind,
             key: network(address),
-            waits: PRECHECK_WAITS,
-            forget_after: FORGET_PRECHECKS_AFTER,
+            waits: MANY_WAITS,
+            forget_after: FORGET_BEGINNINGS_AFTER,
         };
-        // Not taken back after a success: the limit is on the number of prechecks.
+        // Not taken back after a success: the limit is on their number.
         self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
     }
 
@@ -366,7 +403,10 @@ fn prefix(address: IpAddr, v4_bits: u32, v6_bits: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL_SITES_WAITS, CODE_WAITS, NETWORK_WAITS, USER_WAITS, network, provider, site};
+    use super::{
+        ALL_SITES_WAITS, CODE_WAITS, MANY_WAITS, NETWORK_WAITS, REFUSAL_WAITS, USER_WAITS, network,
+        provider, site,
+    };
 
     #[test]
     fn networks() {
@@ -393,5 +433,18 @@ mod tests {
         assert_eq!(ALL_SITES_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
         assert_eq!(USER_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
         assert_eq!(NETWORK_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
+    }
+
+    #[test]
+    fn three_hundred_of_a_network_need_no_wait_and_then_at_most_a_minute() {
+        // The wait after the three hundredth is for the next one.
+        assert!(MANY_WAITS[..299].iter().all(|wait| *wait == 0));
+        assert_eq!(MANY_WAITS[299..], [2, 4, 8, 16, 32, 60]);
+    }
+
+    #[test]
+    fn two_hundred_refusals_of_a_domain_are_recorded_without_a_wait() {
+        assert!(REFUSAL_WAITS[..199].iter().all(|wait| *wait == 0));
+        assert_eq!(REFUSAL_WAITS[199..], [900]);
     }
 }

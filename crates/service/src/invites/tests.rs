@@ -139,7 +139,8 @@ async fn put(services: &Services, org: &OrgCtx, count: usize, created_at: Timest
     };
     let rows: Vec<InviteRow> = (0..count).map(invite).collect();
     let store = services.organizations.store();
-    let outcome = rows::create(store, org.organization, &rows, INVITES_MAX, &[], &[]).await;
+    let outcome =
+        rows::create(store, org.organization, &rows, InviteBounds::of(INVITES_MAX), &[], &[]).await;
     assert_eq!(outcome.unwrap(), Created::Yes);
 }
 

@@ -17,7 +17,8 @@ const HOURS: i64 = 24;
 /// The results of a config in the last 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
-    /// The number of events that it processed without a fault.
+    /// The number of events that it passed on without a fault; dropped events are not
+    /// included.
     pub succeeded: u64,
     /// The number of events that it failed for.
     pub failed: u64,

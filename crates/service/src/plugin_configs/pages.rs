@@ -1,5 +1,5 @@
-//! Code of plugins for browsers: the page in the app, and site apps for visited pages
-//! (PLG-22).
+//! Code of plugins for browsers: the module of `frontend.tsx`, which the API returns, and
+//! site apps (`site.ts`) for pages of visitors (PLG-22).
 
 use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::settings::Settings;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::{Result, secrets};
 
 /// How many hexadecimal digits identify one state of a site app.
-const HASH: usize = 16;
+const HASH_DIGITS: usize = 16;
 
 /// The code of a site app.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn public_values(row: &ConfigRow, plugin: &PluginRow) -> Result<Map<String, Valu
 /// A new value after every change of the config or the plugin.
 fn hash(row: &ConfigRow, plugin: &PluginRow) -> String {
     let mut hash = secrets::sha256_hex(&format!("{}{}", row.revision, plugin.revision));
-    hash.truncate(HASH);
+    hash.truncate(HASH_DIGITS);
     hash
 }
 

@@ -31,6 +31,15 @@ pub struct Stage {
     pub numbers: Numbers,
 }
 
+/// How many configs of a project failed in the last 24 hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Failing {
+    /// Configs that change events before they are stored.
+    pub transformations: usize,
+    /// All other configs: of destinations and apps.
+    pub others: usize,
+}
+
 impl PluginConfigs {
     /// The configs of the project in their order, with hidden ones; none where the
     /// organization is not allowed to configure plugins.
@@ -48,21 +57,26 @@ impl PluginConfigs {
         self.with_plugins(rows::rows(store, project.project, &ids).await?).await
     }
 
-    /// How many configs of the project failed for an event in the last 24 hours. None where
-    /// the organization may not configure plugins, as in [`Self::stages`].
+    /// How many configs of the project failed in the last 24 hours. None where the
+    /// organization may not configure plugins, as in [`Self::stages`].
     ///
     /// # Errors
     /// [`Error::MissingScope`]; any failure of the store.
-    pub async fn failing(&self, project: &ProjectCtx) -> Result<usize> {
+    pub async fn failing(&self, project: &ProjectCtx) -> Result<Failing> {
         policy::check(&project.org, Action::ReadPlugins)?;
         if !self.may_configure(&project.org).await? {
-            return Ok(0);
+            return Ok(Failing::default());
         }
-        let listed = rows::positions(&self.core.store, project.project).await?;
-        let shown = listed.into_iter().filter(|one| !one.deleted);
-        let ids: Vec<PluginConfigId> = shown.map(|one| one.id).collect();
+        let mut listed = rows::positions(&self.core.store, project.project).await?;
+        listed.retain(|one| !one.deleted);
+        let ids: Vec<PluginConfigId> = listed.iter().map(|one| one.id).collect();
         let numbers = health::numbers(&self.core, &ids).await?;
-        Ok(numbers.values().filter(|numbers| numbers.failed > 0).count())
+        listed.retain(|one| numbers.get(&one.id).is_some_and(|numbers| numbers.failed > 0));
+        let plugins = listed.iter().map(|one| one.plugin).collect();
+        let transforming = self.transforming(plugins).await?;
+        let (transformations, others): (Vec<_>, Vec<_>) =
+            listed.iter().partition(|one| transforming.contains(&one.plugin));
+        Ok(Failing { transformations: transformations.len(), others: others.len() })
     }
 
     /// One config, also a hidden one.
@@ -106,19 +120,24 @@ impl PluginConfigs {
         &self,
         project: &ProjectCtx,
     ) -> Result<Vec<PluginConfigId>> {
-        let store = &self.core.store;
-        let mut listed = rows::positions(store, project.project).await?;
+        let mut listed = rows::positions(&self.core.store, project.project).await?;
         listed.retain(|one| !one.deleted);
-        let plugins: BTreeSet<PluginId> = listed.iter().map(|one| one.plugin).collect();
-        let mut transforming: BTreeSet<PluginId> = BTreeSet::new();
+        let plugins = listed.iter().map(|one| one.plugin).collect();
+        let transforming = self.transforming(plugins).await?;
+        listed.retain(|one| transforming.contains(&one.plugin));
+        Ok(listed.into_iter().map(|one| one.id).collect())
+    }
+
+    /// Those of the plugins that change events before they are stored.
+    async fn transforming(&self, plugins: BTreeSet<PluginId>) -> Result<BTreeSet<PluginId>> {
+        let mut transforming = BTreeSet::new();
         // One at a time: only the capabilities are needed, and records may be large.
         for id in plugins {
-            let found = plugin_rows::rows(store, &[id]).await?.into_iter();
+            let found = plugin_rows::rows(&self.core.store, &[id]).await?.into_iter();
             let of_these = found.filter(|row| transforms(row.capabilities.as_ref()));
             transforming.extend(of_these.map(|row| row.id));
         }
-        listed.retain(|one| transforming.contains(&one.plugin));
-        Ok(listed.into_iter().map(|one| one.id).collect())
+        Ok(transforming)
     }
 
     async fn with_plugins(&self, found: Vec<ConfigRow>) -> Result<Vec<Stage>> {

@@ -11,10 +11,11 @@ use weir_model::plugins::{Group, PluginInput, PluginPatch};
 use weir_model::{Patch, PluginConfigId};
 use weir_store::ids;
 use weir_store::plugin_configs::{self as rows, ConfigRow, Created};
+use weir_store::plugin_runtime::health::{self, Note};
 use weir_store::sealing::{SealedField, with_other_keys};
 
 use super::values::{Opened, location_of_attachment};
-use super::{Numbers, ORDER_CHANGED, RunningConfigs, Sample};
+use super::{Failing, Numbers, ORDER_CHANGED, RunningConfigs, Sample};
 use crate::Services;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
@@ -345,6 +346,35 @@ async fn an_order_that_others_changed_is_not_overwritten() {
     let other = configs.reorder(&project, &[second, first], &[second]).await;
     assert!(matches!(other, Err(Error::Invalid(_))));
     assert_eq!(order().await, [second, first]);
+}
+
+#[tokio::test]
+async fn failing_transformations_are_counted_apart() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let configs = &services.plugin_configs;
+    let transformation = step(&services, &project, "bot-filter").await;
+    let sound = step(&services, &project, "location").await;
+    let destination = made(&services, &project).await;
+    let hidden = step(&services, &project, "remove-null-properties").await;
+    let hide = PluginConfigPatch { deleted: Patch::Set(true), ..PluginConfigPatch::default() };
+    configs.update(&project, &hidden.id.to_string(), hide).await.unwrap();
+    assert_eq!(configs.failing(&project).await.unwrap(), Failing::default());
+    let hour = configs.core.clock.now().micros().div_euclid(3_600_000_000);
+    let note = |config: &PluginConfig, failed: u64| Note {
+        config: config.id,
+        project: project.project,
+        hour,
+        succeeded: 1,
+        failed,
+        dropped: 0,
+        fault: None,
+    };
+    let notes =
+        [note(&transformation, 2), note(&sound, 0), note(&destination, 1), note(&hidden, 1)];
+    health::note(&configs.core.store, &notes).await.unwrap();
+    let failing = Failing { transformations: 1, others: 1 };
+    assert_eq!(configs.failing(&project).await.unwrap(), failing);
 }
 
 #[tokio::test]

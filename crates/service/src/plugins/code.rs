@@ -25,7 +25,7 @@ pub trait PluginCode: Send + Sync {
     /// organization, are inspected one after another, so that they delay only themselves.
     ///
     /// # Errors
-    /// [`Busy`], at once, if many calls of this user wait already.
+    /// [`Busy`] without waiting, if many calls of this user wait already.
     async fn inspect(
         &self,
         user: UserId,
@@ -59,7 +59,7 @@ pub trait PluginCode: Send + Sync {
     /// Sends an event through transformations. No result is stored.
     ///
     /// # Errors
-    /// [`Busy`], at once, if many calls of this user wait already.
+    /// [`Busy`] without waiting, if many calls of this user wait already.
     async fn dry_run(&self, run: DryTrial) -> Result<Vec<DryStep>, Busy>;
 }
 

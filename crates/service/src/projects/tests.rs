@@ -92,6 +92,7 @@ async fn creating_and_entering() {
     let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
     let expected = ProjectRules {
         id: made.brief.id,
+        organization: made.brief.organization,
         anonymize_ips: false,
         person_processing_opt_out: false,
         ends_at: None,

@@ -269,9 +269,7 @@ impl Scim {
     }
 
     async fn find_group_of(&self, ctx: &ScimCtx, id: &str) -> ScimResult<GroupRow> {
-        let id = parse_id(id).map(ScimGroupId).ok_or(ScimError::NotFound)?;
-        let found = rows::group(&self.core.store, ctx.domain.id, id).await?;
-        found.ok_or(ScimError::NotFound)
+        self.group_at(ctx.domain.id, id).await?.ok_or(ScimError::NotFound)
     }
 
     /// A group of a list. Its members are read only where they are shown.

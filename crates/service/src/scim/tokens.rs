@@ -1,17 +1,17 @@
 //! The token of a domain, and the levels of its groups: what an owner decides.
 
+use weir_model::DomainId;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::errors::FieldError;
 use weir_model::mail::TokenChange;
-use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::scim::{self as model, ScimGroup, ScimGroupPatch, ScimToken};
-use weir_model::{DomainId, ScimGroupId};
 use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::mail::MailRow;
 use weir_store::scim::{self as rows, GroupRow, TokenRow};
 use weir_store::users;
 
+use super::levels::level_of;
 use super::{Scim, parse_id};
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
@@ -187,7 +187,7 @@ impl Scim {
     ) -> Result<ScimGroup> {
         let Provisionable(row) = of;
         let before = self.find_group(row.id, group).await?;
-        let present = before.level.and_then(|level| Level::try_from(level).ok());
+        let present = level_of(&before);
         let level = patch.level.over(present);
         if level != present {
             self.set_group_level(org, &row, before.id, level).await?;
@@ -200,19 +200,17 @@ impl Scim {
         let members = rows::members(&self.core.store, domain, row.id).await?;
         Ok(ScimGroup {
             id: row.id,
+            level: level_of(&row),
             display_name: row.display_name,
             external_id: row.external_id,
             member_count: members.len() as u64,
-            level: row.level.and_then(|level| Level::try_from(level).ok()),
             created_at: row.created_at,
             updated_at: row.updated_at,
         })
     }
 
     async fn find_group(&self, domain: DomainId, group: &str) -> Result<GroupRow> {
-        let id = parse_id(group).map(ScimGroupId).ok_or(Error::NotFound(NOT_FOUND))?;
-        let found = rows::group(&self.core.store, domain, id).await?;
-        found.ok_or(Error::NotFound(NOT_FOUND))
+        self.group_at(domain, group).await?.ok_or(Error::NotFound(NOT_FOUND))
     }
 
     async fn find(&self, org: &OrgCtx, domain: &str) -> Result<DomainRow> {

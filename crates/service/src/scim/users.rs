@@ -23,7 +23,7 @@ use weir_store::scim::{
 use weir_store::users::{self as user_rows, UserRow};
 
 use super::{
-    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, json,
+    Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, full, json,
     parse_id, taken, version,
 };
 use crate::activity::{About, Changes, scim_entry};
@@ -32,7 +32,10 @@ use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::identity::sso::{AddedUser, Provisioning, domain_of};
 use crate::users::NAME_MAX;
-use crate::{current, mail, members as member_rules};
+use crate::{current, limits, mail, members as member_rules};
+
+/// The refusal of a name or an address that another user has.
+const TAKEN: &str = "There is a user with this userName or this address.";
 
 /// A user whom the identity provider may see.
 pub(super) struct Known {
@@ -64,7 +67,7 @@ impl Scim {
     pub async fn list_users(&self, ctx: &ScimCtx, listing: &Listing) -> ScimResult<Listed> {
         let filter = listing.filter.as_ref();
         let mut all = match filter.and_then(|filter| filter.only_equals("userName")) {
-            Some(user_name) => self.with_address(ctx, user_name).await?,
+            Some(user_name) => self.with_name(ctx, user_name).await?,
             None => match filter.and_then(|filter| filter.only_equals("id")) {
                 Some(id) => self.with_id(ctx, id).await?,
                 None => self.all_known(ctx).await?,
@@ -114,12 +117,12 @@ impl Scim {
     /// [`ScimError::Fault`]: `uniqueness` for an address of a user who cannot be added.
     pub async fn create_user(&self, ctx: &ScimCtx, body: &Value) -> ScimResult<User> {
         let input = UserInput::read(body)?;
-        let email = address(ctx, &input)?;
+        let Names { email, user_name } = names(ctx, &input, None)?;
         for _ in 0..TRIES {
             let state = self.state(ctx).await?;
             let (added, invite) = match self.identity.provisioning(&ctx.domain, &email).await? {
                 Provisioning::Allowed(added, invite) => (added, invite),
-                Provisioning::Member => return Err(taken("There is a user with this userName.")),
+                Provisioning::Member => return Err(taken(TAKEN)),
                 Provisioning::Refused(why) => return Err(taken(why)),
             };
             let level = invite.as_ref().map_or(Level::Member, |invite| invite.level);
@@ -135,23 +138,25 @@ impl Scim {
                 scim_entry(ctx, about, AuditAction::Accepted, Changes::none())
             });
             let invite = invite.map(|invite| invite.id);
-            let (mut user, account, activates_user) = match added {
+            let (mut user, new_key, activates_user) = match added {
                 AddedUser::New(user, key) => (user, Some(key), false),
                 AddedUser::Known(user, activates_user) => (user, None, activates_user),
             };
-            let present = account.is_none().then(|| (*user).clone());
+            let present = new_key.is_none().then(|| (*user).clone());
             let profile = profile(&input, present.as_ref(), &email)?;
             user.first_name = profile.first_name;
             user.last_name = profile.last_name;
             let shuts = input.active == Some(false);
-            let proof = match account {
+            let proof = match new_key {
                 Some(_) => None,
                 None => self.identity.first_proof(&user, None, ctx.domain.organization).await?,
             };
             let (proof, proved) = proof.unzip();
-            let account = account.as_deref().map(|key| (&*user, key));
+            let new_user = new_key.as_deref().map(|key| (&*user, key));
             let scim = ScimUserRow {
                 user: user.id,
+                name_key: user_name.as_deref().map(name_key),
+                user_name: user_name.clone(),
                 external_id: input.external_id.clone(),
                 display_name: input.display_name.clone(),
                 created_at: ctx.now,
@@ -184,7 +189,7 @@ impl Scim {
                 next: ids::time_ordered(ctx.now),
                 user: user.id,
                 email: &user.email,
-                account,
+                new_user,
                 proof: proof.as_ref(),
                 activates_user,
                 shuts,
@@ -195,6 +200,7 @@ impl Scim {
                 level,
                 project: project.map(|project| project.brief.id),
                 invite,
+                members_most: limits::members_most(&self.core, &home),
                 mails: &mails,
                 activities: &activities,
             };
@@ -205,6 +211,8 @@ impl Scim {
                     }
                     return self.get_user(ctx, &user.id.to_string()).await;
                 }
+                Outcome::NameTaken => return Err(taken(TAKEN)),
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept | Outcome::LastOwner => {}
             }
         }
@@ -242,13 +250,13 @@ impl Scim {
             let mut resource = json(before)?;
             apply(&USER, &mut resource, body)?;
             let mut input = UserInput::read(&resource)?;
-            // Of userName and the address, the one that changes takes the other with it.
-            let keeps = |email: &str| is_same_address(email, &before.user_name);
+            let address = before.emails.first().map_or("", |email| email.value.as_str());
+            // Where userName is the address, the one that changes takes the other with it.
             match &input.email {
-                Some(email) if keeps(&input.user_name) && !keeps(email) => {
+                Some(email) if is_same_address(email, address) => input.email = None,
+                Some(email) if is_same_address(&input.user_name, address) => {
                     input.user_name = email.clone();
                 }
-                Some(email) if keeps(email) => input.email = None,
                 _ => {}
             }
             Ok(input)
@@ -285,7 +293,11 @@ impl Scim {
                     return Ok(());
                 }
                 Outcome::LastOwner => return Err(ScimError::LastOwner),
-                Outcome::Stale | Outcome::EmailTaken | Outcome::EmailKept => {}
+                Outcome::Stale
+                | Outcome::EmailTaken
+                | Outcome::EmailKept
+                | Outcome::NameTaken
+                | Outcome::OverLimit => {}
             }
         }
         Err(busy())
@@ -305,17 +317,22 @@ impl Scim {
             let before = self.shown_user(ctx, &known).await?;
             precondition.check(before.meta.version.as_deref())?;
             let input = wanted(&before)?;
-            // An address elsewhere belongs to the user alone, but does not keep the user in.
-            let email = match has_own_address(ctx, &known.user) {
-                true => address(ctx, &input)?,
-                false => known.user.email.clone(),
-            };
+            let Names { email, user_name } = names(ctx, &input, Some(&known.user))?;
             // Another spelling of the same address is no change.
             let is_same = emails::normalise(&email) == emails::normalise(&known.user.email);
             let email = if is_same { known.user.email.clone() } else { email };
             let profile = profile(&input, Some(&known.user), &email)?;
             let switch = self.switch(ctx, &known, input.active).await?;
-            let (activities, has_profile) = changes(ctx, &known, &input, &profile, switch);
+            let scim = ScimUserRow {
+                user: known.user.id,
+                name_key: user_name.as_deref().map(name_key),
+                user_name,
+                created_at: known.scim.as_ref().map_or(ctx.now, |scim| scim.created_at),
+                updated_at: ctx.now,
+                external_id: input.external_id,
+                display_name: input.display_name,
+            };
+            let (activities, has_profile) = changes(ctx, &known, &scim, &profile, switch);
             if activities.is_empty() {
                 return Ok(before);
             }
@@ -325,14 +342,8 @@ impl Scim {
             if switch == Switch::Off {
                 mails.extend(self.deactivation_mails(ctx, user).await?);
             }
-            let created_at = known.scim.as_ref().map_or(ctx.now, |scim| scim.created_at);
-            let scim = ScimUserRow {
-                user: user.id,
-                external_id: input.external_id,
-                display_name: input.display_name,
-                created_at,
-                updated_at: ctx.now,
-            };
+            let home = organizations::get(&self.core.store, ctx.domain.organization).await?;
+            let members_most = home.and_then(|home| limits::members_most(&self.core, &home));
             let change = UserChange {
                 state: &state,
                 next: ids::time_ordered(ctx.now),
@@ -342,6 +353,7 @@ impl Scim {
                 scim: &scim,
                 profile: has_profile.then_some(profile),
                 switch,
+                members_most,
                 mails: &mails,
                 activities: &activities,
             };
@@ -360,15 +372,14 @@ impl Scim {
                     return self.get_user(ctx, id).await;
                 }
                 Outcome::LastOwner => return Err(ScimError::LastOwner),
-                Outcome::EmailTaken => {
-                    return Err(taken("There is a user with this userName."));
-                }
+                Outcome::EmailTaken | Outcome::NameTaken => return Err(taken(TAKEN)),
                 Outcome::EmailKept => {
                     let detail = "The user is an owner, belongs to the staff of the instance, or \
                                   is a member of other organizations, so only the user changes \
                                   the address.";
                     return Err(Fault::new(FaultKind::Mutability, detail).into());
                 }
+                Outcome::OverLimit => return Err(full()),
                 Outcome::Stale => {}
             }
         }
@@ -415,9 +426,21 @@ impl Scim {
         self.known(ctx, found).await
     }
 
-    async fn with_address(&self, ctx: &ScimCtx, email: &str) -> ScimResult<Vec<Known>> {
-        let found = user_rows::by_email(&self.core.store, &emails::normalise(email)).await?;
-        self.known(ctx, found).await
+    /// The users who may be shown with this `userName`: the one whom the identity provider
+    /// calls so, and the one with this address.
+    async fn with_name(&self, ctx: &ScimCtx, user_name: &str) -> ScimResult<Vec<Known>> {
+        let store = &self.core.store;
+        // The store has no empty keys.
+        if user_name.is_empty() {
+            return Ok(Vec::new());
+        }
+        let named = rows::user_named(store, ctx.domain.id, &name_key(user_name)).await?;
+        let mut found = self.known(ctx, named).await?;
+        let with_address = user_rows::by_email(store, &emails::normalise(user_name)).await?;
+        if with_address.as_ref().map(|user| user.id) != found.first().map(|known| known.user.id) {
+            found.extend(self.known(ctx, with_address).await?);
+        }
+        Ok(found)
     }
 
     /// The user, if the identity provider may see it.
@@ -497,20 +520,58 @@ fn is_visible(ctx: &ScimCtx, known: &Known) -> bool {
     is_own && is_here
 }
 
-/// The address that a user has, which is one of the domain.
-fn address(ctx: &ScimCtx, input: &UserInput) -> Result<String, Fault> {
-    let domain = &ctx.domain.domain;
-    let wrong = || Fault::value(format!("`userName` must be a mail address of {domain}."));
-    let email = validate::email("userName", &input.user_name).map_err(|_| wrong())?;
-    if domain_of(&email).as_deref() != Some(domain) {
-        return Err(wrong());
+/// What a user is called.
+struct Names {
+    /// The address.
+    email: String,
+    /// `userName`; `None`: it is the address.
+    user_name: Option<String>,
+}
+
+/// The names of a user: `userName` if it is an address of the domain, else `userName` and
+/// the main address in `emails`. `present` is the user before a change, who keeps the
+/// address that is not sent.
+fn names(ctx: &ScimCtx, input: &UserInput, present: Option<&UserRow>) -> Result<Names, Fault> {
+    let user_name = &input.user_name;
+    let of_name = own_address(ctx, user_name);
+    // An address elsewhere belongs to the user alone, but does not keep the user in.
+    if let Some(user) = present.filter(|user| !has_own_address(ctx, user)) {
+        let is_address = of_name.is_some() || is_same_address(user_name, &user.email);
+        let user_name = (!is_address).then(|| user_name.clone());
+        return Ok(Names { email: user.email.clone(), user_name });
     }
-    match &input.email {
-        Some(other) if !is_same_address(other, &email) => Err(Fault::value(
-            "`userName` and the main address in `emails` must be the same: users have one address.",
-        )),
-        _ => Ok(email),
+    if let Some(email) = of_name {
+        return match &input.email {
+            Some(other) if !is_same_address(other, &email) => Err(Fault::value(
+                "`userName` and the main address in `emails` must be the same where both are \
+                 addresses of the domain: users have one address.",
+            )),
+            _ => Ok(Names { email, user_name: None }),
+        };
     }
+    let email = match (&input.email, present) {
+        (Some(email), _) => own_address(ctx, email),
+        (None, Some(user)) => Some(user.email.clone()),
+        (None, None) => None,
+    };
+    let wrong = || {
+        let domain = &ctx.domain.domain;
+        Fault::value(format!(
+            "`userName`, or else the main address in `emails`, must be a mail address of {domain}."
+        ))
+    };
+    Ok(Names { email: email.ok_or_else(wrong)?, user_name: Some(user_name.clone()) })
+}
+
+/// The address in a text; `None`: it is no address of the domain.
+fn own_address(ctx: &ScimCtx, text: &str) -> Option<String> {
+    let email = validate::email("emails", text).ok()?;
+    (domain_of(&email).as_deref() == Some(&*ctx.domain.domain)).then_some(email)
+}
+
+/// The form of a `userName` that must be unique in its domain.
+fn name_key(user_name: &str) -> String {
+    user_name.to_lowercase()
 }
 
 /// The fields of a user after a change. A name that is not sent stays as it is.
@@ -546,7 +607,7 @@ fn profile(input: &UserInput, present: Option<&UserRow>, email: &str) -> Result<
 fn changes(
     ctx: &ScimCtx,
     known: &Known,
-    input: &UserInput,
+    after: &ScimUserRow,
     profile: &Profile,
     switch: Switch,
 ) -> (Vec<Entry>, bool) {
@@ -556,13 +617,14 @@ fn changes(
         .field("last_name", &user.last_name, &profile.last_name)
         .field("email", &user.email, &profile.email);
     let has_profile = !of_user.is_empty();
-    let scim = known.scim.as_ref();
+    let before = known.scim.as_ref();
     let all = of_user
-        .field("external_id", &scim.and_then(|scim| scim.external_id.clone()), &input.external_id)
+        .field("user_name", &before.and_then(|row| row.user_name.clone()), &after.user_name)
+        .field("external_id", &before.and_then(|row| row.external_id.clone()), &after.external_id)
         .field(
             "display_name",
-            &scim.and_then(|scim| scim.display_name.clone()),
-            &input.display_name,
+            &before.and_then(|row| row.display_name.clone()),
+            &after.display_name,
         );
     let mut entries = Vec::new();
     if !all.is_empty() {
@@ -619,6 +681,7 @@ fn shown(ctx: &ScimCtx, known: &Known, groups: &Groups) -> User {
     let created = scim.as_ref().map(|scim| scim.created_at).or(joined).unwrap_or(user.created_at);
     let changed = scim.as_ref().map_or(user.updated_at, |scim| scim.updated_at);
     let changed = changed.max(user.updated_at).max(created);
+    let user_name = scim.as_ref().and_then(|scim| scim.user_name.clone());
     let id = user.id.to_string();
     let group = |(id, name): &(ScimGroupId, String)| Membership {
         value: id.to_string(),
@@ -629,7 +692,7 @@ fn shown(ctx: &ScimCtx, known: &Known, groups: &Groups) -> User {
     let mut shown = User {
         schemas: User::SCHEMAS,
         external_id: scim.as_ref().and_then(|scim| scim.external_id.clone()),
-        user_name: user.email.clone(),
+        user_name: user_name.unwrap_or_else(|| user.email.clone()),
         display_name: scim.as_ref().and_then(|scim| scim.display_name.clone()),
         name: Name {
             formatted,

@@ -47,7 +47,7 @@ struct Cursor {
     id: RecordId,
     next: i64,
     last: i64,
-    /// The person to go on with, of the cursor for merges.
+    /// The next person, of the cursor for merges.
     person: Option<Uuid>,
 }
 

@@ -36,6 +36,7 @@ mod scan;
 mod segments;
 mod shared;
 mod skip;
+mod stored_bytes;
 mod uuids;
 
 pub use apply::{
@@ -56,6 +57,7 @@ pub use segments::{
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
+pub use stored_bytes::stored_bytes;
 
 pub(crate) use self::keys::{head as head_key, part};
 pub(crate) use self::read::{firsts_between as blocks_between, range, read_whole_block};

@@ -598,7 +598,7 @@ async fn a_project_has_a_maximum_of_exports() {
         let new = ExportRow { id, project: ProjectId(number), ..row.clone() };
         for _ in 0..2 {
             // The second run is a retry after a lost answer.
-            assert_eq!(create(&store, &new, 2, &[]).await.unwrap(), expected);
+            assert_eq!(create(&store, &new, 2, None, &[]).await.unwrap(), expected);
         }
         if expected == Created::Yes {
             made.insert(id);
@@ -606,4 +606,10 @@ async fn a_project_has_a_maximum_of_exports() {
     }
     let all: BTreeSet<BatchExportId> = all(&store).await.unwrap().into_iter().collect();
     assert_eq!(all, made);
+    // The limit of the organization counts the exports of all of its projects.
+    let id = BatchExportId(ids::time_ordered(at(10)));
+    let new = ExportRow { id, project: ProjectId(2), ..row };
+    for (most, expected) in [(3, Created::OverLimit), (4, Created::Yes), (4, Created::Yes)] {
+        assert_eq!(create(&store, &new, 9, Some(most), &[]).await.unwrap(), expected, "{most}");
+    }
 }

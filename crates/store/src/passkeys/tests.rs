@@ -187,9 +187,9 @@ async fn an_answer_opens_one_session() {
     let row = get(&store, "a").await.unwrap().unwrap();
     assert_eq!((row.credential.as_str(), row.used_at), ("2", Some(NOW)));
     assert_eq!(open_sessions(&store).await, 2);
-    let stranger = SessionRow { user: UserId(Uuid::from_u128(5)), ..session("w") };
-    assert!(!sign_in(&store, &used("2", "3"), &stranger, None).await.unwrap());
-    assert!(!rename(&store, stranger.user, "a", "mine", &[]).await.unwrap());
+    let other_user = SessionRow { user: UserId(Uuid::from_u128(5)), ..session("w") };
+    assert!(!sign_in(&store, &used("2", "3"), &other_user, None).await.unwrap());
+    assert!(!rename(&store, other_user.user, "a", "mine", &[]).await.unwrap());
     refuse(&store, "a", NOW, &[]).await.unwrap();
     assert_eq!(get(&store, "a").await.unwrap().unwrap().refused_at, Some(NOW));
 }
@@ -247,16 +247,16 @@ async fn one_of_two_ways_is_left() {
         };
         ways.without(hash)
     };
-    let (passkey, account) = (without("a").unwrap(), without("x").unwrap());
+    let (passkey, linked) = (without("a").unwrap(), without("x").unwrap());
     let new = session("s2");
     let change = Change { replaced: "s1", session: &new, mails: &[], activities: &[] };
     let removed = remove(&store, "a", true, Some(&passkey), change).await.unwrap();
     assert_eq!(removed, Kept::Yes);
-    assert!(!unlink(&store, "x", "s2", Some(&account)).await);
+    assert!(!unlink(&store, "x", "s2", Some(&linked)).await);
     assert_eq!(identities::of_user(&store, ADA).await.unwrap().len(), 1);
 
     assert_eq!(add_in(&store, "a", turns_on(), "s2", "s3").await, Kept::Yes);
-    assert!(unlink(&store, "x", "s3", Some(&account)).await);
+    assert!(unlink(&store, "x", "s3", Some(&linked)).await);
     let new = session("s4");
     let change = Change { replaced: "s3", session: &new, mails: &[], activities: &[] };
     let removed = remove(&store, "a", true, Some(&passkey), change).await.unwrap();
@@ -290,11 +290,12 @@ async fn the_first_proof_of_an_address_leaves_nothing() {
     assert_eq!(link(&store, "s1", "x").await, Linked::Yes);
     sessions::know_browser(&store, ADA, "browser", NOW).await.unwrap();
     let sign_in_link = NewLink {
-        account: &user,
+        user_row: &user,
         hash: "link",
         kind: weir_model::user_links::LinkKind::SignIn,
         email: EMAIL,
         expires_at: NOW.plus_seconds(60),
+        activities: &[],
     };
     user_links::put_link(&store, sign_in_link, NOW).await.unwrap();
 

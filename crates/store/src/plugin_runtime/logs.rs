@@ -115,8 +115,8 @@ pub async fn append(store: &Store, lines: &[Line]) -> Result<()> {
         return Ok(());
     }
     let log = |(config, lines): (PluginConfigId, Vec<&Line>)| {
-        let left_out = lines.len().saturating_sub(LINES);
-        let lines = lines.into_iter().skip(left_out).zip(1..);
+        let omitted = lines.len().saturating_sub(LINES);
+        let lines = lines.into_iter().skip(omitted).zip(1..);
         StoredLog { config: config.0, lines: lines.map(|(line, n)| stored(line, n)).collect() }
     };
     let logs: Vec<StoredLog> = by_config.into_iter().map(log).collect();

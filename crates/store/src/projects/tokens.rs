@@ -5,7 +5,7 @@
 
 use surrealdb::types::SurrealValue;
 use weir_model::activity::Entry;
-use weir_model::{ProjectId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
 
 use super::{ProjectRow, Stored, rows};
 use crate::activity::{self, write_activities};
@@ -18,6 +18,8 @@ use crate::{Result, Store};
 pub struct ProjectRulesRow {
     /// The project that the key belongs to.
     pub id: ProjectId,
+    /// The organization of the project.
+    pub organization: OrganizationId,
     /// Whether client IP addresses are removed from events.
     pub anonymize_ips: bool,
     /// Whether events are processed without persons.
@@ -167,6 +169,7 @@ pub async fn set_secrets(
 #[derive(Debug, SurrealValue)]
 struct StoredRules {
     number: i64,
+    organization: OrganizationId,
     api_token: String,
     previous_token: Option<String>,
     previous_token_until: Option<i64>,
@@ -177,8 +180,8 @@ struct StoredRules {
 // A table scan: it runs when the service starts, and every few seconds.
 const ALL_TOKENS: Statement = Statement::read(
     "projects all tokens",
-    "SELECT number, api_token, previous_token, previous_token_until, anonymize_ips,
-            person_processing_opt_out
+    "SELECT number, organization, api_token, previous_token, previous_token_until,
+            anonymize_ips, person_processing_opt_out
      FROM project;",
 )
 .within(std::time::Duration::from_secs(60));
@@ -196,8 +199,8 @@ pub async fn all_tokens(store: &Store) -> Result<Vec<(String, ProjectRulesRow)>>
 
 const BY_TOKEN: Statement = Statement::read(
     "projects by token",
-    "SELECT number, api_token, previous_token, previous_token_until, anonymize_ips,
-            person_processing_opt_out
+    "SELECT number, organization, api_token, previous_token, previous_token_until,
+            anonymize_ips, person_processing_opt_out
      FROM (SELECT VALUE type::record('project', project)
            FROM type::record('project_token', $api_token));",
 );
@@ -220,6 +223,7 @@ pub async fn by_token(store: &Store, token: &str) -> Result<Option<ProjectRulesR
 fn rules(row: StoredRules) -> Vec<(String, ProjectRulesRow)> {
     let rules = |ends_at| ProjectRulesRow {
         id: ProjectId(row.number),
+        organization: row.organization,
         anonymize_ips: row.anonymize_ips,
         person_processing_opt_out: row.person_processing_opt_out,
         ends_at,

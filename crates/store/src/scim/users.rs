@@ -12,6 +12,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::invites::remove_invite;
 use crate::keys::end_keys;
+use crate::limits::refuse_full;
 use crate::mail::{self, MailRow};
 use crate::members::{remove_membership, write_membership};
 use crate::organizations::StoredMembership;
@@ -19,6 +20,32 @@ use crate::proofs::{FirstProof, first_proof};
 use crate::sessions::end_sessions;
 use crate::users::UserRow;
 use crate::{Result, Store};
+
+/// Writes `$scim`, the row of the user, and the record that finds the user by `userName`.
+/// A user who deleted the account holds no name.
+macro_rules! write_scim_user {
+    () => {
+        "LET $new_name = $scim.name_key;
+         IF $new_name != NONE {
+             LET $named = (SELECT VALUE user
+                           FROM ONLY type::record('scim_user_name', [$domain, $new_name]));
+             IF $named != NONE AND $named != $user {
+                 LET $holder = (SELECT VALUE email FROM ONLY type::record('user', $named));
+                 IF $holder != NONE { THROW 'name' };
+             };
+         };
+         LET $old_name = (SELECT VALUE name_key
+                          FROM ONLY type::record('scim_user', [$domain, $user]));
+         IF $old_name != NONE AND $old_name != $new_name {
+             DELETE type::record('scim_user_name', [$domain, $old_name]) RETURN NONE;
+         };
+         IF $new_name != NONE {
+             UPSERT type::record('scim_user_name', [$domain, $new_name])
+                 CONTENT { user: $user } RETURN NONE;
+         };
+         UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;"
+    };
+}
 
 // The identity provider confirms the address.
 const JOIN: Statement = Statement::write(
@@ -28,11 +55,11 @@ const JOIN: Statement = Statement::write(
         "LET $member = (SELECT VALUE uuid
                         FROM ONLY type::record('membership', [$organization, $user]));
          IF $member != NONE { THROW 'stale' };
-         IF $account != NONE {
+         IF $new_user != NONE {
              LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
              IF $owner != NONE { THROW 'email' };
              UPSERT type::record('user_email', $email_key) CONTENT { user: $user } RETURN NONE;
-             UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
+             UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
          } ELSE {
              LET $found = (SELECT * FROM ONLY type::record('user', $user));
              LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
@@ -49,8 +76,8 @@ const JOIN: Statement = Statement::write(
                  SET first_name = $first_name, last_name = $last_name RETURN NONE;",
         first_proof!(),
         "};
-         DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;
-         UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;",
+         DELETE type::record('scim_deactivated', [$organization, $user]) RETURN NONE;",
+        write_scim_user!(),
         "IF $shuts {
              UPSERT type::record('scim_deactivated', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $membership.uuid,
@@ -64,6 +91,7 @@ const JOIN: Statement = Statement::write(
         end_sessions!(),
         end_keys!(),
         "} ELSE {",
+        refuse_full!(),
         write_membership!("$organization"),
         "UPDATE type::record('user', $user) SET
                  current_organization = $organization, current_project = $project,
@@ -93,7 +121,7 @@ pub struct Join<'a> {
     pub email: &'a str,
     /// The record of the user, when the user is created with this call, and the form of
     /// the address that must be unique.
-    pub account: Option<(&'a UserRow, &'a str)>,
+    pub new_user: Option<(&'a UserRow, &'a str)>,
     /// The first proof of the address, of a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Whether an identity provider deactivated the user, who is activated now.
@@ -114,6 +142,8 @@ pub struct Join<'a> {
     pub project: Option<ProjectId>,
     /// The invite that is used up.
     pub invite: Option<InviteId>,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// The mails about the new member.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -132,8 +162,8 @@ pub async fn join(store: &Store, new: Join<'_>, now: Timestamp) -> Result<Outcom
         next: new.next,
         user: new.user.0,
         email: new.email,
-        account: new.account.map(|(account, _)| account.clone()),
-        email_key: new.account.map(|(_, email_key)| email_key.to_owned()),
+        new_user: new.new_user.map(|(user, _)| user.clone()),
+        email_key: new.new_user.map(|(_, email_key)| email_key.to_owned()),
         proof: new.proof.cloned(),
         activates_user: new.activates_user,
         shuts: new.shuts,
@@ -143,13 +173,14 @@ pub async fn join(store: &Store, new: Join<'_>, now: Timestamp) -> Result<Outcom
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
         invite: new.invite.map(|invite| invite.0),
+        members_most: new.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         now: now.micros(),
         mails: mail::stored(new.mails)?,
     };
     outcome(activity::change(store, JOIN, vars, new.activities).await)
 }
 
-/// Takes the membership `$was` of the user with the record `$account`, all sessions, and
+/// Takes the membership `$was` of the user with the record `$user_row`, all sessions, and
 /// the keys that reach nothing else. Writing the user's record makes this conflict with
 /// transactions that open a session. A user without another organization is closed: no
 /// session and no key is accepted, and no sign-in.
@@ -159,7 +190,7 @@ macro_rules! deactivate_user {
             keep_an_owner!(),
             remove_membership!(),
             "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
-             LET $closes = ($homes = [] AND $account.is_active = true);
+             LET $closes = ($homes = [] AND $user_row.is_active = true);
              UPSERT type::record('scim_deactivated', [$organization, $user]) CONTENT {
                  user: $user, domain: $domain, membership: $was.uuid, level: $was.level,
                  joined_at: $was.joined_at, closed: $closes
@@ -179,9 +210,9 @@ const CHANGE: Statement = Statement::write(
     "scim change user",
     concat!(
         begin_change!(),
-        "UPSERT type::record('scim_user', [$domain, $user]) CONTENT $scim RETURN NONE;
-         LET $account = (SELECT * FROM ONLY type::record('user', $user));
-         IF $account = NONE OR $account.email != $email { THROW 'stale' };
+        write_scim_user!(),
+        "LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
+         IF $user_row = NONE OR $user_row.email != $email { THROW 'stale' };
          IF $profile != NONE {
              IF $profile.email_key != $email_key {
                  LET $others = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]
@@ -190,7 +221,7 @@ const CHANGE: Statement = Statement::write(
                                     type::record('membership', [$organization, $user]))
                      ?? (SELECT VALUE level FROM ONLY
                          type::record('scim_deactivated', [$organization, $user]));
-                 IF $others != [] OR $account.is_staff = true OR $level_here = $owner_level {
+                 IF $others != [] OR $user_row.is_staff = true OR $level_here = $owner_level {
                      THROW 'kept'
                  };
                  LET $owner = (SELECT VALUE user
@@ -215,8 +246,9 @@ const CHANGE: Statement = Statement::write(
         "};
          IF $switch = 'on' {
              LET $was = (SELECT * FROM ONLY type::record('scim_deactivated', [$organization, $user]));
-             IF $was = NONE { THROW 'stale' };
-             IF $was.closed {
+             IF $was = NONE { THROW 'stale' };",
+        refuse_full!(),
+        "IF $was.closed {
                  UPDATE type::record('user', $user)
                      SET is_active = true, scim_closed = NONE, updated_at = $now
                      RETURN NONE;
@@ -274,6 +306,8 @@ pub struct UserChange<'a> {
     pub profile: Option<Profile>,
     /// Whether the user is deactivated or activated.
     pub switch: Switch,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// Mails about the change.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -304,6 +338,7 @@ pub async fn change_user(store: &Store, change: UserChange<'_>, now: Timestamp) 
         switch: switch.map(str::to_owned),
         level: level,
         owner_level: i64::from(Level::Owner),
+        members_most: change.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         now: now.micros(),
         mails: mail::stored(change.mails)?,
     };
@@ -318,10 +353,15 @@ const REMOVE: Statement = Statement::write(
     concat!(
         begin_change!(),
         "LET $was = (SELECT * FROM ONLY type::record('membership', [$organization, $user]));
-         LET $account = (SELECT * FROM ONLY type::record('user', $user));
+         LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
          IF $was != NONE {",
         deactivate_user!(),
         "};
+         LET $old_name = (SELECT VALUE name_key
+                          FROM ONLY type::record('scim_user', [$domain, $user]));
+         IF $old_name != NONE {
+             DELETE type::record('scim_user_name', [$domain, $old_name]) RETURN NONE;
+         };
          DELETE type::record('scim_user', [$domain, $user]) RETURN NONE;
          DELETE type::record('scim_level', [$domain, $user]) RETURN NONE;
          FOR $group IN (SELECT VALUE record::id(id)[2]

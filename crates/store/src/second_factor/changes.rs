@@ -39,9 +39,9 @@ macro_rules! changed_within {
         "BEGIN;
          LET $made = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $made = NONE {
-             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
              LET $within = (SELECT VALUE user FROM ONLY type::record('session', $replaced));
-             IF $account = NONE OR $account.is_active != true OR $within = NONE { THROW 'user' };"
+             IF $user_row = NONE OR $user_row.is_active != true OR $within = NONE { THROW 'user' };"
     };
 }
 pub(crate) use changed_within;

@@ -15,6 +15,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::error::is_done;
+use crate::limits::refuse_full;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, touch_organization};
@@ -107,8 +108,8 @@ const SIGN_IN: Statement = Statement::sign_in(
         "BEGIN;
          LET $opened = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $opened = NONE {
-             LET $account = (SELECT * FROM ONLY type::record('user', $user));
-             IF $account = NONE OR $account.is_active != true OR $account.email != $email {
+             LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
+             IF $user_row = NONE OR $user_row.is_active != true OR $user_row.email != $email {
                  THROW 'user'
              };",
         write_identity!(),
@@ -208,9 +209,9 @@ const LINK: Statement = Statement::write(
     "identities link",
     concat!(
         "BEGIN;
-         LET $account = (SELECT * FROM ONLY type::record('user', $user));
+         LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
          LET $within = (SELECT VALUE user FROM ONLY type::record('session', $linked_in));
-         IF $account = NONE OR $account.is_active != true OR $within != $user { THROW 'user' };
+         IF $user_row = NONE OR $user_row.is_active != true OR $within != $user { THROW 'user' };
          UPDATE type::record('user', $user)
              SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
         write_identity!(),
@@ -307,13 +308,15 @@ pub struct Joining<'a> {
     pub user: UserId,
     /// The record of the user, when the user is created with this call, and the form of
     /// the address that must be unique.
-    pub account: Option<(&'a UserRow, &'a str)>,
+    pub new_user: Option<(&'a UserRow, &'a str)>,
     /// The first proof of the address, of a user who existed before.
     pub proof: Option<&'a FirstProof>,
     /// Id of the membership.
     pub membership: MembershipId,
     /// The project that the user sees first.
     pub project: Option<ProjectId>,
+    /// The number of members that the organization may have; `None`: no limit.
+    pub members_most: Option<u64>,
     /// The mails about the new member.
     pub mails: &'a [MailRow],
     /// The audit entries of the change.
@@ -337,12 +340,13 @@ const JOIN: Statement = Statement::write(
                  THROW 'domain'
              };",
         touch_organization!("$organization", "domain"),
-        "IF $account != NONE {
+        refuse_full!(),
+        "IF $new_user != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
                  IF $owner != NONE { THROW 'email' };
                  UPSERT type::record('user_email', $email_key)
                      CONTENT { user: $user } RETURN NONE;
-                 UPSERT type::record('user', $user) CONTENT $account RETURN NONE;
+                 UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
              };",
         first_proof!(),
         write_membership!("$organization"),
@@ -356,8 +360,8 @@ const JOIN: Statement = Statement::write(
 );
 
 /// Makes a user, who may be new, a member at the lowest level. `false`: the domain lets
-/// no users in any more, or the address of the new user belongs to another user, and
-/// nothing was written.
+/// no users in any more, the organization has as many members as its limit, or the address
+/// of the new user belongs to another user, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -366,11 +370,12 @@ pub async fn join(store: &Store, new: Joining<'_>, now: Timestamp) -> Result<boo
         domain: new.domain.0,
         organization: new.organization.0,
         user: new.user.0,
-        account: new.account.map(|(account, _)| account.clone()),
-        email_key: new.account.map(|(_, email_key)| email_key.to_owned()),
+        new_user: new.new_user.map(|(user, _)| user.clone()),
+        email_key: new.new_user.map(|(_, email_key)| email_key.to_owned()),
         proof: new.proof.cloned(),
         membership: StoredMembership::new(new.membership, Level::Member, now),
         project: new.project.map(|project| project.0),
+        members_most: new.members_most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
         mails: mail::stored(new.mails)?,
     };
     is_done(activity::change(store, JOIN, vars, new.activities).await)

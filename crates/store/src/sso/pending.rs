@@ -57,6 +57,23 @@ pub async fn put(store: &Store, browser: &str, key: &str, row: &PendingRow) -> R
     store.db.run(PUT, vars).await.map(drop)
 }
 
+const GET: Statement = Statement::read(
+    "pending logins get",
+    "SELECT * FROM type::record('pending_login', [$browser, $key]);",
+);
+
+/// Returns a pending login. It stays pending.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store, browser: &str, key: &str) -> Result<Option<PendingRow>> {
+    // The engine does not allow empty record ids.
+    if browser.is_empty() || key.is_empty() {
+        return Ok(None);
+    }
+    store.db.run(GET, bind! { browser: browser, key: key }).await?.row(0)
+}
+
 const TAKE: Statement = Statement::delete(
     "pending logins take",
     "DELETE type::record('pending_login', [$browser, $key]) RETURN BEFORE;",

@@ -33,15 +33,15 @@ pub struct NewPassword<'a> {
 
 // The new session shows whether this is a retry of the same call.
 const CHANGE: Statement = Statement::write(
-    "accounts change password",
+    "users change password",
     concat!(
         "BEGIN;
          LET $made = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $made = NONE {
-             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
              LET $held = (SELECT VALUE user FROM ONLY type::record('session', $replaced));
-             IF $account = NONE OR $account.is_active != true
-                 OR $account.password != $present OR $held = NONE { THROW 'user' };
+             IF $user_row = NONE OR $user_row.is_active != true
+                 OR $user_row.password != $present OR $held = NONE { THROW 'user' };
              UPDATE type::record('user', $user)
                  SET password = $chosen, updated_at = $now RETURN NONE;",
         end_sessions!(),

@@ -42,19 +42,20 @@ async fn store() -> Store {
 }
 
 async fn put(store: &Store, hash: &str, kind: LinkKind, email: &str) {
-    let account = ada(store).await;
-    assert_eq!(put_of(store, &account, hash, kind, email).await, Changed::Yes);
+    let user = ada(store).await;
+    assert_eq!(put_of(store, &user, hash, kind, email).await, Changed::Yes);
 }
 
 async fn put_of(
     store: &Store,
-    account: &UserRow,
+    user_row: &UserRow,
     hash: &str,
     kind: LinkKind,
     email: &str,
 ) -> Changed {
     let expires_at = NOW.plus_seconds(60);
-    put_link(store, NewLink { account, hash, kind, email, expires_at }, NOW).await.unwrap()
+    let link = NewLink { user_row, hash, kind, email, expires_at, activities: &[] };
+    put_link(store, link, NOW).await.unwrap()
 }
 
 fn using(hash: &str, attempt: u128) -> Use<'_> {
@@ -154,7 +155,7 @@ async fn an_address_moves_with_its_pointer() {
     assert_eq!((after.email.as_str(), after.is_email_verified), (EMAIL, false));
     assert_eq!(users::by_email(&store, NEW).await.unwrap(), None);
     let changed = move_address(&store, ADA, to(NEW, "x@mail.example"), &[], NOW).await.unwrap();
-    assert_eq!(changed, Changed::Void, "the account is another than it was read");
+    assert_eq!(changed, Changed::Void, "the user is another than it was read");
 }
 
 #[tokio::test]
@@ -163,8 +164,9 @@ async fn links_expire_and_are_deleted_with_the_user() {
     put(&store, "a", LinkKind::Reset, EMAIL).await;
     let later = NOW.plus_seconds(60);
     let expires_at = later.plus_seconds(60);
-    let account = &ada(&store).await;
-    let next = NewLink { account, hash: "b", kind: LinkKind::Reset, email: EMAIL, expires_at };
+    let user_row = &ada(&store).await;
+    let (hash, kind, email) = ("b", LinkKind::Reset, EMAIL);
+    let next = NewLink { user_row, hash, kind, email, expires_at, activities: &[] };
     assert_eq!(put_link(&store, next, later).await.unwrap(), Changed::Yes);
     assert_eq!(link(&store, ADA, "a").await.unwrap(), None, "expired ones are not kept");
     assert!(link(&store, ADA, "b").await.unwrap().is_some());

@@ -5,7 +5,7 @@ use weir_service::Error as ServiceError;
 use weir_service::keys::KeyOverview;
 
 use super::Asked;
-use crate::web::csv::{Column, CsvList, at_once, by_offset, optional};
+use crate::web::csv::{Column, CsvList, by_offset, one_page, optional};
 
 const ORGANIZATIONS: &[Column<Organization>] = &[
     ("id", |it| it.row.id.to_string()),
@@ -47,5 +47,5 @@ pub(super) fn organizations(asked: &Asked<'_>) -> CsvList {
 
 pub(super) async fn keys(asked: &Asked<'_>) -> Result<CsvList, ServiceError> {
     let found = asked.services.keys.overview(&asked.ctx).await?;
-    Ok(CsvList::new("api-keys", "", KEYS, at_once(found)))
+    Ok(CsvList::new("api-keys", "", KEYS, one_page(found)))
 }

@@ -11,7 +11,7 @@ use weir_service::error::NOT_FOUND;
 use weir_service::plugins::ListedPlugin;
 
 use super::{Asked, Organization};
-use crate::web::csv::{Column, CsvList, at_once, by_offset, optional};
+use crate::web::csv::{Column, CsvList, by_offset, one_page, optional};
 
 const PROJECTS: &[Column<ProjectBrief>] = &[
     ("id", |it| it.id.to_string()),
@@ -107,5 +107,5 @@ pub(super) async fn plugins(within: Organization, shelf: &str) -> Result<CsvList
     let shelf = PluginList::of(shelf).ok_or(ServiceError::NotFound(NOT_FOUND))?;
     let found = within.services.plugins.shelf(&within.org, shelf).await?;
     let list = format!("plugins-{}", shelf.text());
-    Ok(CsvList::new(&list, &within.name, PLUGINS, at_once(found)))
+    Ok(CsvList::new(&list, &within.name, PLUGINS, one_page(found)))
 }

@@ -16,7 +16,7 @@ use weir_service::scan::SCAN_TIME;
 use weir_store::warnings::Affected;
 
 use super::{Asked, Project};
-use crate::web::csv::{Column, CsvList, at_once, by_cursor, optional};
+use crate::web::csv::{Column, CsvList, by_cursor, one_page, optional};
 use crate::web::live;
 
 /// The maximum number of thousands of events of one file. The page says so.
@@ -198,20 +198,20 @@ pub(super) fn groups(asked: &Asked<'_>, within: Project, group_type: Option<&str
 
 pub(super) async fn imports(within: Project) -> Result<CsvList, ServiceError> {
     let found = within.services.imports.sources(&within.project).await?;
-    Ok(CsvList::new("imports", &within.name, IMPORTS, at_once(found)))
+    Ok(CsvList::new("imports", &within.name, IMPORTS, one_page(found)))
 }
 
 pub(super) async fn transformations(within: Project) -> Result<CsvList, ServiceError> {
     let mut found = within.services.plugin_configs.stages(&within.project).await?;
     found.retain(|stage| stage.transforms && !stage.config.fields.deleted);
-    Ok(CsvList::new("transformations", &within.name, TRANSFORMATIONS, at_once(found)))
+    Ok(CsvList::new("transformations", &within.name, TRANSFORMATIONS, one_page(found)))
 }
 
 pub(super) async fn keys(within: Project) -> Result<CsvList, ServiceError> {
     let found = within.services.projects.keys(&within.project).await?;
     let until = std::iter::once(None).chain(found.previous.map(|old| Some(old.until)));
     let rows = found.traffic.into_iter().zip(until).collect();
-    Ok(CsvList::new("project-keys", &within.name, KEYS, at_once(rows)))
+    Ok(CsvList::new("project-keys", &within.name, KEYS, one_page(rows)))
 }
 
 #[cfg(test)]

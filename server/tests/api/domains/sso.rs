@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
 use weir_model::sso::ProviderName;
-use weir_testkit::{Answer, TestApp};
+use weir_testkit::{Answer, Caller, TestApp};
 
 use super::{claim, enforce, one, owner, verified};
 
@@ -128,19 +128,67 @@ async fn the_impact_names_who_could_no_longer_sign_in() {
         "ways": [way(true)],
     });
     assert_eq!((impact.status, impact.json()), (200, expected));
-    // The way needs a confirmation, and nothing was changed by asking.
-    let caller = owner(&app).await;
-    let answer = caller.patch(&one(&app, &domain), &json!({"sso_enforcement": "github"})).await;
-    let (status, kind, code, _, attr) = answer.error();
-    assert_eq!((status, kind.as_str(), code.as_str()), (400, "validation_error", "would_lock_out"));
-    assert_eq!(attr.as_deref(), Some("confirmed_name"));
+    let caller = app.owner().key(&["organization:read"]).await;
+    let domain = caller.get(&one(&app, &domain)).await.json();
+    assert_eq!((&domain["sso_enforcement"], &domain["warnings"]), (&json!(""), &json!([])));
 
-    // With an owner elsewhere it needs none.
+    // An owner elsewhere can still sign in.
     let other = app.outsider_with_address("linus", "linus@elsewhere.example").await;
     app.join(&other, weir_model::organizations::Level::Owner).await;
     let impact = reader.get(&path).await.json();
     assert_eq!(impact["owners_elsewhere"], json!(["linus@elsewhere.example"]));
     assert_eq!(impact["ways"], json!([way(false)]));
-    let body = json!({"sso_enforcement": "github"});
-    assert_eq!(caller.patch(&one(&app, &domain), &body).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_locks_out_all_owners_is_warned() {
+    let providers = "github id secret".parse().unwrap();
+    let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+    let app = app.set_up().await;
+    let domain = verified(&app, "mail.example").await;
+    let path = one(&app, &domain);
+    let (caller, reader) = (owner(&app).await, app.owner().key(&["*"]).await);
+    let of = |domain: &Value, code: &str| {
+        let warnings = domain["warnings"].as_array().unwrap().iter();
+        let found = warnings.filter(|warning| warning["code"] == code);
+        let found = found.map(|warning| {
+            assert_eq!(warning["attr"], "sso_enforcement");
+            warning["detail"].as_str().unwrap().to_owned()
+        });
+        found.collect::<Vec<_>>()
+    };
+    let set = async |caller: &Caller, way: &str| {
+        let answer = caller.patch(&path, &json!({"sso_enforcement": way})).await;
+        let domain = answer.json();
+        assert_eq!((answer.status, &domain["sso_enforcement"]), (200, &json!(way)), "{domain}");
+        domain
+    };
+    // A key that may not read members learns how many there are.
+    let names = [
+        (&caller, "any more: 1 of the members whom impact/ lists."),
+        (&reader, "any more: ada@mail.example."),
+    ];
+    for (caller, who) in names {
+        let changed = set(caller, "github").await;
+        let detail = of(&changed, "would_lock_out").pop().unwrap();
+        assert!(detail.contains(who), "{detail}");
+        assert!(detail.contains("weir user sign-in-link"), "{detail}");
+        // The provider does not sign in who is above a key.
+        let detail = of(&changed, "settings_by_key").pop().unwrap();
+        assert!(detail.contains("not sign in administrators, owners"), "{detail}");
+        // The first warning is about the change, the second one about what is stored.
+        let stored = caller.get(&path).await.json();
+        assert!(of(&stored, "would_lock_out").is_empty(), "{stored}");
+        assert_eq!(of(&stored, "settings_by_key").len(), 1, "{stored}");
+        let cleared = set(caller, "").await;
+        assert_eq!(cleared["warnings"], json!([]));
+    }
+    // Nothing is confirmed with a name, and an owner elsewhere can still sign in.
+    let body = json!({"sso_enforcement": "github", "confirmed_name": "mail.example"});
+    let changed = caller.patch(&path, &body).await.json();
+    assert_eq!(of(&changed, "would_lock_out").len(), 1, "{changed}");
+    set(&caller, "").await;
+    let other = app.outsider_with_address("linus", "linus@elsewhere.example").await;
+    app.join(&other, weir_model::organizations::Level::Owner).await;
+    assert!(of(&set(&caller, "github").await, "would_lock_out").is_empty());
 }

@@ -519,7 +519,7 @@ async fn one_export_more_than_the_maximum_is_refused() {
     let row = exports::find(store, id).await.unwrap().unwrap();
     for _ in 1..EXPORTS_MAX {
         let row = ExportRow { id: BatchExportId(ids::time_ordered(row.created_at)), ..row.clone() };
-        exports::create(store, &row, EXPORTS_MAX, &[]).await.unwrap();
+        exports::create(store, &row, EXPORTS_MAX, None, &[]).await.unwrap();
     }
     let refused = owner.post(&path(&app), &s3()).await;
     let detail = "A project may have at most 500 exports. Delete one first.";

@@ -130,7 +130,7 @@ async fn a_canary_is_found_in_no_answer_no_file_and_no_log() {
 
     let key = std::fs::read_to_string(folder.join("data.key")).unwrap();
     let log = std::fs::read_to_string(folder.join("weir.log")).unwrap();
-    assert!(log.contains("keep a copy of it"), "the key is told: {log}");
+    assert!(log.contains("keep a copy of it"), "the key is shown: {log}");
     let mut searched = 0;
     let mut names = 0;
     each_file(folder, &mut |file, bytes| {

@@ -50,7 +50,10 @@ async fn a_scope_to_read_does_not_write_and_one_to_write_does_both() {
         guarded().filter(|operation| !operation.is_refused()).collect();
     operations.sort_by_key(Operation::place);
     for operation in operations {
-        let Some(scope) = operation.scopes().into_iter().next() else { continue };
+        // No list of scopes is as good as `*`.
+        let Some(scope) = operation.scopes().into_iter().next().filter(|scope| scope != "*") else {
+            continue;
+        };
         let ids = world.ids(&operation).await;
         let is_write = scope.ends_with(":write");
         if is_write {

@@ -234,7 +234,8 @@ async fn a_member_cannot_accept_again() {
         links: vec![LATE.to_owned()],
     };
     let rows = std::slice::from_ref(&late);
-    let made = weir_store::invites::create(store, app.organization(), rows, 1, &[], &[]).await;
+    let bounds = weir_store::invites::InviteBounds::of(1);
+    let made = weir_store::invites::create(store, app.organization(), rows, bounds, &[], &[]).await;
     assert_eq!(made.unwrap(), weir_store::invites::Created::Yes);
     let text = shown(&app, &json!({"token": "late"}), &cookie).await;
     assert!(text.contains("You belong to this organization already."), "{text}");
@@ -348,11 +349,12 @@ async fn the_transaction_checks_the_level_of_the_inviter() {
         let acceptance = weir_store::invites::Acceptance {
             invite: &row,
             user: app.outsider("mallory").await.id(),
-            account: None,
+            new_user: None,
             proof: None,
             membership: weir_model::MembershipId(Uuid::new_v4()),
             level: row.level,
             project: None,
+            members_most: None,
             mails: &[],
             activities: &[],
         };

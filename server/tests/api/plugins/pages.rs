@@ -128,7 +128,7 @@ async fn transformations_are_added_changed_and_put_in_order() {
     let body = format!("project={project}&seen={first},{second}&wanted={second},{first}");
     assert_eq!(browser.function("reorder_transformations", &body).await.status, 200);
     let late = browser.function("reorder_transformations", &body).await;
-    assert_eq!(late.status, 409, "somebody was faster");
+    assert_eq!(late.status, 409, "another change was faster");
     assert_eq!(browser.configs().await[0]["id"].to_string(), second);
 
     // An error is reported at the form's field for the setting.

@@ -155,6 +155,54 @@ async fn entra_changes_one_of_the_two_places_of_an_address() {
     assert_eq!(user["emails"][0]["value"], "gh@mail.example");
 }
 
+/// The user principal name has another domain than the mail address.
+#[tokio::test(flavor = "multi_thread")]
+async fn entra_sends_a_user_principal_name_beside_the_address() {
+    let provider = Provider::new().await;
+    let principal = "grace.hopper@corp.onmicrosoft.example";
+    let find = "/Users?filter=userName+eq+%22Grace.Hopper%40corp.onmicrosoft.example%22";
+    assert_eq!(provider.get(find).await.json()["totalResults"], 0);
+    let created = provider
+        .post(
+            "/Users",
+            &json!({
+                "schemas": [USER],
+                "externalId": "grace.hopper",
+                "userName": principal,
+                "active": true,
+                "emails": [{"primary": true, "type": "work", "value": "grace@mail.example"}],
+                "name": {"familyName": "Hopper", "givenName": "Grace"}
+            }),
+        )
+        .await;
+    let path = format!("/Users/{}", id_of(&created));
+    let user = created.json();
+    assert_eq!(user["userName"], principal);
+    assert_eq!(user["emails"][0]["value"], "grace@mail.example");
+    assert_eq!(provider.get(find).await.json()["totalResults"], 1);
+    assert_eq!(provider.level("grace").await, Some(1));
+
+    let changed = provider
+        .patch(
+            &path,
+            json!([
+                {"op": "Replace", "path": "userName", "value": "gh@corp.onmicrosoft.example"},
+                {"op": "Replace", "path": "emails[type eq \"work\"].value",
+                 "value": "gh@mail.example"},
+            ]),
+        )
+        .await
+        .json();
+    assert_eq!(changed["userName"], "gh@corp.onmicrosoft.example");
+    assert_eq!(changed["emails"][0]["value"], "gh@mail.example");
+    assert_eq!(provider.get(find).await.json()["totalResults"], 0);
+    assert_eq!(provider.level("gh").await, Some(1));
+    let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
+    let user = provider.patch(&path, off).await.json();
+    assert_eq!((&user["active"], &user["userName"]), (&json!(false), &changed["userName"]));
+    assert_eq!(provider.get(&path).await.json(), user);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn entra_manages_a_group() {
     let provider = Provider::new().await;

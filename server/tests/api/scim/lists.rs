@@ -146,6 +146,56 @@ async fn answers_have_the_attributes_that_were_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_by_post_answers_as_a_list() {
+    let provider = Provider::new().await;
+    for name in ["b", "c"] {
+        provider.user(name).await;
+    }
+    provider.group("Tea", &[]).await;
+    let search = async |path: &str, parameters: Value| {
+        let mut body = json!({"schemas": ["urn:ietf:params:scim:api:messages:2.0:SearchRequest"]});
+        for (name, value) in parameters.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = provider.post(path, &body).await;
+        assert_eq!(answer.status, 200, "{body}: {:?}", answer.body);
+        answer.json()
+    };
+    for (query, parameters) in [
+        ("", json!({})),
+        ("startIndex=2&count=1", json!({"startIndex": 2, "count": 1})),
+        ("count=0", json!({"count": 0, "sortBy": "userName"})),
+        ("filter=userName%20sw%20%22b%22", json!({"filter": "userName sw \"b\""})),
+        ("attributes=userName,emails.value", json!({"attributes": ["userName", "emails.value"]})),
+        ("excludedAttributes=emails,meta", json!({"excludedAttributes": ["emails", "meta"]})),
+    ] {
+        let listed = provider.get(&format!("/Users?{query}")).await.json();
+        assert_eq!(search("/Users/.search", parameters).await, listed, "{query}");
+    }
+    let groups = search("/Groups/.search", json!({"filter": "displayName eq \"tea\""})).await;
+    assert_eq!(groups, provider.get("/Groups").await.json());
+
+    // Without a kind, users come before groups.
+    let all = search("/.search", json!({})).await;
+    assert_eq!(all["totalResults"], 4);
+    let last = search("/.search", json!({"startIndex": 3, "count": 5})).await;
+    assert_eq!((&last["totalResults"], &last["itemsPerPage"]), (&json!(4), &json!(2)));
+    assert_eq!(last["Resources"][0]["userName"], "c@mail.example");
+    assert_eq!(last["Resources"][1]["displayName"], "Tea");
+    let none = search("/.search", json!({"startIndex": 5})).await;
+    assert_eq!((&none["totalResults"], &none["Resources"]), (&json!(4), &json!([])));
+
+    for path in ["/Users/.search", "/Groups/.search", "/.search"] {
+        let wrong = json!({"filter": "x y z"});
+        assert_refused(&provider.post(path, &wrong).await, 400, Some("invalidFilter"));
+        assert_refused(&provider.post(path, &json!([])).await, 400, Some("invalidSyntax"));
+        assert_refused(&provider.get(path).await, 405, None);
+        let without_token = provider.app.anonymous().post(&provider.path(path), &json!({})).await;
+        assert_refused(&without_token, 401, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_service_describes_itself() {
     let provider = Provider::new().await;
     let config = provider.get("/ServiceProviderConfig").await;

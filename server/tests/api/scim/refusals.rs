@@ -6,7 +6,7 @@ use weir_model::organizations::Level;
 use weir_store::users;
 use weir_testkit::TestApp;
 
-use super::{Provider, assert_refused, new_token, prove};
+use super::{Provider, USER, assert_refused, new_token, prove};
 use crate::domains::verified;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,9 +34,19 @@ async fn only_the_token_of_the_domain_opens_it() {
     let anonymous = app.anonymous();
     let answer = anonymous.get(&format!("{path}?personal_api_key={token}")).await;
     assert_refused(&answer, 401, None);
-    for domain in [other.as_str(), "mail.example", "00000000-0000-0000-0000-000000000000", "%ff"] {
+    let unknown = "00000000-0000-0000-0000-000000000000";
+    for domain in [other.as_str(), "coffee.example", "tea.mail.example", unknown, "%ff"] {
         let answer = provider.caller.get(&format!("/scim/v2/{domain}/Users")).await;
         assert_refused(&answer, 401, None);
+    }
+    // The domain has its id and its name, for its own token.
+    let listed = provider.get("/Users").await;
+    assert_eq!(listed.status, 200);
+    for name in ["mail.example", "Mail.Example"] {
+        let by_name = format!("/scim/v2/{name}/Users");
+        assert_eq!(provider.caller.get(&by_name).await.json(), listed.json());
+        let of_other = app.anonymous().with_key(&of_other);
+        assert_refused(&of_other.get(&by_name).await, 401, None);
     }
 }
 
@@ -96,9 +106,14 @@ async fn an_address_must_be_one_of_the_domain() {
         assert_refused(&answer, 400, Some("invalidValue"));
     }
     let id = provider.user("grace").await;
-    let away = json!([{"op": "replace", "path": "userName", "value": "grace@elsewhere.example"}]);
+    let away = json!([{"op": "replace", "path": "emails[type eq \"work\"].value",
+                       "value": "grace@elsewhere.example"}]);
     let answer = provider.patch(&format!("/Users/{id}"), away).await;
     assert_refused(&answer, 400, Some("invalidValue"));
+    for elsewhere in ["grace@elsewhere.example", "grace@tea.mail.example", "grace", ""] {
+        let user = json!({"userName": "hopper", "emails": [{"value": elsewhere}]});
+        assert_refused(&provider.post("/Users", &user).await, 400, Some("invalidValue"));
+    }
     // Users have one address.
     let two = json!({"userName": "a@mail.example",
                      "emails": [{"value": "b@mail.example", "primary": true}]});
@@ -295,4 +310,31 @@ async fn a_domain_has_the_quota_of_a_key() {
     let next = new_token(&provider.app, &provider.domain).await;
     let caller = provider.app.anonymous().with_key(&next);
     assert_refused(&caller.get(&provider.path("/Users")).await, 429, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_user_is_added_or_activated_beyond_the_limit_of_members() {
+    let provider = Provider::new().await;
+    let grace = provider.user("grace").await;
+    let staff = provider.app.owner().key(&["*"]).await;
+    let limits = format!("/api/instance/organizations/{}/limits/", provider.app.organization());
+    let choose = async |most: i64| {
+        let body = json!({"members_limit": most, "members_action": "reject"});
+        assert_eq!(staff.patch(&limits, &body).await.status, 200);
+    };
+    let switch = async |active: bool| {
+        let operations = json!([{"op": "replace", "path": "active", "value": active}]);
+        provider.patch(&format!("/Users/{grace}"), operations).await
+    };
+    choose(2).await;
+    let joan = json!({"schemas": [USER], "userName": "joan@mail.example"});
+    assert_refused(&provider.post("/Users", &joan).await, 400, Some("tooMany"));
+    // A deactivated user is no member.
+    assert_eq!(switch(false).await.status, 200);
+    provider.user("joan").await;
+    assert_refused(&switch(true).await, 400, Some("tooMany"));
+    assert_eq!(provider.members().await.len(), 2);
+    choose(3).await;
+    assert_eq!(switch(true).await.status, 200);
+    assert_eq!(provider.members().await.len(), 3);
 }

@@ -88,6 +88,56 @@ async fn the_least_that_a_user_needs_is_an_address() {
     assert_eq!(user.get("displayName"), None);
 }
 
+/// The form of RFC 7643, 8.1: a name, and the address beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_beside_the_address_is_kept() {
+    let provider = Provider::new().await;
+    let named = |name: &str, email: &str| {
+        json!({"userName": name, "emails": [
+            {"value": "home@elsewhere.example", "type": "home"},
+            {"value": email, "primary": true},
+        ]})
+    };
+    let created = provider.post("/Users", &named("bjensen", "barbara@mail.example")).await;
+    let path = format!("/Users/{}", id_of(&created));
+    let names = |user: &Value| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&user["userName"]), text(&user["emails"][0]["value"]))
+    };
+    let are = |name: &str, email: &str| (name.to_owned(), email.to_owned());
+    assert_eq!(names(&created.json()), are("bjensen", "barbara@mail.example"));
+    assert_eq!(provider.get(&path).await.json(), created.json());
+    assert_eq!(provider.level("barbara").await, Some(1));
+    // The name finds the user in any case, and the address is no userName.
+    for (name, count) in [("BJensen", 1), ("barbara%40mail.example", 0)] {
+        let found = provider.get(&format!("/Users?filter=userName%20eq%20%22{name}%22")).await;
+        assert_eq!(found.json()["totalResults"], count, "{name}");
+    }
+    let other = named("BJENSEN", "babs@mail.example");
+    assert_refused(&provider.post("/Users", &other).await, 409, Some("uniqueness"));
+    let other = named("another", "barbara@mail.example");
+    assert_refused(&provider.post("/Users", &other).await, 409, Some("uniqueness"));
+    assert_eq!(provider.level("babs").await, None);
+
+    let rename = async |name: &str| {
+        provider.patch(&path, json!([{"op": "replace", "path": "userName", "value": name}])).await
+    };
+    assert_eq!(names(&rename("bj").await.json()), are("bj", "barbara@mail.example"));
+    // The former name is free for another user.
+    let second = id_of(&provider.post("/Users", &named("bjensen", "babs@mail.example")).await);
+    assert_refused(&rename("Bjensen").await, 409, Some("uniqueness"));
+    assert_eq!(names(&provider.get(&path).await.json()), are("bj", "barbara@mail.example"));
+    assert_eq!(provider.delete(&format!("/Users/{second}")).await.status, 204);
+    assert_eq!(names(&rename("Bjensen").await.json()), are("Bjensen", "barbara@mail.example"));
+
+    // The address that is not sent stays, and an address of the domain is both.
+    let replaced = provider.put(&path, &json!({"userName": "bj"})).await;
+    assert_eq!(names(&replaced.json()), are("bj", "barbara@mail.example"));
+    let both = rename("jensen@mail.example").await.json();
+    assert_eq!(names(&both), are("jensen@mail.example", "jensen@mail.example"));
+    assert_eq!(provider.level("jensen").await, Some(1));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_is_replaced() {
     let provider = Provider::new().await;

@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
 use serde_json::{Value, json};
-use weir_testkit::{Answer, Caller, MailSink, TestApp};
+use weir_model::organizations::Level;
+use weir_store::users::{self, UserRow};
+use weir_testkit::{Answer, Caller, MailSink, Received, TestApp};
 use weir_testservers::{Said, SoftPasskey, StandIn};
 
 use self::SignInMethod::{Passkey, Password, Saml};
@@ -20,6 +22,7 @@ use crate::domains::{one, trust_settings, verified};
 use crate::web;
 
 const ADA: &str = "ada@mail.example";
+const GRACE: &str = "grace@mail.example";
 const OTHER_PASSWORD: &str = "kettle-harbour-lichen-7";
 const SITE: &str = "http://localhost:8000";
 const CLIENT: &str = "weir-client";
@@ -67,6 +70,10 @@ enum EntryPoint {
     /// Adding a passkey in such a session.
     NewPasskey(SignInMethod),
     SignInInApi,
+    /// A sign-in at a provider that creates a user and a member.
+    NewUser(SignInMethod),
+    /// The link of a mail that confirms the address, and signs in.
+    ConfirmAddress,
     /// Confirming the session with the password.
     SignInAgain(SignInMethod),
     /// Another password, with the present one.
@@ -94,33 +101,37 @@ fn entry_points() -> Vec<(EntryPoint, Option<SignInMethod>)> {
             EntryPoint::SignIn(method),
         ];
         all.extend(own.map(|entry_point| (entry_point, Some(method))));
-        // A passkey is refused in each session.
+        // A passkey is refused in each session, and so is a password.
         all.push((EntryPoint::NewPasskey(method), Some(Passkey)));
+        all.push((EntryPoint::ChangePassword(method), Some(Password)));
     }
+    let through = METHODS.into_iter().filter(|method| method.rule().is_some());
+    all.extend(through.map(|method| (EntryPoint::NewUser(method), Some(method))));
     all.extend([
         (EntryPoint::SignInInApi, Some(Password)),
+        (EntryPoint::ConfirmAddress, Some(Password)),
         (EntryPoint::InviteInApi, Some(Password)),
         (EntryPoint::InviteOnPage, Some(Password)),
         (EntryPoint::Operator, None),
         (EntryPoint::OldKey, None),
-        // So is a password.
-        (EntryPoint::ChangePassword(Password), Some(Password)),
-        (EntryPoint::ChangePassword(GITHUB), Some(Password)),
-        (EntryPoint::ChangePassword(Saml), Some(Password)),
-        // A confirmed session gets another cookie.
-        (EntryPoint::SignInAgain(Password), Some(Password)),
-        (EntryPoint::SignInAgain(GITHUB), Some(Password)),
-        (EntryPoint::SignInAgain(Saml), Some(Password)),
-        // The last ones: a new password ends all sessions, and a new link the one before.
-        (EntryPoint::Reset, Some(Password)),
-        (EntryPoint::AskForReset, Some(Password)),
     ]);
+    // A confirmed session gets another cookie.
+    all.extend(METHODS.map(|method| (EntryPoint::SignInAgain(method), Some(Password))));
+    // The last ones: a new password ends all sessions, and a new link the one before.
+    all.extend([(EntryPoint::Reset, Some(Password)), (EntryPoint::AskForReset, Some(Password))]);
     all
 }
 
 /// An issuer of OpenID Connect. Its codes are the nonces of their logins.
-async fn issuer() -> StandIn<String> {
-    let issuer = StandIn::start(String::new(), |url, asked| {
+struct Issuer {
+    url: String,
+    /// The address of its user.
+    email: String,
+}
+
+async fn issuer() -> StandIn<Issuer> {
+    let script = Issuer { url: String::new(), email: ADA.to_owned() };
+    let issuer = StandIn::start(script, |Issuer { url, email }, asked| {
         let answer = match asked.path.as_str() {
             "/.well-known/openid-configuration" => json!({
                 "issuer": url,
@@ -135,7 +146,7 @@ async fn issuer() -> StandIn<String> {
             "/token" => {
                 let mut fields = form_urlencoded::parse(&asked.body);
                 let nonce = fields.find(|(name, _)| name == "code").expect("a code").1;
-                let token = id_token(url, &nonce);
+                let token = id_token(url, &nonce, email);
                 json!({"access_token": "t", "token_type": "Bearer", "id_token": token})
             }
             _ => return Some(Said::empty(404)),
@@ -144,24 +155,22 @@ async fn issuer() -> StandIn<String> {
     })
     .await;
     let url = issuer.url();
-    issuer.lock().clone_from(&url);
+    issuer.lock().url = url;
     issuer
 }
 
-/// A token about Ada.
-fn id_token(issuer: &str, nonce: &str) -> String {
+/// A token about the user with this address.
+fn id_token(issuer: &str, nonce: &str, email: &str) -> String {
     let now = provider_time().timestamp();
     let claims = json!({
         "iss": issuer,
         "aud": CLIENT,
-        "sub": "subject of Ada",
+        "sub": format!("subject of {email}"),
         "nonce": nonce,
         "iat": now,
         "exp": now + 300,
-        "email": ADA,
+        "email": email,
         "email_verified": true,
-        // Google confirms addresses of the organizations that it knows.
-        "hd": "mail.example",
     });
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": "a"});
@@ -171,12 +180,13 @@ fn id_token(issuer: &str, nonce: &str) -> String {
 }
 
 /// An instance whose owner, Ada, signs in with each method but a passkey, which another
-/// member, Grace, has: with a passkey, a password needs a second step.
+/// member, Grace, has: with a passkey, a password needs a second step. A third member, Hedy,
+/// has not confirmed the address yet.
 struct Instance {
     app: TestApp,
     owner: Caller,
-    _github: Provider,
-    _issuer: StandIn<String>,
+    github: Provider,
+    issuer: StandIn<Issuer>,
     sink: MailSink,
     passkey: SoftPasskey,
     /// A session of each method.
@@ -184,6 +194,9 @@ struct Instance {
     /// The user and the token of a link that sets a new password.
     user: String,
     reset: String,
+    /// The same of a link that confirms an address.
+    unconfirmed: String,
+    confirmation: String,
     /// The tokens of two invites.
     invites: Vec<String>,
     /// The path of the domain in the API.
@@ -216,15 +229,18 @@ impl Instance {
         saml::connect(&owner, &domain, ENTITY_ID, OWN).await;
         trust_settings(&app, &domain).await;
         let (passkey, of_grace) = with_passkey(&app).await;
+        let hedy = app.member("hedy", Level::Member).await;
         let mut it = Self {
             owner,
-            _github: github,
-            _issuer: issuer,
+            github,
+            issuer,
             sink,
             passkey,
             sessions: vec![(Password, web::session(&app).await), (Passkey, of_grace)],
             user: app.owner().id().to_string(),
             reset: String::new(),
+            unconfirmed: hedy.id().to_string(),
+            confirmation: String::new(),
             invites: Vec::new(),
             domain,
             app,
@@ -243,7 +259,11 @@ impl Instance {
             it.invites.push(invite(&it.owner, name).await);
         }
         assert_eq!(it.post("/api/reset/", json!({"email": ADA})).await.status, 204);
-        it.reset = reset_token(&it.sink).await;
+        it.reset = link_token(&it.sink, "Set a new password on Weir").await;
+        let asked = json!({"uuid": it.unconfirmed});
+        let asked = it.post("/api/users/request_email_verification/", asked).await;
+        assert_eq!(asked.status, 200);
+        it.confirmation = link_token(&it.sink, "Confirm your address on Weir").await;
         it
     }
 
@@ -298,10 +318,18 @@ impl Instance {
                 let fields = [("next", "/"), ("answer", &*answer)];
                 self.function("sign_in_with_passkey", &fields, &browser).await
             }
-            SignInMethod::Provider(name) => self.through(name, "?next=/account", "").await,
-            Saml => by_saml(&self.app, ADA).await,
+            SignInMethod::Provider(_) | Saml => self.as_user(method, ADA).await,
         };
         set_cookie(&answer, "session")
+    }
+
+    /// Signs in through a provider, as its user with this address.
+    async fn as_user(&self, method: SignInMethod, email: &str) -> Answer {
+        let SignInMethod::Provider(name) = method else { return by_saml(&self.app, email).await };
+        let id = if email == ADA { 7 } else { 8 };
+        *self.github.lock() = GitHub { id, email: email.to_owned() };
+        self.issuer.lock().email = email.to_owned();
+        self.through(name, "?next=/account", "").await
     }
 
     /// The query of the link that links a provider, on the Security page of a session.
@@ -354,6 +382,15 @@ impl Instance {
             EntryPoint::SignInInApi => {
                 let body = json!({"email": ADA, "password": PASSWORD});
                 self.opens_session(&self.post("/api/login/", body).await).await
+            }
+            EntryPoint::NewUser(method) => {
+                let email = format!("new-by-{}@mail.example", method.rule().unwrap());
+                let answer = self.as_user(method, &email).await;
+                self.opens_session(&answer).await
+            }
+            EntryPoint::ConfirmAddress => {
+                let body = json!({"uuid": self.unconfirmed, "token": self.confirmation});
+                self.opens_session(&self.post("/api/users/verify_email/", body).await).await
             }
             EntryPoint::SignInAgain(method) => {
                 let fields = [("password", PASSWORD), ("next", "/")];
@@ -422,10 +459,18 @@ async fn by_saml(app: &TestApp, email: &str) -> Answer {
 }
 
 /// Grace, who joins by SAML and adds a passkey: her device, and the cookie of a session that
-/// it opened.
+/// it opened. She has the password of Ada too.
 async fn with_passkey(app: &TestApp) -> (SoftPasskey, String) {
-    let session = set_cookie(&by_saml(app, "grace@mail.example").await, "session");
+    let session = set_cookie(&by_saml(app, GRACE).await, "session");
     let session = session.expect("a session");
+    let grace = users::by_email(app.store(), GRACE).await.unwrap().unwrap().id;
+    let ada = users::by_email(app.store(), ADA).await.unwrap().unwrap();
+    let with_password = |row: &UserRow| {
+        let row = UserRow { password: ada.password.clone(), ..row.clone() };
+        Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+    };
+    let updated = weir_store::update::update(app.store(), grace, (), with_password).await.unwrap();
+    assert!(updated.stored().is_some());
     let begun = function(app, "begin_adding_passkey", &[], &session).await;
     let browser = set_cookie(&begun, "passkey").expect("a browser");
     let (mut device, answer) = SoftPasskey::create(begun.json().as_str().unwrap(), SITE);
@@ -440,13 +485,13 @@ async fn with_passkey(app: &TestApp) -> (SoftPasskey, String) {
     (device, set_cookie(&opened, "session").expect("a session of the passkey"))
 }
 
-/// The token of the link in the mail that sets a new password.
-async fn reset_token(sink: &MailSink) -> String {
+/// The token of the link in the mail with this subject.
+async fn link_token(sink: &MailSink, subject: &str) -> String {
     let mut wanted = 1;
     loop {
         let all = sink.wait_for(wanted).await;
-        let subject = Some("Set a new password on Weir");
-        if let Some(mail) = all.iter().find(|mail| mail.header("Subject") == subject) {
+        let is_it = |mail: &&Received| mail.header("Subject") == Some(subject);
+        if let Some(mail) = all.iter().find(is_it) {
             let (_, rest) = mail.text.split_once("?token=").expect("a link");
             return rest.split_whitespace().next().unwrap().to_owned();
         }

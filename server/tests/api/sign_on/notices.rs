@@ -107,7 +107,7 @@ async fn owners_learn_of_changed_rules_and_members_of_linked_accounts() {
     }
     for body in [
         json!({"sso_enforcement": "saml"}),
-        json!({"saml_x509_cert_next": NEXT.certificate, "confirmed_name": "mail.example"}),
+        json!({"saml_x509_cert_next": NEXT.certificate}),
         json!({"saml_sign_requests": true}),
     ] {
         assert_eq!(owner.patch(&path, &body).await.status, 200, "{body}");
@@ -140,11 +140,23 @@ async fn owners_learn_of_changed_rules_and_members_of_linked_accounts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_user_learns_of_a_link_of_the_operator_that_was_used() {
     let (app, sink) = with_mail().await;
+    let reader = app.owner().key(&["activity_log:read"]).await;
+    let newest = async || {
+        let path = "/api/organizations/@current/activity_log/?scope=User";
+        let entry = reader.get(path).await.json()["results"][0].clone();
+        let change = &entry["detail"]["changes"][0];
+        json!([entry["is_system"], entry["detail"]["name"], change["field"], change["action"]])
+    };
     let identity = &app.app().services.identity;
     let link = identity.sign_in_link("ada@mail.example").await.unwrap().unwrap();
+    let made = json!([true, "ada@mail.example", "sign_in_link_until", "created"]);
+    assert_eq!(newest().await, made);
+    assert_eq!(identity.sign_in_link("unknown@mail.example").await.unwrap(), None);
     let (page, token) = link.split_once("?token=").unwrap();
     let user = page.strip_prefix("/login/link/").unwrap();
     identity.use_sign_in_link(user, token, &Peer::default(), "request").await.unwrap();
+    let used = json!([false, "ada@mail.example", "signed_in_by", "created"]);
+    assert_eq!(newest().await, used);
     let subject = "A link of the operator signed in to your account on Weir";
     assert_eq!(mails(&sink, subject, 1).await[0].to, ["ada@mail.example"]);
 }

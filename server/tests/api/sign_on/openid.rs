@@ -16,8 +16,8 @@ use crate::domains::{enforce, one, owner, verified};
 use crate::web;
 
 const CLIENT: &str = "weir-client";
-const CODE: &str = "the-code";
-const FAILED: &str = "/login?error_code=sso_failed&next=/account";
+pub(super) const CODE: &str = "the-code";
+pub(super) const FAILED: &str = "/login?error_code=sso_failed&next=/account";
 
 /// What the issuer answers.
 struct Issuer {
@@ -26,26 +26,30 @@ struct Issuer {
     token: String,
 }
 
-/// The claims of a token, and its key.
-struct Token {
-    claims: Value,
-    key: Key,
+/// The parts of a token, and its key.
+pub(super) struct Token {
+    pub(super) header: Value,
+    pub(super) claims: Value,
+    pub(super) key: Key,
+    /// What happens to the token after it was signed.
+    pub(super) forge: fn(String) -> String,
 }
 
 impl Token {
-    fn set(&mut self, name: &str, value: Value) {
+    /// Sets a claim.
+    pub(super) fn set(&mut self, name: &str, value: Value) {
         self.claims[name] = value;
     }
 }
 
 /// An instance with the issuer as provider `keycloak`.
-struct Connected {
-    app: TestApp,
+pub(super) struct Connected {
+    pub(super) app: TestApp,
     issuer: StandIn<Issuer>,
 }
 
 impl Connected {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let script = Issuer { url: String::new(), token: String::new() };
         let issuer = StandIn::start(script, |script, asked| {
             let answer = match asked.path.as_str() {
@@ -90,7 +94,11 @@ impl Connected {
     }
 
     /// The same with parameters, in a browser with this cookie.
-    async fn begin_login_as(&self, more: &str, cookie: &str) -> (String, Vec<(String, String)>) {
+    pub(super) async fn begin_login_as(
+        &self,
+        more: &str,
+        cookie: &str,
+    ) -> (String, Vec<(String, String)>) {
         let path = format!("/login/keycloak/?{more}next=/account");
         let answer = get(&self.app, &path, cookie).await;
         let location = leads_to(&answer);
@@ -109,9 +117,10 @@ impl Connected {
     }
 
     /// Prepares the token that answers a request.
-    fn answer(&self, request: &[(String, String)], change: fn(&mut Token)) {
+    pub(super) fn answer(&self, request: &[(String, String)], change: Change) {
         let now = provider_time().timestamp();
         let mut token = Token {
+            header: json!({"alg": "RS256", "typ": "JWT", "kid": "a"}),
             claims: json!({
                 "iss": self.issuer.url(),
                 "aud": CLIENT,
@@ -124,22 +133,22 @@ impl Connected {
                 "name": "Ada Lovelace",
             }),
             key: OWN,
+            forge: |token| token,
         };
         change(&mut token);
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let header = json!({"alg": "RS256", "typ": "JWT", "kid": "a"});
-        let signed = format!("{}.{}", part(&header), part(&token.claims));
+        let signed = format!("{}.{}", part(&token.header), part(&token.claims));
         let signature = URL_SAFE_NO_PAD.encode(token.key.sign(signed.as_bytes()));
-        self.issuer.lock().token = format!("{signed}.{signature}");
+        self.issuer.lock().token = (token.forge)(format!("{signed}.{signature}"));
     }
 }
 
 /// A parameter of a request.
-fn of<'a>(request: &'a [(String, String)], name: &str) -> &'a str {
+pub(super) fn of<'a>(request: &'a [(String, String)], name: &str) -> &'a str {
     &request.iter().find(|(found, _)| found == name).unwrap().1
 }
 
-fn keycloak() -> SsoEnforcement {
+pub(super) fn keycloak() -> SsoEnforcement {
     SsoEnforcement::Provider(ProviderName::parse("keycloak").unwrap())
 }
 
@@ -174,7 +183,68 @@ async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domai
     assert_eq!(leads_to(&it.through(unknown_user).await), unknown);
 }
 
-type Change = fn(&mut Token);
+pub(super) type Change = fn(&mut Token);
+
+/// Who does not join where the domain requires nothing, how the token says it, and the code
+/// that the visitor reads.
+const NOT_NEW: &[(&str, Change, &str)] = &[
+    ("an address that is not verified", |token| grace(token, json!(false)), "sso_failed"),
+    ("a verification that is a text", |token| grace(token, json!("true")), "sso_failed"),
+    ("no word about the address", |token| grace(token, Value::Null), "sso_failed"),
+    (
+        "an address of a subdomain",
+        |token| token.set("email", json!("grace@tea.mail.example")),
+        "no_new_organizations",
+    ),
+    ("a member", |_| {}, "sso_failed"),
+    (
+        "a member in another case",
+        |token| token.set("email", json!("ADA@MAIL.example")),
+        "sso_failed",
+    ),
+];
+
+/// A colleague who has not signed in yet.
+fn grace(token: &mut Token, is_verified: Value) {
+    token.set("sub", json!("subject of Grace"));
+    token.set("email", json!("grace@mail.example"));
+    token.set("email_verified", is_verified);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_colleague_joins_through_an_issuer_that_the_domain_does_not_require() {
+    let it = Connected::start().await;
+    let domain = verified(&it.app, "mail.example").await;
+    let owner = it.app.owner().key(&["*"]).await;
+    let body = json!({"jit_provisioning_enabled": true});
+    assert_eq!(owner.patch(&one(&it.app, &domain), &body).await.status, 200);
+    let members = async || {
+        let list = owner.get("/api/organizations/@current/members/").await.json();
+        list["results"].as_array().unwrap().clone()
+    };
+    for (what, change, code) in NOT_NEW {
+        let answer = it.through(*change).await;
+        let to = format!("/login?error_code={code}&next=/account");
+        assert_eq!((leads_to(&answer), set_cookie(&answer, "session")), (to, None), "{what}");
+        assert_eq!(members().await.len(), 1, "{what}");
+    }
+    let joined = it.through(|token| grace(token, json!(true))).await;
+    assert_eq!(leads_to(&joined), "/account");
+    let session = set_cookie(&joined, "session").expect("a session");
+    assert_eq!(web::page(&it.app, "/account", &session).await.status, 200);
+    let members = members().await;
+    let new = members.iter().find(|one| one["user"]["email"] == "grace@mail.example").unwrap();
+    assert_eq!((&new["level"], &new["user"]["is_email_verified"]), (&json!(1), &json!(true)));
+
+    // Another required provider.
+    enforce(&it.app, "mail.example", SsoEnforcement::Saml).await;
+    let other = it.through(|token| {
+        token.set("sub", json!("subject of Linus"));
+        token.set("email", json!("linus@mail.example"));
+    });
+    let other = other.await;
+    assert_eq!((leads_to(&other), set_cookie(&other, "session")), (FAILED.to_owned(), None));
+}
 
 /// What is wrong, and how the token says it.
 const WRONG: &[(&str, Change)] = &[
@@ -230,6 +300,27 @@ async fn administrators_of_the_entered_address_learn_why_a_token_was_refused() {
     let log = log().await;
     for reason in ["The ID token is for another client", "access was denied there"] {
         assert!(log.contains(reason), "{reason} in {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn staff_reads_on_the_instance_page_why_sign_ins_were_refused() {
+    let it = Connected::start().await;
+    let session = web::session(&it.app).await;
+    let page = async || web::page(&it.app, "/instance", &session).await.text();
+    assert!(!page().await.contains("Refused sign-ins"));
+    // No address was entered, so no organization learns of them.
+    let answer = it.through(|token| token.set("aud", json!("other"))).await;
+    assert_eq!(leads_to(&answer), FAILED);
+    let stray = get(&it.app, "/complete/keycloak/?code=c&state=s", "").await;
+    assert_eq!(leads_to(&stray), "/login?error_code=sso_failed&next=/");
+    let page = page().await;
+    for shown in [
+        "Refused sign-ins",
+        "The ID token is for another client",
+        "This browser did not begin this sign-in",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
     }
 }
 

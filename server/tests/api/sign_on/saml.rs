@@ -14,23 +14,28 @@ use crate::web;
 
 pub(super) const ENTITY_ID: &str = "https://idp.example/metadata";
 const SIGN_IN_URL: &str = "https://idp.example/sso";
-const FAILED: &str = "/login?error_code=sso_failed&next=/account";
+pub(super) const FAILED: &str = "/login?error_code=sso_failed&next=/account";
 /// Where a response without a pending login leads.
 const STRAY: &str = "/login?error_code=sso_failed&next=/";
+/// What administrators read about it.
+const NO_PENDING_LOGIN: &str = "This browser did not begin this sign-in, has answered it \
+                                already, or began it more than ten minutes ago. Sign-ins that \
+                                begin at the provider are not accepted.";
+const OTHER_REQUEST: &str = "The response answers another request than the one of this login.";
 
 /// An instance whose owner has verified `mail.example` and entered the settings of an
 /// identity provider. Colleagues join when they sign in.
-struct Connected {
-    app: TestApp,
+pub(super) struct Connected {
+    pub(super) app: TestApp,
     /// A key of the owner.
-    owner: Caller,
+    pub(super) owner: Caller,
     /// The path of the domain in the API.
     domain: String,
     id: String,
 }
 
 impl Connected {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let app = TestApp::with_owner().await;
         let domain = verified(&app, "mail.example").await;
         let owner = app.owner().key(&["*"]).await;
@@ -43,12 +48,12 @@ impl Connected {
 
     /// Leaves for the identity provider of this address: the cookie of the browser, and the
     /// request.
-    async fn begin_login(&self, email: &str) -> (String, Request) {
+    pub(super) async fn begin_login(&self, email: &str) -> (String, Request) {
         begin_login(&self.app, email, "").await
     }
 
     /// Signs in with what the identity provider says about a colleague.
-    async fn through(&self, change: fn(&mut Says)) -> Answer {
+    pub(super) async fn through(&self, change: fn(&mut Says)) -> Answer {
         let (cookie, request) = self.begin_login("x@mail.example").await;
         let mut says = Says::about(&request, ENTITY_ID, "grace@mail.example");
         change(&mut says);
@@ -85,7 +90,8 @@ pub(super) async fn connect(caller: &Caller, domain: &str, entity_id: &str, key:
     let answer = caller.patch(domain, &body).await;
     let domain = answer.json();
     assert_eq!((answer.status, &domain["has_saml"]), (200, &json!(true)), "{domain}");
-    assert_eq!(domain["warnings"], json!([]));
+    let mut warnings = domain["warnings"].as_array().unwrap().iter();
+    assert!(warnings.all(|warning| warning["code"] == "settings_by_key"), "{domain}");
 }
 
 /// Leaves with the cookie of a browser that left before, or without one.
@@ -120,7 +126,7 @@ pub(super) async fn bring(
 /// Fails unless the visitor is refused: without a session, and with the text that every
 /// refusal has.
 #[track_caller]
-fn assert_refused(answer: &Answer, to: &str, what: &str) {
+pub(super) fn assert_refused(answer: &Answer, to: &str, what: &str) {
     assert_eq!(leads_to(answer), to, "{what}");
     assert_eq!(set_cookie(answer, "session"), None, "{what}");
 }
@@ -179,11 +185,11 @@ fn certificate_until(end: DateTime<Utc>) -> String {
     SigningKey::generate(end - TimeDelta::days(3650)).unwrap().certificate.base64()
 }
 
-type Change = fn(&mut Says);
+pub(super) type Change = fn(&mut Says);
 
 /// What is wrong, how the response says it, and the beginning of the reason that
 /// administrators read.
-const WRONG: &[(&str, Change, &str)] = &[
+pub(super) const WRONG: &[(&str, Change, &str)] = &[
     (
         "an audience elsewhere",
         |says| says.audience = "https://other.example/".to_owned(),
@@ -294,10 +300,7 @@ async fn a_response_and_its_assertion_count_once() {
     assert_refused(&again, FAILED, "the same assertion");
     assert_eq!(
         reasons(&it.owner).await,
-        [
-            "This assertion was used before.",
-            "The response answers another request than the one of this login.",
-        ]
+        ["This assertion was used before.", OTHER_REQUEST, NO_PENDING_LOGIN]
     );
 }
 
@@ -318,6 +321,9 @@ async fn a_response_that_this_browser_did_not_ask_for_is_refused() {
         let answer = bring(&it.app, cookie, relay_state, &response).await;
         assert_refused(&answer, to, what);
     }
+    // Those that name the domain are recorded.
+    let recorded = reasons(&it.owner).await;
+    assert_eq!(recorded, [OTHER_REQUEST, NO_PENDING_LOGIN, NO_PENDING_LOGIN]);
     // It was signed for the first browser, and still counts there.
     let answer = bring(&it.app, &cookie, &request.relay_state, &response).await;
     assert!(set_cookie(&answer, "session").is_some());
@@ -512,7 +518,7 @@ async fn a_session_is_confirmed_by_a_new_sign_in_at_the_provider_alone() {
     assert_refused(&answer, again, "silent");
     let page = web::page(&it.app, again, &session).await.text();
     assert!(page.contains("the provider did not ask you to sign in again"), "{page}");
-    assert!(page.contains("Confirm with SAML"), "{page}");
+    assert!(page.contains("Confirm with single sign-on"), "{page}");
     let answer = confirm(|says| says.key = OTHER).await;
     assert_refused(&answer, "/login/again?error_code=sso_failed&next=/account", "refused");
     let answer = confirm(|_| {}).await;

@@ -1,6 +1,7 @@
 //! What the settings of a key may do: its scope changes domains, and opens no session of a
 //! higher level (SSO-45).
 
+use serde_json::{Value, json};
 use weir_model::organizations::Level;
 
 use super::identity_provider::{OTHER, OWN, Says};
@@ -40,4 +41,44 @@ async fn a_key_with_its_own_provider_signs_in_no_owner_and_no_administrator() {
     saml::connect(&owner, &path, ENTITY_ID, OWN).await;
     trust_settings(&app, &path).await;
     assert!(enters("ada", "1", OWN).await && enters("alan", "2", OWN).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_an_owner_requires_saml_and_reads_who_is_not_signed_in() {
+    let app = weir_testkit::TestApp::with_owner().await;
+    let owner = app.owner().key(&["*"]).await;
+    let path = one(&app, &verified(&app, "mail.example").await);
+    saml::connect(&owner, &path, ENTITY_ID, OWN).await;
+    let warnings = async || {
+        let domain = owner.get(&path).await.json();
+        let both = |warning: &Value| (warning["attr"].clone(), warning["code"].clone());
+        domain["warnings"].as_array().unwrap().iter().map(both).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings().await, [(json!("saml_entity_id"), json!("settings_by_key"))]);
+
+    let answer = owner.patch(&path, &json!({"sso_enforcement": "saml"})).await;
+    let domain = answer.json();
+    assert_eq!((answer.status, &domain["sso_enforcement"]), (200, &json!("saml")), "{domain}");
+    let codes = domain["warnings"].as_array().unwrap().iter();
+    let codes: Vec<_> = codes.map(|warning| warning["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["settings_by_key", "would_lock_out"]);
+    let detail = domain["warnings"][1]["detail"].as_str().unwrap();
+    assert!(detail.contains("any more: ada@mail.example."), "{detail}");
+    // What the first warning says.
+    let (cookie, request) = saml::begin_login(&app, "x@mail.example", "").await;
+    let says = Says::about(&request, ENTITY_ID, "ada@mail.example");
+    let refused = saml::bring(&app, &cookie, &request.relay_state, &says.signed()).await;
+    assert_eq!(set_cookie(&refused, "session"), None);
+
+    trust_settings(&app, &path).await;
+    assert!(warnings().await.is_empty());
+    let (cookie, request) = saml::begin_login(&app, "x@mail.example", "").await;
+    let says = Says::about(&request, ENTITY_ID, "ada@mail.example");
+    let opened = saml::bring(&app, &cookie, &request.relay_state, &says.signed()).await;
+    assert!(set_cookie(&opened, "session").is_some());
+    // Nothing is locked out any more.
+    for way in ["", "saml"] {
+        let domain = owner.patch(&path, &json!({"sso_enforcement": way})).await.json();
+        assert!(!domain.to_string().contains("would_lock_out"), "{domain}");
+    }
 }

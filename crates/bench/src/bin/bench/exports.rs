@@ -232,8 +232,8 @@ impl Begun {
             "destination": destination.value,
         });
         let (status, answer) = api.call("POST", &exports, &body.to_string()).await?;
-        let told = String::from_utf8_lossy(&answer);
-        ensure!(status == 201, "creating an export was answered with {status}: {told}");
+        let text = String::from_utf8_lossy(&answer);
+        ensure!(status == 201, "creating an export was answered with {status}: {text}");
         let export: Value = serde_json::from_slice(&answer)?;
         let path = format!("batch_exports/{}/", export["id"].as_str().unwrap_or_default());
         // One run: all events are within the last hours.
@@ -244,8 +244,8 @@ impl Begun {
         });
         let backfill = format!("/api/projects/{}/{path}backfill/", service.instance.project_id);
         let (status, answer) = api.call("POST", &backfill, &bounds.to_string()).await?;
-        let told = String::from_utf8_lossy(&answer);
-        ensure!(status == 200, "a backfill was answered with {status}: {told}");
+        let text = String::from_utf8_lossy(&answer);
+        ensure!(status == 200, "a backfill was answered with {status}: {text}");
         Ok(Self { path, api })
     }
 

@@ -84,7 +84,7 @@ pub(crate) fn run(file: &Path) -> Result<()> {
     runtime.block_on(serve(file))
 }
 
-#[expect(clippy::disallowed_methods, reason = "serves a benchmark on this host, no strangers")]
+#[expect(clippy::disallowed_methods, reason = "serves a benchmark on this host only")]
 async fn serve(file: File) -> Result<()> {
     let (queue, waiting) = mpsc::unbounded_channel();
     std::thread::Builder::new().name("floor-writer".to_owned()).spawn(|| write(file, waiting))?;

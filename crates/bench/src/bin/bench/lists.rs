@@ -311,8 +311,8 @@ async fn one_client(address: SocketAddr, requests: Vec<Vec<u8>>) -> Result<Vec<A
 async fn all_well(sending: Sending) -> Result<Vec<Vec<u8>>> {
     let mut bodies = Vec::new();
     for Answered { status, body, .. } in sending.run().await? {
-        let told = String::from_utf8_lossy(&body);
-        ensure!(matches!(status, 200 | 201), "filling was answered with {status}: {told}");
+        let text = String::from_utf8_lossy(&body);
+        ensure!(matches!(status, 200 | 201), "filling was answered with {status}: {text}");
         bodies.push(body);
     }
     Ok(bodies)

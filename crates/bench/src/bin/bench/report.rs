@@ -15,7 +15,7 @@ use crate::plugins::{self, Plugins};
 use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
 use crate::sealed::Sealed;
 use crate::sustained::{Freshness, KNOWN, Kind};
-use crate::table::{Table, grouped, megabytes, short, yes};
+use crate::table::{Table, grouped, megabytes, short, yes_or_no};
 use crate::volume::{Starts, Volume};
 
 /// Maximum bytes of memory for an export.
@@ -122,7 +122,7 @@ fn aims(figures: &Figures) -> String {
             name.to_owned(),
             format!("≥ {wanted}"),
             format!("{reached:.2}"),
-            yes(reached >= wanted),
+            yes_or_no(reached >= wanted),
         ]);
     };
     for index in MANY {
@@ -137,7 +137,7 @@ fn aims(figures: &Figures) -> String {
             "batches of 100, 5,000 distinct ids: stored and readable".to_owned(),
             format!("≥ {} events/s", grouped(STORED)),
             format!("{} events/s", grouped(kind.stored)),
-            yes(kind.stored >= STORED),
+            yes_or_no(kind.stored >= STORED),
         ]);
     }
     let mut most = |name: &str, wanted: f64, unit: &str, reached: f64| {
@@ -145,7 +145,7 @@ fn aims(figures: &Figures) -> String {
             name.to_owned(),
             format!("≤ {wanted} {unit}").trim_end().to_owned(),
             format!("{reached:.2} {unit}").trim_end().to_owned(),
-            yes(reached <= wanted),
+            yes_or_no(reached <= wanted),
         ]);
     };
     most("one connection: p50, ratio", 1.5, "", rows[ONE].ratio(|s| &s.p50));
@@ -186,7 +186,7 @@ fn aims(figures: &Figures) -> String {
             format!("exported: {}", export.name),
             format!("≥ {} events/s", grouped(aim)),
             format!("{} events/s", grouped(export.rate)),
-            yes(export.rate >= aim),
+            yes_or_no(export.rate >= aim),
         ]);
     }
     let [_, two] = figures.plugins.sandbox;
@@ -194,14 +194,14 @@ fn aims(figures: &Figures) -> String {
         "one transformation in JavaScript, the sandbox alone, two children".to_owned(),
         format!("≥ {} events/s", grouped(TRANSFORMED)),
         format!("{} events/s", grouped(two)),
-        yes(two >= TRANSFORMED),
+        yes_or_no(two >= TRANSFORMED),
     ]);
     let cost = figures.plugins.neighbours.cost();
     table.row(&[
         "what a plugin that loops costs another project".to_owned(),
         format!("< {:.0} %", NEIGHBOUR * 100.0),
         format!("{:.0} %", cost * 100.0),
-        yes(cost < NEIGHBOUR),
+        yes_or_no(cost < NEIGHBOUR),
     ]);
     table.end()
 }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 pub(crate) struct Table(String);
 
 impl Table {
-    pub(crate) fn new(before: &str, columns: &[&str]) -> Self {
-        let mut table = Self(before.to_owned());
+    pub(crate) fn new(text_before: &str, columns: &[&str]) -> Self {
+        let mut table = Self(text_before.to_owned());
         table.row(&columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         let _ = writeln!(table.0, "|{}", "---|".repeat(columns.len()));
         table
@@ -24,8 +24,8 @@ impl Table {
 }
 
 /// Whether an aim is reached.
-pub(crate) fn yes(kept: bool) -> String {
-    if kept { "yes" } else { "**no**" }.to_owned()
+pub(crate) fn yes_or_no(is_reached: bool) -> String {
+    if is_reached { "yes" } else { "**no**" }.to_owned()
 }
 
 /// Bytes as megabytes.

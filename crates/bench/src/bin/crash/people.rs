@@ -74,8 +74,8 @@ type Groups<'a> = HashMap<(&'a str, &'a str), &'a GroupRow>;
 impl Beings {
     pub(crate) fn new() -> Self {
         Self {
-            persons: Check::new("every acknowledged story ends in one person, as it was told"),
-            groups: Check::new("every acknowledged group is there, as it was told"),
+            persons: Check::new("every acknowledged story ends in one person, as it was sent"),
+            groups: Check::new("every acknowledged group is there, as it was sent"),
             once: Check::new("no distinct id and no group is there twice or out of nothing"),
             counts: Check::new("of person and group the last acknowledged change is there"),
             events: Check::new("the persons have the numbers of their stored events"),
@@ -216,7 +216,7 @@ impl Beings {
             .chain([(kind, key)])
             .collect();
         for key in groups.keys().filter(|key| !sent.contains(*key)) {
-            self.once.fail(format!("nobody told of the group {key:?}"));
+            self.once.fail(format!("no event names the group {key:?}"));
         }
         groups
     }

@@ -233,30 +233,32 @@ impl Patient {
         self.log_read += text.len() as u64;
         for line in text.lines() {
             // The last line may be truncated by the kill.
-            let Ok(told) = serde_json::from_str::<Line>(line) else { continue };
-            if told.torn_bytes > 0 {
-                say(&format!("repair: {} bytes of a torn tail cut off the log", told.torn_bytes));
+            let Ok(entry) = serde_json::from_str::<Line>(line) else { continue };
+            if entry.torn_bytes > 0 {
+                say(&format!("repair: {} bytes of a torn tail cut off the log", entry.torn_bytes));
             }
             for (count, message) in self.files.iter_mut().zip(FILES) {
-                *count += u32::from(told.message == message);
+                *count += u32::from(entry.message == message);
             }
-            let repeats = told.message.ends_with("trying again");
-            let engine = told.target.starts_with("surrealdb");
-            match told.level.as_str() {
-                _ if told.damaged > 0 => self.faults.fail(format!("the service says: {line}")),
+            let repeats = entry.message.ends_with("trying again");
+            let engine = entry.target.starts_with("surrealdb");
+            match entry.level.as_str() {
+                _ if entry.damaged > 0 => self.faults.fail(format!("the service says: {line}")),
                 // The engine logs errors when it is killed, and operations that are
                 // retried are checked at the end: these lines are printed but are not
                 // faults.
-                "ERROR" if self.damage.explains(&told.message, line) => {
-                    *self.notes.entry(format!("{}: {}", told.target, told.message)).or_default() +=
-                        1;
+                "ERROR" if self.damage.explains(&entry.message, line) => {
+                    *self
+                        .notes
+                        .entry(format!("{}: {}", entry.target, entry.message))
+                        .or_default() += 1;
                 }
                 "ERROR" if !repeats && !engine => {
                     self.faults.fail(format!("the service says: {line}"));
                 }
                 "ERROR" | "WARN" => {
-                    let what = if told.message.is_empty() { told.error } else { told.message };
-                    *self.notes.entry(format!("{}: {what}", told.target)).or_default() += 1;
+                    let what = if entry.message.is_empty() { entry.error } else { entry.message };
+                    *self.notes.entry(format!("{}: {what}", entry.target)).or_default() += 1;
                 }
                 _ => {}
             }

@@ -282,7 +282,7 @@ async fn a_stopped_run_resumes_where_the_destination_remembers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_skipped_event_is_logged_and_not_counted() {
-    let left_out =
+    let omitted =
         "Event 00000000-0000-0000-0000-000000000007, column `properties`: it was left out.";
     let fixture = begun(300).await;
     fixture.world(|world| {
@@ -295,7 +295,7 @@ async fn a_skipped_event_is_logged_and_not_counted() {
     assert_eq!(counts, (Some(300), Some(299)));
     fixture.until_world(|world| world.there.values().any(|rows| rows.len() == 299)).await;
     let lines = fixture.lines(runs[0].id).await;
-    assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.message == omitted), "{lines:#?}");
 
     // Also when the attempt fails.
     let fixture = begun(300).await;
@@ -306,7 +306,7 @@ async fn a_skipped_event_is_logged_and_not_counted() {
     fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Failed)).await;
     let lines = fixture.lines(runs[0].id).await;
-    assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.message == omitted), "{lines:#?}");
 }
 
 /// A condition that includes everyone except `user 3`, for whom its evaluation takes too

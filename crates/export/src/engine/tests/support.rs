@@ -214,9 +214,9 @@ impl Writer for NotingWriter {
         assert!(are_people || batch.rows.len() == arrivals.len());
         let last = arrivals.last().copied();
         let leaves_out = self.world.lock().leaves_out;
-        let (left_out, taken): (Vec<u64>, Vec<u64>) =
+        let (omitted, taken): (Vec<u64>, Vec<u64>) =
             arrivals.into_iter().partition(|arrival| leaves_out == Some(*arrival));
-        self.altered.extend(left_out.into_iter().map(|arrival| Altered {
+        self.altered.extend(omitted.into_iter().map(|arrival| Altered {
             uuid: Some(Uuid::from_u128(u128::from(arrival))),
             column: "properties".to_owned(),
             what: "it was left out",
@@ -341,7 +341,8 @@ impl Fixture {
             revision: Uuid::from_u128(1),
             latest: Vec::new(),
         };
-        assert_eq!(exports::create(&store, &row, 1, &[]).await.unwrap(), exports::Created::Yes);
+        let created = exports::create(&store, &row, 1, None, &[]).await.unwrap();
+        assert_eq!(created, exports::Created::Yes);
         Self {
             store,
             services,

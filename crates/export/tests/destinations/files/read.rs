@@ -48,7 +48,7 @@ async fn parquet(path: &Path) -> Value {
 }
 
 /// The lines of a file, decompressed by the codec in its name.
-#[expect(clippy::disallowed_methods, reason = "the tests packed it themselves")]
+#[expect(clippy::disallowed_methods, reason = "the tests compressed it themselves")]
 pub(crate) fn lines(path: &Path) -> Vec<String> {
     let compressed = fs::read(path).unwrap();
     let mut text = String::new();

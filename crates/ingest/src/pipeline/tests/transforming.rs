@@ -29,7 +29,7 @@ impl Transform for Steps {
         project != OTHER
     }
 
-    async fn may_be_left_out(&self, project: ProjectId) -> bool {
+    async fn may_be_omitted(&self, project: ProjectId) -> bool {
         project == CONCERNED
     }
 

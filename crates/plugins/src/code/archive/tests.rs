@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::outcomes::check_archive;
+use super::checks::check_archive;
 use super::*;
 
 const JSON: &str = r#"{"name": "Tea"}"#;

@@ -32,7 +32,7 @@ impl Identity {
     /// # Errors
     /// [`Error::Forbidden`] at a site without a host name; [`Error::Throttled`].
     pub async fn begin_passkey_sign_in(&self, from: Origin<'_>) -> Result<PasskeyChallenge> {
-        self.count_precheck(from.peer).await?;
+        self.count_beginning(from.peer).await?;
         let challenge = challenge()?;
         let options = party(from.site)?.request_options(&challenge, &[]);
         let waits = Waits::new(challenge, None, None, from);

@@ -33,7 +33,7 @@ use crate::identity::sign_up::joined;
 use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, emails};
 use crate::sso::{Provider, Verified};
-use crate::{Result, current, invites, mail, secrets};
+use crate::{Result, current, invites, limits, mail, secrets};
 
 impl Identity {
     /// What follows from what the provider says.
@@ -64,6 +64,7 @@ impl Identity {
                 tracing::info!(connection = %waiting.connection, ?reason, "a sign-in was refused");
                 self.count_refusal();
                 let (connection, why) = (waiting.connection, reason.text());
+                self.keep_refusal(connection, why);
                 match (domain, &waiting.domain) {
                     (Some(domain), _) => {
                         let email = verified.email.as_deref();
@@ -125,6 +126,7 @@ impl Identity {
                 needs_other_way: sso.is_some_and(other),
                 has_jit: domain.jit_provisioning_enabled,
                 has_invite: invite.is_some(),
+                is_full: limits::is_full(&self.core, domain.organization).await?,
             });
         }
         let home = asked.saml.or(domain.as_ref());
@@ -278,7 +280,9 @@ impl Identity {
         let local = email.split('@').next().unwrap_or_default().to_owned();
         let name = name.map_or(local, str::to_owned);
         let name = name.chars().take(USER_FIRST_NAME_MAX).collect();
-        let row = self.confirmed_user(email, name).await?;
+        let mut row = self.confirmed_user(email, name).await?;
+        // A provider without trust proves no address: a colleague who left may have the account.
+        row.must_confirm = !found.facts.rules.is_some_and(|rules| rules.trusts);
         let is_done = self.join_by(found, &row, how, None, from).await?;
         Ok(is_done.then_some((row, Link::ToNew)))
     }
@@ -363,10 +367,11 @@ impl Identity {
             domain: domain.id,
             organization: home.id,
             user: user.id,
-            account: is_new.then_some((user, &*email_key)),
+            new_user: is_new.then_some((user, &*email_key)),
             proof: proof.as_ref(),
             membership,
             project: project.as_ref().map(|project| project.brief.id),
+            members_most: limits::members_most(&self.core, home),
             mails: &mails,
             activities,
         };
@@ -510,10 +515,10 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether the organization of a domain trusts the connection about its addresses.
-    /// Google says to which organization an account belongs. Of other providers only the
-    /// one that the domain requires counts: they know that an address was verified once,
-    /// and a colleague who left may still have that account.
+    /// Whether the organization of a domain trusts the connection about the addresses of
+    /// users who exist. Google says to which organization an account belongs. Of other
+    /// providers only the one that the domain requires counts: they know that an address was
+    /// verified once, and a colleague who left may still have that account.
     pub(super) fn is_trusted_by(&self, domain: &DomainRow, sso: Option<SsoEnforcement>) -> bool {
         match (self.connection, sso) {
             (Connection::Saml(of), None | Some(SsoEnforcement::Saml)) => of == domain.id,

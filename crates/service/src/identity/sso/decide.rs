@@ -4,9 +4,12 @@
 //! The key of an identity is the connection, the issuer and the subject. An address alone
 //! finds a user only where the organization that verified its domain trusts the
 //! connection, and the user is its member already. So a provider of one organization can
-//! never sign in a member of another one.
+//! never sign in a member of another one. A new user takes over no account. So where users
+//! join by signing in, every provider that the rules allow can create one.
 
 use weir_model::UserId;
+
+use crate::limits::MEMBERS_FULL;
 
 /// A user whom the answer of a provider may be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,8 @@ pub(super) struct Candidate {
 /// The rules of the domain of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Whether its organization trusts what the connection says about its addresses.
+    /// Whether its organization trusts what the connection says about the addresses of users
+    /// who exist.
     pub(super) trusts: bool,
     /// Whether the domain requires another way of signing in.
     pub(super) needs_other_way: bool,
@@ -43,6 +47,8 @@ pub(super) struct Rules {
     pub(super) has_jit: bool,
     /// Whether the address has an invite to the organization that can be accepted.
     pub(super) has_invite: bool,
+    /// Whether the organization has as many members as its limit.
+    pub(super) is_full: bool,
 }
 
 /// What the decision is about.
@@ -105,6 +111,7 @@ pub(super) enum Reason {
     Above,
     NoJoining,
     NoOrganization,
+    Full,
 }
 
 impl Reason {
@@ -128,7 +135,7 @@ impl Reason {
                 "The domain of the user requires this provider, and the account there does not have the address of the user. An account with another address does not count."
             }
             Self::NotTrusted => {
-                "The domain of the address does not trust this provider: neither is it required, nor is just-in-time provisioning on."
+                "The domain of the address does not trust this provider about users who exist, nor about invites. The user can link the provider on the Security page. Or let the domain require it."
             }
             Self::Elsewhere => {
                 "The address belongs to a user who is not a member, and whom this sign-in must not take over. The user can accept an invite while signed in, and link the provider on the Security page."
@@ -145,6 +152,7 @@ impl Reason {
             Self::NoOrganization => {
                 "There is no user with this address, and no organization has verified its domain."
             }
+            Self::Full => MEMBERS_FULL,
         }
     }
 
@@ -153,6 +161,7 @@ impl Reason {
         match self {
             Self::NoJoining => Some("jit_not_enabled"),
             Self::NoOrganization => Some("no_new_organizations"),
+            Self::Full => Some("organization_full"),
             _ => None,
         }
     }
@@ -181,10 +190,8 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
     }
     // The address counts only if the provider confirms it and it is the user's own.
     let rules = facts.rules.filter(|_| facts.is_verified && user.has_address);
-    let joins = match rules {
-        Some(rules) if !user.is_member => joins(&rules).ok(),
-        _ => None,
-    };
+    let joining = rules.filter(|_| !user.is_member).map(|rules| joins(&rules));
+    let joins = joining.and_then(Result::ok);
     if facts.is_saml {
         own_address(facts)?;
         if !user.has_address {
@@ -198,6 +205,7 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
         match (user.is_member, user.is_elsewhere, joins) {
             (true, ..) | (false, false, Some(_)) => {}
             (false, true, Some(_)) => return Err(Reason::Elsewhere),
+            (false, _, None) if joining == Some(Err(Reason::Full)) => return Err(Reason::Full),
             (false, _, None) => return Err(Reason::NotMember),
         }
     }
@@ -217,11 +225,10 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
         return Err(Reason::OtherWay);
     }
     let Some(user) = facts.user_of_address else {
-        // Before trust: the visitor is to learn what is missing, not a secret.
-        return match joins(&rules) {
-            Ok(how) => Ok(Decision::Create(how)),
-            Err(reason) => Err(reason),
-        };
+        // Trust protects users who exist.
+        let rules = Rules { trusts: rules.trusts || rules.has_jit, ..rules };
+        // The visitor learns the code of what is missing, and nothing about users.
+        return joins(&rules).map(Decision::Create);
     };
     if !user.is_active {
         return Err(Reason::Inactive);
@@ -240,6 +247,7 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     }
     match joins(&rules) {
         Ok(how) => Ok(Decision::Enter { user: user.user, links: true, joins: Some(how) }),
+        Err(Reason::Full) => Err(Reason::Full),
         Err(_) => Err(Reason::NotMember),
     }
 }
@@ -259,6 +267,7 @@ fn own_address(facts: &Facts) -> Result<(), Reason> {
 fn joins(rules: &Rules) -> Result<Joins, Reason> {
     match rules {
         Rules { trusts: false, .. } if rules.has_invite || rules.has_jit => Err(Reason::NotTrusted),
+        Rules { is_full: true, .. } if rules.has_invite || rules.has_jit => Err(Reason::Full),
         Rules { has_invite: true, .. } => Ok(Joins::Invite),
         Rules { has_jit: true, .. } => Ok(Joins::Domain),
         _ => Err(Reason::NoJoining),

@@ -24,6 +24,7 @@ use super::decide::{Decision, Joins, decide};
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{acts, has_saml};
 use crate::error::{Error, NOT_FOUND};
+use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, Peer, emails, flash};
 use crate::policy::{self, Action};
 use crate::sso::{
@@ -84,6 +85,10 @@ pub enum SignedOn {
     NotConfirmed(Option<&'static str>, String),
     /// No user signed in. The code is what the visitor learns.
     Refused(Option<&'static str>, String),
+    /// The answer came too early, after many that were refused, and was not read. The login is
+    /// still pending, and its answer may come again after this many seconds. The browser
+    /// continues as after the refusal.
+    TooEarly(u64, Box<Self>),
 }
 
 /// What a sign-in is for.
@@ -119,6 +124,19 @@ impl Purpose {
             Self::Test => "test",
         }
     }
+
+    fn of_row(row: &PendingRow) -> Option<Self> {
+        Self::ALL.into_iter().find(|purpose| purpose.word() == row.purpose)
+    }
+
+    /// The refusal of the answer, for the page that the user comes from.
+    fn refused(self, code: Option<&'static str>, next: String) -> SignedOn {
+        match self {
+            Self::SignIn | Self::Test => SignedOn::Refused(code, next),
+            Self::Confirm => SignedOn::NotConfirmed(code, next),
+            Self::Link => SignedOn::NotLinked(code, next),
+        }
+    }
 }
 
 /// A pending login that was taken.
@@ -134,12 +152,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// The refusal of the answer, for the page that the user comes from.
     pub(super) fn refused(&self, code: Option<&'static str>) -> SignedOn {
-        let next = self.row.next.clone();
-        match self.purpose {
-            Purpose::SignIn | Purpose::Test => SignedOn::Refused(code, next),
-            Purpose::Confirm => SignedOn::NotConfirmed(code, next),
-            Purpose::Link => SignedOn::NotLinked(code, next),
-        }
+        self.purpose.refused(code, self.row.next.clone())
     }
 
     /// When it was begun.
@@ -171,7 +184,7 @@ impl Identity {
         next: &str,
         from: Origin<'_>,
     ) -> Result<LoginRequest> {
-        self.count_precheck(from.peer).await?;
+        self.count_beginning(from.peer).await?;
         let domain = self.acting_domain(&emails::normalise(email)).await?;
         let domain = match domain {
             Some(row) => {
@@ -195,7 +208,7 @@ impl Identity {
         next: &str,
         from: Origin<'_>,
     ) -> Result<LoginRequest> {
-        self.count_precheck(from.peer).await?;
+        self.count_beginning(from.peer).await?;
         let row = self.acting_domain(&emails::normalise(email)).await?.filter(has_saml);
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
         self.to_saml(ctx, Purpose::of(ctx), &row, next, from).await
@@ -293,6 +306,7 @@ impl Identity {
             Ok(begun) => begun,
             Err(Refusal(why)) => {
                 tracing::warn!(provider = name.text(), why, "a provider cannot be used");
+                self.keep_refusal(connection, &why);
                 if let Some(domain) = domain {
                     self.record_unproved(domain, connection, &why).await?;
                 }
@@ -359,8 +373,8 @@ impl Identity {
     /// Finishes a login at a provider of the instance. `query` is that of the callback.
     ///
     /// # Errors
-    /// [`Error::Throttled`], and failures of the store. Everything that is wrong with the
-    /// answer is [`SignedOn::Refused`].
+    /// Failures of the store. Everything that is wrong with the answer is
+    /// [`SignedOn::Refused`].
     pub async fn finish_login(
         &self,
         name: ProviderName,
@@ -368,16 +382,19 @@ impl Identity {
         from: Origin<'_>,
     ) -> Result<SignedOn> {
         let connection = Connection::Provider(name);
-        let Some(waiting) = self.take(connection, from).await? else {
-            return Ok(no_pending_login());
+        let (waiting, counted) = match self.take(connection, from).await? {
+            Ok(taken) => taken,
+            Err(end) => return Ok(end),
         };
-        let counted = self.count_answer(from.peer).await?;
-        let Some(provider) = self.core.provider(name).await? else { return Ok(no_pending_login()) };
+        let Some(provider) = self.core.provider(name).await? else {
+            return self.stray(connection).await;
+        };
         let verified = match self.protocols.finish(&provider, &waiting.kept, query).await {
             Ok(verified) => verified,
             Err(Refusal(why)) => {
                 tracing::info!(provider = name.text(), why, "a sign-in was refused");
                 self.count_refusal();
+                self.keep_refusal(connection, &why);
                 if let Some(domain) = &waiting.domain {
                     self.record_unproved(domain, connection, &why).await?;
                 }
@@ -397,13 +414,17 @@ impl Identity {
         answer: &str,
         from: Origin<'_>,
     ) -> Result<SignedOn> {
-        let Ok(domain) = relay_state.parse::<DomainId>() else { return Ok(no_pending_login()) };
-        let Some(waiting) = self.take(Connection::Saml(domain), from).await? else {
+        let Ok(domain) = relay_state.parse::<DomainId>() else {
+            tracing::info!("an answer by SAML without a domain as relay state was refused");
             return Ok(no_pending_login());
         };
-        let counted = self.count_answer(from.peer).await?;
+        let connection = Connection::Saml(domain);
+        let (waiting, counted) = match self.take(connection, from).await? {
+            Ok(taken) => taken,
+            Err(end) => return Ok(end),
+        };
         let row = domain_rows::get_any(&self.core.store, domain).await?;
-        let Some(row) = row.filter(has_saml) else { return Ok(no_pending_login()) };
+        let Some(row) = row.filter(has_saml) else { return self.stray(connection).await };
         let used = Used { identity: self, domain };
         let (peer, site) = (identity_provider_of(&row), SamlServiceProvider::at(from.site));
         let examined = self.protocols.finish_saml(&peer, &site, &waiting.kept, answer, &used).await;
@@ -441,23 +462,54 @@ impl Identity {
         }
     }
 
-    /// Takes the pending login of this connection in this browser: it is valid once.
-    async fn take(&self, connection: Connection, from: Origin<'_>) -> Result<Option<Waiting>> {
+    /// Counts an answer, and takes the pending login of this connection in this browser: it
+    /// is valid once. `Err`: how the sign-in ends otherwise.
+    async fn take(
+        &self,
+        connection: Connection,
+        from: Origin<'_>,
+    ) -> Result<Result<(Waiting, Counted), SignedOn>> {
         let Some(browser) = from.browser.filter(|token| secrets::is_token(token)) else {
-            return Ok(None);
+            return self.stray(connection).await.map(Err);
         };
+        let (store, now) = (&self.core.store, self.core.clock.now());
         let (key, hash) = (connection.to_string(), secrets::sha256_hex(browser));
-        let row = pending_rows::take(&self.core.store, &hash, &key).await?;
-        let row = row.filter(|row| self.core.clock.now() < row.expires_at && row.connection == key);
-        let Some(row) = row else { return Ok(None) };
-        let purpose = Purpose::ALL.into_iter().find(|purpose| purpose.word() == row.purpose);
-        let kept = flash::open(browser, &key, &row.sealed);
-        let Some((purpose, kept)) = purpose.zip(kept) else { return Ok(None) };
+        let is_pending = |row: &PendingRow| now < row.expires_at && row.connection == key;
+        let row = pending_rows::get(store, &hash, &key).await?.filter(is_pending);
+        let purpose = row.as_ref().and_then(Purpose::of_row);
+        let Some((row, purpose)) = row.zip(purpose) else {
+            return self.stray(connection).await.map(Err);
+        };
+        // Before it is taken: an answer that comes too early must not use it up.
+        let counted = match self.count_answer(from.peer).await {
+            Ok(counted) => counted,
+            Err(Error::Throttled { wait_seconds }) => {
+                tracing::info!(%connection, "an answer came too early");
+                let refused = purpose.refused(None, row.next);
+                return Ok(Err(SignedOn::TooEarly(wait_seconds, Box::new(refused))));
+            }
+            Err(other) => return Err(other),
+        };
+        // A newer login may have replaced the one that was read.
+        let row = pending_rows::take(store, &hash, &key).await?.filter(is_pending);
+        let purpose = row.as_ref().and_then(Purpose::of_row);
+        let kept = row.as_ref().and_then(|row| flash::open(browser, &key, &row.sealed));
+        let (Some(row), Some(purpose), Some(kept)) = (row, purpose, kept) else {
+            return self.stray(connection).await.map(Err);
+        };
         let domain = match row.domain {
-            Some(domain) => domain_rows::get_any(&self.core.store, domain).await?.filter(acts),
+            Some(domain) => domain_rows::get_any(store, domain).await?.filter(acts),
             None => None,
         };
-        Ok(Some(Waiting { purpose, connection, row, domain, kept }))
+        Ok(Ok((Waiting { purpose, connection, row, domain, kept }, counted)))
+    }
+
+    /// The end of a sign-in whose answer has no pending login in this browser. It is not
+    /// counted for the network, because other sites can make a browser send it.
+    async fn stray(&self, connection: Connection) -> Result<SignedOn> {
+        tracing::info!(%connection, "an answer without a pending login was refused");
+        self.record_stray(connection).await?;
+        Ok(no_pending_login())
     }
 
     /// Stores the report of a test.

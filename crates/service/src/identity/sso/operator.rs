@@ -5,12 +5,13 @@
 //! works once, for an hour. It asks for no second factor, because the operator can remove
 //! that as well.
 
+use weir_model::Timestamp;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::mail::UserChange;
 use weir_model::sso::OpenedBy;
 use weir_model::user_links::LinkKind;
 use weir_store::user_links::{self as rows, Changed, NewLink, Use};
-use weir_store::users as user_rows;
+use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members, organizations};
 
 use crate::Result;
@@ -21,8 +22,8 @@ use crate::secrets;
 use crate::{mail, users};
 
 impl Identity {
-    /// A link that signs this user in, as a path. `None`: there is no active user with
-    /// this address.
+    /// A link that signs this user in, as a path, with an audit entry in each organization of
+    /// the user. `None`: there is no active user with this address.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -34,15 +35,23 @@ impl Identity {
         let token = secrets::token()?;
         let hash = token.hash();
         let kind = LinkKind::SignIn;
+        let expires_at = now.plus_seconds(kind.seconds());
+        let changes = Changes::none().field("sign_in_link_until", &None, &Some(expires_at));
+        let activities = self.operator_entries(&user, now, AuditAction::Updated, changes).await?;
         let link = NewLink {
-            account: &user,
+            user_row: &user,
             hash: &hash,
             kind,
             email: &user.email,
-            expires_at: now.plus_seconds(kind.seconds()),
+            expires_at,
+            activities: &activities,
         };
         let stored = rows::put_link(store, link, now).await?;
-        Ok((stored == Changed::Yes).then(|| kind.path(user.id, &token.reveal())))
+        if stored != Changed::Yes {
+            return Ok(None);
+        }
+        tracing::warn!(user.id = %user.id, "the operator made a link that signs a user in");
+        Ok(Some(kind.path(user.id, &token.reveal())))
     }
 
     /// Activates a user whom an identity provider deactivated, for the operator. `None`:
@@ -58,7 +67,24 @@ impl Identity {
             return Ok(Some(false));
         }
         let now = self.core.clock.now();
-        let memberships = organizations::of_user(store, user.id).await?;
+        let changes = Changes::none().field("is_active", &false, &true);
+        let activities = self.operator_entries(&user, now, AuditAction::Enabled, changes).await?;
+        members::set_active(store, user.id, true, &activities, now).await?;
+        // The only trace of a user without an organization: the instance has no activity log.
+        tracing::warn!(user.id = %user.id, "activated by the operator");
+        Ok(Some(true))
+    }
+
+    /// Audit entries about what the operator does with a user: one for each organization of
+    /// the user.
+    async fn operator_entries(
+        &self,
+        user: &UserRow,
+        now: Timestamp,
+        action: AuditAction,
+        changes: Changes,
+    ) -> Result<Vec<Entry>> {
+        let memberships = organizations::of_user(&self.core.store, user.id).await?;
         let entry = |one: &organizations::Belonging| {
             let about = About {
                 subject: Subject::User,
@@ -66,13 +92,9 @@ impl Identity {
                 name: Some(&user.email),
                 project: None,
             };
-            let changes = Changes::none().field("is_active", &false, &true);
-            activity::own_entry(now, one.row.id, about, AuditAction::Enabled, changes)
+            activity::own_entry(now, one.row.id, about, action, changes.clone())
         };
-        let activities: Vec<Entry> = memberships.iter().map(entry).collect();
-        members::set_active(store, user.id, true, &activities, now).await?;
-        tracing::warn!(user.id = %user.id, "activated by the operator");
-        Ok(Some(true))
+        Ok(memberships.iter().map(entry).collect())
     }
 
     /// Opens a session with such a link.

@@ -75,6 +75,8 @@ impl Identity {
             needs_other_way: false,
             has_jit: true,
             has_invite: found.invite.is_some(),
+            // The transaction counts the members: a deactivated user is none.
+            is_full: false,
         });
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),

@@ -54,7 +54,18 @@ fn candidate() -> Candidate {
 }
 
 fn rules() -> Rules {
-    Rules { trusts: true, needs_other_way: false, has_jit: false, has_invite: false }
+    Rules {
+        trusts: true,
+        needs_other_way: false,
+        has_jit: false,
+        has_invite: false,
+        is_full: false,
+    }
+}
+
+/// The same rules in an organization with as many members as its limit.
+fn full(rules: Option<Rules>) -> Option<Rules> {
+    rules.map(|rules| Rules { is_full: true, ..rules })
 }
 
 /// A new user of a domain that trusts the connection.
@@ -152,11 +163,62 @@ fn who_is_not_linked_yet() {
         (
             "a new user, let in without trust",
             Facts { rules: distrusted(jit), ..facts() },
-            refuse(Reason::NotTrusted),
+            Decision::Create(Joins::Domain),
+        ),
+        (
+            "a new user, let in and invited without trust",
+            Facts {
+                rules: distrusted(invited).map(|rules| Rules { has_jit: true, ..rules }),
+                ..facts()
+            },
+            Decision::Create(Joins::Invite),
         ),
         (
             "a new user, invited without trust",
             Facts { rules: distrusted(invited), ..facts() },
+            refuse(Reason::NotTrusted),
+        ),
+        (
+            "a new user, let in where there is no place",
+            Facts { rules: full(jit), ..facts() },
+            refuse(Reason::Full),
+        ),
+        (
+            "a new user, invited where there is no place",
+            Facts { rules: full(invited), ..facts() },
+            refuse(Reason::Full),
+        ),
+        (
+            "a new user, not let in where there is no place",
+            Facts { rules: full(Some(rules())), ..facts() },
+            refuse(Reason::NoJoining),
+        ),
+        (
+            "no member, let in where there is no place",
+            Facts { rules: full(jit), ..held(outsider) },
+            refuse(Reason::Full),
+        ),
+        (
+            "a member where there is no place",
+            Facts { rules: full(jit), ..held(candidate()) },
+            enters(true, None),
+        ),
+        (
+            "a new user, let in, with an address that is not verified",
+            Facts { is_verified: false, rules: distrusted(jit), ..facts() },
+            refuse(Reason::NotVerified),
+        ),
+        (
+            "a new user, let in, of a domain that requires another way",
+            Facts {
+                rules: distrusted(jit).map(|rules| Rules { needs_other_way: true, ..rules }),
+                ..facts()
+            },
+            refuse(Reason::OtherWay),
+        ),
+        (
+            "a user who is no member, let in without trust",
+            Facts { rules: distrusted(jit), ..held(outsider) },
             refuse(Reason::NotTrusted),
         ),
         ("no domain", Facts { rules: None, ..facts() }, refuse(Reason::NoOrganization)),
@@ -226,6 +288,16 @@ fn who_is_linked() {
             "who left and is let in, by SAML",
             Facts { rules: jit, ..saml(linked(left)) },
             enters(false, Some(Joins::Domain)),
+        ),
+        (
+            "who left and is let in where there is no place",
+            Facts { rules: full(jit), ..linked(left) },
+            enters(false, None),
+        ),
+        (
+            "who left and is let in where there is no place, by SAML",
+            Facts { rules: full(jit), ..saml(linked(left)) },
+            refuse(Reason::Full),
         ),
         (
             "who left for another organization, by SAML",
@@ -468,16 +540,83 @@ async fn without_joining_the_visitor_learns_the_code_alone() {
 }
 
 #[tokio::test]
-async fn with_joining_google_is_trusted_and_others_are_not() {
+async fn with_joining_google_is_trusted_about_members_and_others_are_not() {
     let services = set_up().await;
     let org = owner(&services).await;
-    domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
+    domain(&services, &org, "mail.example", SsoEnforcement::Off, true).await;
     for name in ["github", "issuer"] {
-        let outcome = through(&services, name, &says("x", "x@acme.example")).await;
-        assert_eq!(outcome, SignedOn::Refused(None, "/next".to_owned()), "{name}");
+        // Another spelling of the address creates no second user.
+        for email in ["ada.l@mail.example", "ADA.L@MAIL.example"] {
+            let outcome = through(&services, name, &says("x", email)).await;
+            assert_eq!(outcome, SignedOn::Refused(None, "/next".to_owned()), "{name} {email}");
+        }
     }
-    opened(through(&services, "google-oauth2", &says("x", "x@acme.example")).await);
-    assert_eq!(reasons(&services, &org).await, [Reason::NotTrusted.text(); 2]);
+    let ada = opened(through(&services, "google-oauth2", &says("x", "ada.l@mail.example")).await);
+    assert_eq!(ada.user, org.ctx.user());
+    assert_eq!(reasons(&services, &org).await, [Reason::NotTrusted.text(); 4]);
+}
+
+#[tokio::test]
+async fn a_new_user_joins_through_any_provider_that_the_rules_allow() {
+    let services = set_up().await;
+    let org = owner(&services).await;
+    let acme = domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
+    let count = async || {
+        let store = services.organizations.store();
+        weir_store::instance::counts(store).await.unwrap().users
+    };
+    let refused = async |name: &str, answer: &str, code: Option<&'static str>| {
+        let before = count().await;
+        let outcome = through(&services, name, answer).await;
+        assert_eq!(outcome, SignedOn::Refused(code, "/next".to_owned()), "{name} {answer}");
+        assert_eq!(count().await, before, "{name} {answer}");
+    };
+    for name in ["google-oauth2", "github", "issuer"] {
+        let unconfirmed =
+            json!({"issuer": "https://idp.example", "subject": "u", "email": "u@acme.example"});
+        refused(name, &unconfirmed.to_string(), None).await;
+        let unclaimed = Some("no_new_organizations");
+        refused(name, &says("s", "s@sub.acme.example"), unclaimed).await;
+        refused(name, &says("s", "s@notacme.example"), unclaimed).await;
+
+        let email = format!("{name}@acme.example");
+        let first = opened(through(&services, name, &says(name, &email)).await);
+        assert_eq!(level(&services, &org, first.user).await, Some(Level::Member), "{name}");
+        let ctx = session(&services, &first).await.unwrap();
+        assert!(services.users.me(&ctx).await.unwrap().is_email_verified);
+        let again = opened(through(&services, name, &says(name, &email)).await);
+        assert_eq!(again.user, first.user);
+        // Another subject with the address is this user only if the domain trusts the provider.
+        if name != "google-oauth2" {
+            refused(name, &says("another", &email.to_uppercase()), None).await;
+        }
+    }
+    let invite = InviteInput {
+        target_email: "linus@acme.example".to_owned(),
+        first_name: String::new(),
+        level: Level::Administrator,
+        message: None,
+        send_email: false,
+    };
+    services.invites.create(&org, invite).await.unwrap();
+    let linus = opened(through(&services, "issuer", &says("l", "Linus@ACME.example")).await);
+    assert_eq!(level(&services, &org, linus.user).await, Some(Level::Administrator));
+
+    // Another required provider.
+    let github = SsoEnforcement::Provider(ProviderName::GITHUB);
+    for sso in [SsoEnforcement::Saml, github] {
+        let set = |row: &DomainRow| {
+            let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+            Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+        };
+        let store = services.organizations.store();
+        weir_store::update::update(store, acme, (), set).await.unwrap();
+        for name in ["google-oauth2", "issuer"] {
+            refused(name, &says("n", "new@acme.example"), None).await;
+        }
+        assert_eq!(reasons(&services, &org).await[0], Reason::OtherWay.text());
+    }
+    opened(through(&services, "github", &says("n", "new@acme.example")).await);
 }
 
 #[tokio::test]

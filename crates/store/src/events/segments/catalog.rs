@@ -273,6 +273,16 @@ impl Segments {
     }
 }
 
+/// Bytes of the segments of a project.
+pub(in crate::events) async fn bytes(store: &Store, project: ProjectId) -> Result<u64> {
+    let mut all = Segments::of(store, project).await?;
+    let mut bytes = 0_u64;
+    while let Some(some) = all.next(store).await? {
+        bytes += some.iter().map(|segment| segment.bytes).sum::<u64>();
+    }
+    Ok(bytes)
+}
+
 /// The typed columns of a project, in the order in which they were added.
 pub(super) async fn columns(store: &Store, project: ProjectId) -> Result<Vec<TypedColumn>> {
     let row = store.db.get_one::<ColumnsRow>(COLUMNS, keys::columns(project)).await?;

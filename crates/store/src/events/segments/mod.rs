@@ -58,6 +58,7 @@ use tokio::sync::OwnedMutexGuard;
 use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Segment};
 
+pub(super) use self::catalog::bytes;
 pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};

@@ -125,7 +125,7 @@ fn parts(body: &[u8]) -> (Value, &[u8]) {
 }
 
 /// The ids of the events in a file of compressed lines.
-#[expect(clippy::disallowed_methods, reason = "the destination packed it")]
+#[expect(clippy::disallowed_methods, reason = "the destination compressed it")]
 fn ids(file: &[u8]) -> Vec<String> {
     let mut lines = String::new();
     GzDecoder::new(file).read_to_string(&mut lines).unwrap();

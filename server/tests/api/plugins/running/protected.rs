@@ -106,7 +106,7 @@ async fn what_must_be_redacted_is_dropped_where_it_cannot_be() {
     assert!(sample["detail"].as_str().unwrap().contains("Tea"), "{sample}");
     assert!(!sample.to_string().contains(CANARY), "{sample}");
     let shown = instance.until_shown(&installed, |shown| !shown["error"].is_null()).await;
-    assert_eq!(shown["enabled"], true, "whoever sends events cannot switch it off");
+    assert_eq!(shown["enabled"], true, "senders of events cannot switch it off");
     assert!(!shown.to_string().contains(CANARY), "{shown}");
     // After a moment the allowance is refilled.
     let works =

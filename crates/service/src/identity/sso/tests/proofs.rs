@@ -140,6 +140,26 @@ async fn a_member_who_never_proved_the_address_does_so_once() {
 }
 
 #[tokio::test]
+async fn a_provider_that_lets_a_new_user_join_without_trust_proves_no_address() {
+    let services = set_up().await;
+    let org = owner(&services).await;
+    domain(&services, &org, "acme.example", SsoEnforcement::Off, true).await;
+    // A colleague who left still has the address at GitHub.
+    let before = opened(through(&services, "github", &says("former", GRACE)).await);
+    let ctx = session(&services, &before).await.unwrap();
+    services.keys.create(&ctx, key_input()).await.unwrap();
+
+    let now = opened(through(&services, "google-oauth2", &says("g", GRACE)).await);
+    assert_eq!(now.user, before.user);
+    assert!(session(&services, &before).await.is_none());
+    let store = services.organizations.store();
+    assert!(keys::of_user(store, now.user).await.unwrap().is_empty());
+    let refused = through(&services, "github", &says("former", GRACE)).await;
+    assert!(matches!(refused, SignedOn::Refused(..)));
+    assert_eq!(level(&services, &org, now.user).await, Some(Level::Member));
+}
+
+#[tokio::test]
 async fn an_organization_keeps_its_only_owner() {
     let services = set_up().await;
     let org = owner(&services).await;

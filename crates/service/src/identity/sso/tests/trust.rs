@@ -13,7 +13,7 @@ use crate::ctx::OrgCtx;
 use crate::error::Error;
 use crate::identity::SignedOn;
 use crate::identity::sso::decide::Reason;
-use crate::test_support::join;
+use crate::test_support::{self, join, key_input};
 
 const ADA: &str = "ada.l@mail.example";
 
@@ -88,6 +88,8 @@ async fn the_provider_of_an_administrator_signs_in_no_owner() {
 async fn a_required_provider_is_not_broken_by_accident() {
     let services = set_up().await;
     let org = owner(&services).await;
+    let key = test_support::key(&services, &org.ctx, key_input()).await;
+    let by_key = services.organizations.enter(&key, "@current").await.unwrap();
     let acme = domain(&services, &org, "mail.example", SsoEnforcement::Saml, false).await;
     assert!(enters(&services, acme, "ada", ADA).await);
     let none = SamlPatch::default;
@@ -110,4 +112,13 @@ async fn a_required_provider_is_not_broken_by_accident() {
     let impact = services.domains.impact(&org, &acme.to_string()).await.unwrap();
     let saml = impact.ways.iter().find(|way| way.sso_enforcement == SsoEnforcement::Saml).unwrap();
     assert_eq!((saml.proved.len(), saml.locks_out_owners), (0, true));
+    // A key confirms nothing, and reads who may be locked out.
+    let again = SamlPatch { entity_id: set("https://idp.example"), ..none() };
+    let changeable = services.domains.changeable(&by_key, &acme.to_string()).await.unwrap();
+    let patch = DomainPatch { saml: again, ..DomainPatch::default() };
+    let changed = services.domains.update(&by_key, changeable, patch).await.unwrap();
+    assert_eq!(changed.saml_entity_id.as_deref(), Some("https://idp.example"));
+    let codes: Vec<&str> = changed.warnings.iter().map(|warning| &*warning.code).collect();
+    assert_eq!(codes, ["settings_by_key", "would_lock_out"]);
+    assert!(changed.warnings[1].detail.contains("Ada.L@mail.example"), "{changed:?}");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_model::erasures::ErasureState;
-use weir_objects::{Access, Bucket, Place};
+use weir_objects::{Access, Bucket, BucketLocation};
 use weir_testservers::{Moto, SwitchedProxy, python};
 
 use super::super::support::{PROJECT, ada, batch, events, records};
@@ -87,7 +87,7 @@ impl Storage {
 
     fn bucket(&self) -> Bucket {
         let access = Access { endpoint: Some(self.moto.url()), ..self.access() };
-        Bucket::new(&PLACE.parse::<Place>().unwrap(), &access).unwrap()
+        Bucket::new(&PLACE.parse::<BucketLocation>().unwrap(), &access).unwrap()
     }
 
     /// The names of all objects.

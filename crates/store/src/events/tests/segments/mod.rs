@@ -12,5 +12,6 @@ mod reading;
 mod removing;
 mod repair;
 mod seen;
+mod stored_bytes;
 mod support;
 mod tables;

@@ -1,4 +1,5 @@
-//! Checks that hold for all settings of destinations and all prefixes, valid or not.
+//! Checks for tests and the fuzz targets `settings` and `prefixes` (`fuzz/`): they hold for
+//! all settings of destinations and all prefixes, valid or not.
 
 use serde_json::{Map, Value};
 

@@ -14,14 +14,14 @@ use crate::limits::{Budget, Exhausted, HeldBytes, Part};
 /// The memory that the values of a body may take. It releases its bytes when dropped, so
 /// it must live as long as the values.
 #[derive(Debug)]
-pub struct Room {
+pub struct ValueBudget {
     values: usize,
-    known: Option<Known>,
+    known: Option<KnownSender>,
 }
 
 /// The bytes of a body whose sender is known.
 #[derive(Debug)]
-struct Known {
+struct KnownSender {
     budget: Budget,
     held: Option<HeldBytes>,
     of_user: Part<UserId>,
@@ -29,7 +29,7 @@ struct Known {
     body: usize,
 }
 
-impl Room {
+impl ValueBudget {
     /// For a body that needs no budget: a form of the app, which has its own limits, or
     /// the example of the API document.
     #[must_use]
@@ -53,7 +53,7 @@ impl Room {
         let mut of_user = app.permits.values_of_user.of(user);
         of_user.grow_to(body).map_err(|Exhausted| ApiError::Busy)?;
         let budget = app.permits.management_bytes.clone();
-        let known = Known { budget, held: None, of_user, body };
+        let known = KnownSender { budget, held: None, of_user, body };
         Ok(Self { values: app.limits.api_values, known: Some(known) })
     }
 
@@ -73,7 +73,7 @@ impl Room {
     }
 }
 
-impl Known {
+impl KnownSender {
     fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
         self.of_user.grow_to(self.body + bytes)?;
         match &mut self.held {

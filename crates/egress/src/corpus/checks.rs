@@ -1,4 +1,5 @@
-//! The properties that hold for every host and every URL, for any text.
+//! Checks for tests and the fuzz target `addresses` (`fuzz/`): they hold for every host and
+//! every URL, valid or not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,5 @@
-//! Checks that hold for every archive, valid or not.
+//! Checks for tests and the fuzz target `archives` (`fuzz/`): they hold for every archive,
+//! valid or not.
 
 use super::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 

@@ -1,4 +1,5 @@
-//! Checks that hold for every request and every event, valid or not.
+//! Checks for tests and the fuzz targets `requests` and `events` (`fuzz/`): they hold for
+//! every request and every event, valid or not.
 
 use bytes::Bytes;
 use chrono::{DateTime, Datelike, Utc};

@@ -1,4 +1,4 @@
-//! Metrics of a config, and its last failure.
+//! Counts of a config, and its last failure.
 
 use leptos::prelude::*;
 
@@ -10,20 +10,21 @@ use crate::ui::number::{grouped, percent};
 use crate::ui::time::Time;
 
 /// Counts of the last 24 hours.
-pub(super) fn numbers(line: &ConfigLine) -> AnyView {
+pub(super) fn counts(line: &ConfigLine) -> AnyView {
     let tried = line.succeeded.saturating_add(line.failed);
     let rate = match tried {
         0 => "-".to_owned(),
         tried => percent(line.succeeded, tried),
     };
     let (failed, dropped) = (line.failed, line.dropped);
+    let events = tried.saturating_add(dropped);
     let dropped = (dropped > 0).then(|| {
         view! { <div><dt>"Dropped"</dt><dd>{grouped(dropped)}</dd></div> }
     });
     view! {
         <dl class="facts facts-row">
             <div><dt>"Succeeded in 24 h"</dt><dd>{rate}</dd></div>
-            <div><dt>"Events"</dt><dd>{grouped(tried)}</dd></div>
+            <div><dt>"Events"</dt><dd>{grouped(events)}</dd></div>
             <div><dt>"Failed"</dt><dd>{grouped(failed)}</dd></div>
             {dropped}
         </dl>
@@ -32,7 +33,7 @@ pub(super) fn numbers(line: &ConfigLine) -> AnyView {
 }
 
 /// The last failure, with the event that caused it.
-pub(super) fn fault(fault: FaultView) -> AnyView {
+pub(super) fn last_failure(fault: FaultView) -> AnyView {
     let FaultView { message, at, event } = fault;
     let sample = event.map(|event| {
         view! {

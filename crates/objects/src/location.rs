@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 /// A bucket and the beginning of the names of its objects: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct BucketLocation {
     /// The name of the bucket.
     pub bucket: String,
     /// The names of all objects begin with it and `/`. May be empty.
     pub prefix: String,
 }
 
-impl FromStr for Place {
+impl FromStr for BucketLocation {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -30,7 +30,7 @@ impl FromStr for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BucketLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bucket, prefix } = self;
         let slash = if prefix.is_empty() { "" } else { "/" };
@@ -105,10 +105,10 @@ mod tests {
             ("s3://events/", "s3://events"),
             ("s3://my.events/weir/1", "s3://my.events/weir/1"),
         ] {
-            assert_eq!(text.parse::<Place>().unwrap().to_string(), written);
+            assert_eq!(text.parse::<BucketLocation>().unwrap().to_string(), written);
         }
         for bad in ["", "events", "s3://", "s3:///a", "s3://a/../b", "s3://a//b", "s3://a?b"] {
-            assert!(bad.parse::<Place>().is_err(), "{bad}");
+            assert!(bad.parse::<BucketLocation>().is_err(), "{bad}");
         }
     }
 
