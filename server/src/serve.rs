@@ -271,6 +271,10 @@ impl Server {
         }
         .build();
         app.tokens.refresh().await;
+        tokio::select! {
+            _ = periodic::reapply_erasures(&app) => {}
+            () = app.ingest.failed() => {}
+        }
 
         let exporting = Background::start(Work::Exporting)?;
         let export_services = Arc::new(AppExportServices::new(app.clone()));

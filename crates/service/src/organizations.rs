@@ -178,7 +178,7 @@ impl Organizations {
             events::purge(store, *project).await?;
         }
         // Files of the database and of the log still have data.
-        erasures::request_sweep(store, self.core.clock.now()).await?;
+        erasures::request_sweep(store, &deletion.projects, self.core.clock.now()).await?;
         rows::deletion_done(store, deletion).await?;
         let projects = deletion.projects.len();
         tracing::info!(of = %deletion.of, projects, "removed events of a deleted organization");

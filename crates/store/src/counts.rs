@@ -42,7 +42,7 @@ pub use self::ranking::{RANKED, Ranking, ranking};
 pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons};
 
 pub(crate) use self::earlier::{Uncounted, is_complete, purge};
-pub(crate) use self::entries::{CountWrites, Slot, Subtracted, forget};
+pub(crate) use self::entries::{CountWrites, Slot, Subtracted, forget, ranges};
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
 pub(crate) use self::ranking::{Rankings, no_rankings};

@@ -25,7 +25,7 @@ mod listed;
 mod rows;
 mod work;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,8 @@ use self::rows::Report;
 const MOST_IDS: usize = 100_000;
 /// The largest number of distinct ids of all erasures that are not done. They are in memory.
 const MOST_PENDING: usize = 1_000_000;
+/// The largest number of bytes of these distinct ids, as far as persons list them.
+const MOST_TEXT: usize = 64 << 20;
 /// How often an erasure begins again because the person has changed.
 const ATTEMPTS: u32 = 8;
 /// The reason for that.
@@ -114,7 +116,10 @@ pub async fn begin(
         let Some(ids) = ids_of(store, project, &person).await? else {
             return Ok((Begun::TooManyIds, Vec::new()));
         };
-        if store.erasures.distinct_ids() + ids.len() > MOST_PENDING {
+        let text: usize = ids.iter().filter_map(|id| id.text.as_ref()).map(String::len).sum();
+        if store.erasures.distinct_ids() + ids.len() > MOST_PENDING
+            || store.erasures.text_bytes() + text > MOST_TEXT
+        {
             return Ok((Begun::TooManyPending, Vec::new()));
         }
         let entries = [entry(person.person.id)];
@@ -280,34 +285,46 @@ impl Plan {
     /// Removes the person and the pointers to it. Their versions stay. Returns the ids that
     /// have another person.
     async fn remove_persons(&self, tx: &Transaction) -> Result<HashSet<Uuid>, Failure> {
-        let mut others = HashSet::new();
+        let mut found: HashMap<Uuid, LeadsTo> = HashMap::new();
         for some in self.records.chunks(READ) {
             let keys: Vec<&RowKey> = some.iter().map(|(_, key)| key).collect();
-            let found: Vec<Option<LeadsTo>> = tx.get(&keys).await?;
-            for ((id, _), found) in some.iter().zip(found) {
-                let Some(found) = found.filter(|found| found.erased != Some(true)) else {
-                    continue;
-                };
-                let id = PersonId(*id);
-                let is_person = self.persons.first() == Some(&id);
-                let leads = found.merged_into.is_some_and(|into| self.leads(into));
-                if !is_person && !leads {
-                    others.insert(id.0);
-                    continue;
+            let records: Vec<Option<LeadsTo>> = tx.get(&keys).await?;
+            for ((id, _), record) in some.iter().zip(records) {
+                if let Some(record) = record.filter(|record| record.erased != Some(true)) {
+                    found.insert(*id, record);
                 }
-                let version = found.version.saturating_add(1);
-                let (state, expected) = (PersonState::Erased, None);
-                let content = persons::content(PersonWrite { id, state, expected, version });
-                let row = self.keyspace.row(persons::key(self.project, id), content)?;
-                tx.set(&row).await?;
             }
+        }
+        let mut others = HashSet::new();
+        for (id, _) in &self.records {
+            let Some(record) = found.get(id) else { continue };
+            if !self.leads(&found, *id) {
+                others.insert(*id);
+                continue;
+            }
+            let id = PersonId(*id);
+            let version = record.version.saturating_add(1);
+            let (state, expected) = (PersonState::Erased, None);
+            let content = persons::content(PersonWrite { id, state, expected, version });
+            let row = self.keyspace.row(persons::key(self.project, id), content)?;
+            tx.set(&row).await?;
         }
         Ok(others)
     }
 
-    /// Whether an id leads to the person, directly or through others.
-    fn leads(&self, into: Uuid) -> bool {
-        self.records.binary_search_by_key(&into, |(id, _)| *id).is_ok()
+    /// Whether an id leads to the person, directly or through others of these.
+    fn leads(&self, found: &HashMap<Uuid, LeadsTo>, id: Uuid) -> bool {
+        let mut at = id;
+        for _ in 0..persons::HOPS {
+            if self.persons.first() == Some(&PersonId(at)) {
+                return true;
+            }
+            match found.get(&at).and_then(|record| record.merged_into) {
+                Some(into) => at = into,
+                None => return false,
+            }
+        }
+        false
     }
 }
 

@@ -101,14 +101,14 @@ pub(super) fn begin_sealing(
 /// Removes the data of erased persons, and of deleted projects from files of the database and
 /// of the log. A new erasure begins immediately, and what is left is continued at intervals.
 async fn erase_persons(app: App, store: Store) {
-    while let Err(error) = app.services.persons.reapply_erasures().await.map(note_reapplied) {
-        tracing::warn!(%error, "erasures from before a restore are not applied yet");
-        tokio::time::sleep(COUNT_AGAIN).await;
-    }
     let (_, interval) = app.config.sealing();
     let pause = interval.saturating_mul(COMPACT_PAUSE);
     let mut compacted: Option<Instant> = None;
+    let mut is_reapplied = false;
     loop {
+        if !is_reapplied {
+            is_reapplied = reapply_erasures(&app).await;
+        }
         let may_compact = compacted.is_none_or(|at| at.elapsed() >= pause);
         match erase_now(&app, &store, may_compact).await {
             Ok(true) => compacted = Some(Instant::now()),
@@ -124,9 +124,19 @@ async fn erase_persons(app: App, store: Store) {
     }
 }
 
-fn note_reapplied(erasures: usize) {
-    if erasures > 0 {
-        tracing::info!(erasures, "erasures that a backup did not know were applied again");
+/// Applies erasures again that the database does not know after a restore. Before events are
+/// accepted: those are of later persons. Returns whether all are applied.
+pub(super) async fn reapply_erasures(app: &App) -> bool {
+    match app.services.persons.reapply_erasures().await {
+        Ok(0) => true,
+        Ok(erasures) => {
+            tracing::info!(erasures, "erasures that a backup did not know were applied again");
+            true
+        }
+        Err(error) => {
+            tracing::error!(%error, "erasures that a backup did not know are not applied yet");
+            false
+        }
     }
 }
 

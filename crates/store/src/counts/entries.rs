@@ -115,6 +115,21 @@ pub(super) fn of_project(keyspace: Keyspace, project: ProjectId) -> Result<IdRan
     keyspace.beginning_with(record(vec![Value::Number(project.0.into())]))
 }
 
+/// All entries of a project in ranges of about the same size.
+pub(crate) fn ranges(keyspace: Keyspace, project: ProjectId) -> Result<Vec<IdRange>> {
+    const RANGES: u128 = 16;
+    let keys = CountKeys::of(keyspace, project)?;
+    let hash = |at: u128| Uuid::from_u128(at << 124);
+    let scopes = (0..RANGES).map(|at| keys.key(hash(at), Uuid::nil(), 0));
+    let of_persons = (1..RANGES).map(|at| keys.key(PERSONS, hash(at), 0));
+    let mut bounds: Vec<Vec<u8>> = scopes.chain(of_persons).collect();
+    bounds.sort_unstable();
+    let mut end = keys.key(Uuid::max(), Uuid::max(), u8::MAX);
+    end.push(0);
+    let ends = bounds.iter().skip(1).cloned().chain([end]);
+    Ok(bounds.iter().cloned().zip(ends).map(|(from, to)| IdRange::between(from, to)).collect())
+}
+
 fn record(parts: Vec<Value>) -> RecordId {
     RecordId::new("event_count", RecordIdKey::Array(Array::from(parts)))
 }

@@ -116,6 +116,11 @@ impl Erased {
         self.has_unlisted || self.prints.iter().any(has)
     }
 
+    /// Whether events are stored that are to be erased.
+    pub(crate) fn has_stored_events(&self) -> bool {
+        self.pending.iter().any(|one| one.deletes_events && !one.is_stored)
+    }
+
     /// The arrival number of the last event of a partition that may be erased.
     pub(crate) fn bound(&self, partition: u16) -> u64 {
         let with_events = self.pending.iter().filter(|one| one.deletes_events);
@@ -191,13 +196,22 @@ impl Active {
         self.read().values().map(of).sum()
     }
 
+    /// The bytes of the texts of the distinct ids of all of them.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let of = |erased: &Arc<Erased>| -> usize {
+            erased.pending.iter().flat_map(|one| &one.texts).map(String::len).sum()
+        };
+        self.read().values().map(of).sum()
+    }
+
     /// Adds an erasure.
     pub(crate) fn add(&self, project: ProjectId, new: Pending) {
         let mut projects = self.write();
         let before = projects.get(&project).map(|erased| erased.pending.clone());
         let mut pending = before.unwrap_or_default();
         pending.push(Arc::new(new));
-        pending.sort_by_key(|one| one.id);
+        // Bounds rise with each erasure, also if the clock was set back.
+        pending.sort_by(|one, next| (&one.bounds, one.id).cmp(&(&next.bounds, next.id)));
         projects.insert(project, Arc::new(Erased::of(project, pending)));
         drop(projects);
         self.notify();

@@ -12,9 +12,9 @@ use super::active::Pending;
 use super::listed::Listed;
 use super::{ErasedId, NewErasure, prints};
 use crate::db::{Failure, Operation};
-use crate::events::part;
+use crate::events::{PARTITIONS, part};
 use crate::transaction::{IdRange, Keyspace, Row, RowKey, Transaction};
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, counts};
 
 /// Distinct ids of a record.
 const IDS: usize = 4_096;
@@ -85,6 +85,8 @@ pub(super) struct Sweep {
     pub(super) log_end: Option<i64>,
     /// Whether the files of the database were written again since.
     pub(super) compacted: Option<bool>,
+    /// The numbers of the deleted projects.
+    pub(super) projects: Vec<i64>,
 }
 
 fn id(table: &'static str, parts: Vec<Value>) -> RecordId {
@@ -438,9 +440,10 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
 }
 
 /// Notes that files must be written again.
-pub(super) async fn add_sweep(store: &Store, now: Timestamp) -> Result<()> {
-    let of = id("erasure_sweep", vec![uuid(crate::ids::time_ordered(now))]);
-    set_sweep(store, Sweep { id: of, log_end: None, compacted: None }).await
+pub(super) async fn add_sweep(store: &Store, projects: &[ProjectId], now: Timestamp) -> Result<()> {
+    let id = id("erasure_sweep", vec![uuid(crate::ids::time_ordered(now))]);
+    let projects = projects.iter().map(|project| project.0).collect();
+    set_sweep(store, Sweep { id, log_end: None, compacted: None, projects }).await
 }
 
 /// Changes the record of a sweep.
@@ -471,16 +474,64 @@ pub(super) async fn sweeps(store: &Store) -> Result<Vec<Sweep>> {
     all(store, SWEEPS, range, READ).await
 }
 
-/// An id of each table whose files may have data of erased persons.
-pub(super) fn tables() -> impl Iterator<Item = RecordId> {
-    const TABLES: [&str; 7] = [
-        "person",
-        "event_block",
-        "event_summary",
-        "event_count",
-        "affected_block",
-        "ingestion_warning",
-        "erasure_ids",
+/// The records of a project that may have had data of erased persons, in small ranges.
+pub(super) fn ranges_of_persons(keyspace: Keyspace, project: ProjectId) -> Result<Vec<IdRange>> {
+    const RANGES: u128 = 16;
+    const BY_PARTITION: [&str; 3] = ["event_block", "event_summary", "affected_block"];
+    const FEW: [&str; 2] = ["ingestion_warning", "erasure_ids"];
+    let of = |table, further: Option<Value>| {
+        id(table, [number(project.0)].into_iter().chain(further).collect())
+    };
+    let person = |at: u128| of("person", Some(uuid(Uuid::from_u128(at << 124))));
+    let last = keyspace.range(person(RANGES - 1), behind("person", project))?;
+    let mut ranges = vec![last];
+    for at in 1..RANGES {
+        ranges.push(keyspace.range(person(at - 1), person(at))?);
+    }
+    for table in BY_PARTITION {
+        for partition in 0..i64::from(PARTITIONS) {
+            let bound = |partition| of(table, Some(number(partition)));
+            ranges.push(keyspace.range(bound(partition), bound(partition + 1))?);
+        }
+    }
+    for table in FEW {
+        ranges.push(keyspace.range(of(table, None), behind(table, project))?);
+    }
+    ranges.extend(counts::ranges(keyspace, project)?);
+    Ok(ranges)
+}
+
+/// What else a deleted project had in tables with records of each event.
+pub(super) fn ranges_of_project(keyspace: Keyspace, project: ProjectId) -> Result<Vec<IdRange>> {
+    const TABLES: [&str; 9] = [
+        "event_columns",
+        "event_count_cursor",
+        "event_definition",
+        "event_group",
+        "event_head",
+        "event_segment",
+        "event_segment_sums",
+        "event_time",
+        "event_uuid",
     ];
-    TABLES.into_iter().map(|table| id(table, vec![number(0)]))
+    let mut ranges = ranges_of_persons(keyspace, project)?;
+    for table in TABLES {
+        let begin = id(table, vec![number(project.0)]);
+        ranges.push(keyspace.range(begin, behind(table, project))?);
+    }
+    Ok(ranges)
+}
+
+/// All tables without records of events and persons, in the order of their names.
+pub(super) fn other_ranges(keyspace: Keyspace) -> Result<Vec<IdRange>> {
+    const BETWEEN: [(&str, &str); 3] =
+        [("a", "event_block"), ("external_identity", "person"), ("plugin", "zz")];
+    let bound = |table| id(table, Vec::new());
+    let range = |(from, to)| keyspace.range(bound(from), bound(to));
+    BETWEEN.into_iter().map(range).collect()
+}
+
+/// An id behind all of a project.
+fn behind(table: &'static str, project: ProjectId) -> RecordId {
+    id(table, vec![number(project.0.saturating_add(1))])
 }

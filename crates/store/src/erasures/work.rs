@@ -13,9 +13,9 @@
 //! What belongs here: the order of the steps, and failures. What does not: removing events
 //! (`events/segments/erase`), and when steps are made (`weir-server`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use weir_model::{ProjectId, Timestamp};
@@ -23,11 +23,12 @@ use weir_model::{ProjectId, Timestamp};
 use super::active::{Erased, Pending};
 use super::rows::{self, Sweep};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::{Error, Result, Store, events, warnings};
 
-/// Writing a table again takes as long as reading and writing all of it.
+/// Writing the files of a range again. It waits for the compaction of the engine that runs.
 const COMPACT: Operation =
-    Operation::delete("write tables again").within(Duration::from_secs(4 * 3_600));
+    Operation::delete("write files again").within(Duration::from_secs(15 * 60));
 
 /// Returns after a new erasure.
 pub async fn changed(store: &Store) {
@@ -238,15 +239,9 @@ async fn compact(store: &Store, now: Timestamp, sweeps: &mut [Sweep]) -> Result<
     if due.is_empty() && !has_sweep {
         return Ok(false);
     }
-    match (events::has_files(store), has_sweep) {
-        // A store in memory.
-        (false, _) => {}
-        (true, true) => store.db.compact_all(COMPACT).await?,
-        (true, false) => {
-            for table in rows::tables() {
-                store.db.compact(COMPACT, table).await?;
-            }
-        }
+    // A store in memory has no files.
+    if events::has_files(store) {
+        compact_files(store, &due, sweeps).await?;
     }
     for (project, id) in due {
         let at = now.micros();
@@ -260,13 +255,43 @@ async fn compact(store: &Store, now: Timestamp, sweeps: &mut [Sweep]) -> Result<
     Ok(true)
 }
 
-/// Notes that the data of a deleted project is to go away from the files of the database and
+/// Writes the files of the database again, one range after another. Between two, the engine
+/// compacts as usual, for as long as the last one took: writers must not wait for an erasure.
+async fn compact_files(store: &Store, due: &[(ProjectId, Uuid)], sweeps: &[Sweep]) -> Result<()> {
+    let keyspace = store.db.keyspace().await?;
+    let projects: BTreeSet<ProjectId> = due.iter().map(|(project, _)| *project).collect();
+    let mut ranges = Vec::new();
+    for project in projects {
+        ranges.extend(rows::ranges_of_persons(keyspace, project)?);
+    }
+    let is_due = |sweep: &&Sweep| sweep.compacted != Some(true);
+    let deleted: Vec<&Sweep> = sweeps.iter().filter(is_due).collect();
+    let projects: BTreeSet<i64> =
+        deleted.iter().flat_map(|sweep| sweep.projects.iter().copied()).collect();
+    for project in projects {
+        ranges.extend(rows::ranges_of_project(keyspace, ProjectId(project))?);
+    }
+    if !deleted.is_empty() {
+        ranges.extend(rows::other_ranges(keyspace)?);
+    }
+    for range in ranges {
+        if store.db.disk().check() == DiskLevel::Low {
+            return Err(Error::DiskLow);
+        }
+        let begun = Instant::now();
+        store.db.compact(COMPACT, range).await?;
+        tokio::time::sleep(begun.elapsed()).await;
+    }
+    Ok(())
+}
+
+/// Notes that the data of deleted projects is to go away from the files of the database and
 /// of the log.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub async fn request_sweep(store: &Store, now: Timestamp) -> Result<()> {
-    rows::add_sweep(store, now).await?;
+pub async fn request_sweep(store: &Store, projects: &[ProjectId], now: Timestamp) -> Result<()> {
+    rows::add_sweep(store, projects, now).await?;
     store.erasures.notify();
     Ok(())
 }
