@@ -260,8 +260,10 @@ const TOKENS: &[(&str, openid::Change, &str)] = &[
     ),
 ];
 
+type Callback = (&'static str, fn(&str) -> String, &'static str);
+
 /// What is wrong, the query of the callback from its state, and a part of the reason.
-const CALLBACKS: &[(&str, fn(&str) -> String, &str)] = &[
+const CALLBACKS: &[Callback] = &[
     (
         "the state of another login",
         |_| format!("code={CODE}&state={}", "s".repeat(43)),
