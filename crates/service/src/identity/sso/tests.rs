@@ -498,11 +498,8 @@ async fn rename(services: &Services, ctx: &Ctx, email: &str) {
     users::create(store, &row, email).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_invite_decides_about_the_level() {
-    let services = set_up().await;
-    let org = owner(&services).await;
-    domain(&services, &org, "acme.example", issuer(), true).await;
+/// Invites `linus@acme.example` as an administrator.
+async fn invite_linus(services: &Services, org: &OrgCtx) {
     let invite = InviteInput {
         target_email: "linus@acme.example".to_owned(),
         first_name: String::new(),
@@ -510,7 +507,15 @@ async fn an_invite_decides_about_the_level() {
         message: None,
         send_email: false,
     };
-    services.invites.create(&org, invite).await.unwrap();
+    services.invites.create(org, invite).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_invite_decides_about_the_level() {
+    let services = set_up().await;
+    let org = owner(&services).await;
+    domain(&services, &org, "acme.example", issuer(), true).await;
+    invite_linus(&services, &org).await;
     let session = opened(through(&services, "issuer", &says("l", "linus@acme.example")).await);
     assert_eq!(level(&services, &org, session.user).await, Some(Level::Administrator));
     let page = services.invites.list(&org, Page::default()).await.unwrap();
@@ -591,14 +596,7 @@ async fn a_new_user_joins_through_any_provider_that_the_rules_allow() {
             refused(name, &says("another", &email.to_uppercase()), None).await;
         }
     }
-    let invite = InviteInput {
-        target_email: "linus@acme.example".to_owned(),
-        first_name: String::new(),
-        level: Level::Administrator,
-        message: None,
-        send_email: false,
-    };
-    services.invites.create(&org, invite).await.unwrap();
+    invite_linus(&services, &org).await;
     let linus = opened(through(&services, "issuer", &says("l", "Linus@ACME.example")).await);
     assert_eq!(level(&services, &org, linus.user).await, Some(Level::Administrator));
 
