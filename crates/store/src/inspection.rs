@@ -117,6 +117,8 @@ async fn count_events(db: &Db) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use weir_testservers::wait::until;
+
     use super::*;
     use crate::{Location, Settings, Store, schema_version};
 
@@ -131,13 +133,11 @@ mod tests {
     /// As [`inspect`]. The engine releases its files in a task of its own, some time after the
     /// last handle is dropped.
     async fn inspect_released(data: &Path, is_stopped: bool) -> Inspection {
-        for _ in 0..1_000 {
-            match inspect(data, &AtomicBool::new(is_stopped)).await {
-                Err(Error::Open { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
-                inspected => return inspected.unwrap(),
-            }
-        }
-        panic!("the engine holds its files");
+        until(async || match inspect(data, &AtomicBool::new(is_stopped)).await {
+            Err(Error::Open { .. }) => None,
+            inspected => Some(inspected.unwrap()),
+        })
+        .await
     }
 
     #[tokio::test]
