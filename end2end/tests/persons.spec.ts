@@ -126,6 +126,52 @@ test("groups that events only name are shown as such", async ({ page, server, sc
   await expect(page.locator(".timeline")).toContainText("plan paid");
 });
 
+test("a person is exported and deleted with its events", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  const properties = { $set: { email: "gone7@example.com" } };
+  await send(server, key, { event: "plan chosen", distinct_id: "gone-7", properties });
+  await send(server, key, { event: "plan left", distinct_id: "gone-7" });
+  const link = page.getByRole("link", { name: "gone7@example.com" });
+  await expect(async () => {
+    await page.goto("/projects/1/persons?q=gone7%40example");
+    await link.click({ timeout: 1_000 });
+    await expect(page.locator(".timeline")).toContainText("plan left", { timeout: 1_000 });
+  }).toPass();
+  const address = page.url();
+
+  const href = await page.getByRole("link", { name: "Export person" }).getAttribute("href");
+  const exported = await page.request.get(`${server.url}${href}`);
+  expect(exported.headers()["content-disposition"]).toContain("attachment");
+  const lines = (await exported.text()).trim().split("\n").map((line) => JSON.parse(line));
+  expect(lines[0].person.distinct_ids).toEqual(["gone-7"]);
+  expect(lines.slice(1).map((line) => line.event.event)).toEqual(["plan left", "plan chosen"]);
+
+  await alive(page, scripts);
+  await page.locator("summary", { hasText: "Delete person" }).click();
+  await page.getByLabel("Delete its events too").check();
+  await checkPage(page, "person that is to be deleted");
+  await page.getByRole("button", { name: "Delete the person" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Deleted person" })).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe(new URL(address).pathname);
+  await expect(page.getByText("This person and its events were deleted.")).toBeVisible();
+  await alive(page, scripts);
+  await checkPage(page, "deleted person");
+
+  await page.goto("/projects/1/persons?q=gone7%40example");
+  await expect(page.getByRole("link", { name: "Clear filters" })).toBeVisible();
+  await expect(link).toHaveCount(0);
+  expect((await page.request.get(`${server.url}${href}`)).status()).toBe(404);
+
+  // A later event makes a new person.
+  await send(server, key, { event: "plan paid", distinct_id: "gone-7" });
+  await expect(async () => {
+    await page.goto(address);
+    await expect(page.locator(".timeline")).toContainText("plan paid", { timeout: 1_000 });
+  }).toPass();
+  await expect(page.locator(".timeline > li")).toHaveCount(1);
+});
+
 test("unknown persons and groups have no page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const answer = await page.goto("/projects/1/persons/00000000-0000-0000-0000-000000000000");

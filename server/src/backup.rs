@@ -12,17 +12,20 @@
 
 pub mod check;
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use uuid::Uuid;
-use weir_backup::{About, Found, Limits, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{
+    About, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
+};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
-use weir_store::{CheckpointError, checkpoint, schema_version};
+use weir_store::{CheckpointError, checkpoint, erasures, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
@@ -80,6 +83,9 @@ pub enum BackupError {
     /// The log removed segments during every attempt.
     #[error("the ingest log removes segments faster than they are linked; free disk space first")]
     LogMoves,
+    /// The list of erasures cannot be copied.
+    #[error("the list of erased persons cannot be copied")]
+    Erasures(#[source] std::io::Error),
     /// The process cannot receive signals.
     #[error("the process cannot be set up")]
     Signals(#[source] std::io::Error),
@@ -203,6 +209,7 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         let newest = link_log(data, staging).await?;
         let attempts = checkpoint(data, staging, is_stopped).await?;
         tracing::debug!(attempts, "the store is linked");
+        copy_erasures(data, staging).await?;
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.
@@ -211,6 +218,17 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         }
     }
     Err(BackupError::LogMoves)
+}
+
+/// Copies the list of erasures, which is written to while the server runs. It has all
+/// erasures that the store has.
+async fn copy_erasures(data: &Path, staging: &Path) -> Result<(), BackupError> {
+    let (from, to) = (data.join(erasures::FILE), staging.join(erasures::FILE));
+    blocking(move || match std::fs::copy(&from, &to) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        copied => copied.map(|_| ()).map_err(BackupError::Erasures),
+    })
+    .await
 }
 
 async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, BackupError> {
@@ -275,7 +293,8 @@ pub async fn restore(
             let newer = passed_over.join(", ");
             tracing::warn!(backup = name, newer, "manifests of newer backups cannot be used");
         }
-        let manifest = repository.manifest(&name)?;
+        let mut manifest = repository.manifest(&name)?;
+        take_newest_erasures(&repository, &name, &mut manifest);
         let known = schema_version();
         if manifest.schema > known {
             return Err(BackupError::NewerSchema { found: manifest.schema, known });
@@ -289,6 +308,29 @@ pub async fn restore(
          The master key is not in the backup: {key}",
         config.data.display()
     ))
+}
+
+/// Puts the list of erasures of the newest backup into this one: persons that were erased
+/// after it was made are erased again.
+fn take_newest_erasures(repository: &Repository, name: &str, manifest: &mut Manifest) {
+    let newest = repository.find(None).and_then(|found| repository.manifest(&found.name));
+    let newest = match newest {
+        Ok(newest) => newest,
+        // The backup that was asked for may be the only one that can be read.
+        Err(error) => {
+            tracing::warn!(
+                backup = name, %error,
+                "the newest backup cannot be read: persons that were erased after this backup \
+                 was made are restored"
+            );
+            return;
+        }
+    };
+    let is_list = |entry: &Entry| entry.path == erasures::FILE;
+    if let Some(list) = newest.files.into_iter().find(is_list) {
+        manifest.files.retain(|entry| !is_list(entry));
+        manifest.files.push(list);
+    }
 }
 
 /// Refuses settings with which no backup is complete, and the address of a storage, which

@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod app;
+pub mod applying;
 pub mod background;
 pub mod backup;
 pub mod capture;

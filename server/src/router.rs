@@ -37,8 +37,8 @@ use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
     ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
     ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
-    OrganizationWrite, PersonsRead, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
-    PropertyDefinitionsRead, UserRead, UserWrite,
+    OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead,
+    ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -227,6 +227,9 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
         GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
         GET    "/api/projects/{project_id}/persons/{person_id}/"         PersonsRead  persons::get_person;
+        DELETE "/api/projects/{project_id}/persons/{person_id}/"         PersonsWrite persons::delete_person;
+        GET    "/api/projects/{project_id}/persons/{person_id}/erasure/" PersonsRead  persons::get_person_erasure;
+        GET    "/api/projects/{project_id}/persons/{person_id}/export/"  EventsRead   persons::export_person;
         GET    "/api/projects/{project_id}/groups/"                      GroupsRead   groups::list_groups;
         GET    "/api/projects/{project_id}/groups/members/"              PersonsRead  groups::list_group_members;
         GET    "/api/projects/{project_id}/groups_types/"                GroupsRead   groups::list_group_types;

@@ -39,6 +39,7 @@ use weir_service::{Clock, Core, Dependencies, Services};
 use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
+use crate::applying::AppApplying;
 use crate::background::{Background, Work};
 use crate::backup;
 use crate::config::{Config, ConfigError, StoreKind};
@@ -289,6 +290,7 @@ impl Server {
             lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
             plugin_code: Arc::new(plugins.clone()),
             protocols: Arc::new(AppProtocols::new(egress.clone(), options.clock)),
+            applying: Arc::new(AppApplying(ingest.clone())),
         };
         let services = Services::new(core, dependencies);
         let app = AppBuilder {
@@ -302,6 +304,10 @@ impl Server {
         }
         .build();
         app.tokens.refresh().await;
+        tokio::select! {
+            _ = periodic::reapply_erasures(&app) => {}
+            () = app.ingest.failed() => {}
+        }
 
         let exporting = Background::start(Work::Exporting)?;
         let export_services = Arc::new(AppExportServices::new(app.clone()));

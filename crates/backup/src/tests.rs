@@ -319,6 +319,19 @@ fn a_manifest_cannot_lead_to_other_directories() {
 }
 
 #[test]
+fn a_file_of_the_data_directory_itself_is_restored() {
+    let place = Place::new();
+    place.write("erasures.jsonl", "{}\n");
+    let stored = place.store(1_000_000);
+    assert_eq!(place.restore(&stored.name).unwrap().files, 5);
+    assert_eq!(place.read("erasures.jsonl"), "{}\n");
+    place.write("other.jsonl", "{}\n");
+    fs::remove_dir_all(place.target()).unwrap();
+    let refused = place.restore(&place.store(2_000_000).name).unwrap_err();
+    assert!(matches!(refused, Error::Manifest { .. }), "{refused}");
+}
+
+#[test]
 fn a_directory_with_other_files_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter"), "").unwrap();

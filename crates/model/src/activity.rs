@@ -67,6 +67,8 @@ words! {
         Role => "Role",
         /// A project.
         Project => "Team",
+        /// A person.
+        Person => "Person",
         /// A plugin record.
         Plugin => "Plugin",
         /// A transformation config.

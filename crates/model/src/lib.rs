@@ -10,6 +10,7 @@
 pub mod activity;
 pub mod definitions;
 pub mod domains;
+pub mod erasures;
 pub mod errors;
 pub mod events;
 pub mod exports;

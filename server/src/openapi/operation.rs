@@ -16,11 +16,12 @@ use weir_model::invites::Invite;
 use weir_model::plugin_configs::PluginConfigFrontend;
 
 use crate::api::invites::Invited;
+use crate::api::persons::{Exported, LINES};
 use crate::api::plugin_configs::{Frontend, MODULE};
 use crate::api::plugins::answers::Shaped;
 use crate::api::saml::Metadata;
 use crate::api::streamed::Streamed;
-use crate::api::{Created, NoContent, Nothing};
+use crate::api::{Accepted, Created, NoContent, Nothing};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, Within};
@@ -195,6 +196,20 @@ impl<T: ToSchema> Answer for Streamed<T> {
 impl<T: ToSchema> Answer for Created<T> {
     fn describe(description: &mut Description) {
         describe_body::<T>(201, description);
+    }
+}
+
+impl<T: ToSchema> Answer for Accepted<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(202, description);
+    }
+}
+
+/// A caller that asks for JSON lines gets these.
+impl<T: ToSchema> Answer for Exported<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(200, description);
+        description.media = LINES;
     }
 }
 

@@ -268,6 +268,44 @@ async fn a_second_backup_adds_only_what_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn persons_erased_after_a_backup_are_erased_again_after_its_restore() {
+    const ERASED: u64 = 3;
+    let instance = Instance::new().await;
+    let serving = instance.serve().await;
+    instance.send(&serving.caller, 0..SEALED).await;
+    instance.numbers(&serving.caller, SEALED).await;
+    let before = instance.back_up().await;
+    let caller = serving.caller.with_key(instance.made["personal_api_key"].as_str().unwrap());
+    let persons = format!("/api/projects/{}/persons/", instance.made["project_id"]);
+    let of_erased = format!("{persons}?distinct_id=user-{ERASED}");
+    let found = caller.get(&of_erased).await.json();
+    let id = found["results"][0]["uuid"].as_str().unwrap();
+    let erased = caller.delete(&format!("{persons}{id}/?delete_events=true")).await;
+    assert_eq!(erased.status, 202, "{}", erased.text());
+    let after = instance.back_up().await;
+    stop(serving).await;
+
+    for name in [before, after] {
+        let folder = instance.restore(&name).await;
+        let restored = Serving::start(folder.path()).await;
+        until(async || {
+            let numbers = instance.numbers(&restored.caller, ERASED).await;
+            let is_erased = numbers.iter().all(|number| number % 9 != ERASED);
+            if is_erased { Ok(numbers.len()) } else { Err(numbers) }
+        })
+        .await;
+        let caller = restored.caller.with_key(caller.key());
+        let found = caller.get(&of_erased).await.json();
+        assert_eq!(found["results"].as_array().unwrap().len(), 0, "{found}");
+        // Others are as they were.
+        let numbers = instance.numbers(&restored.caller, ERASED).await;
+        let kept: BTreeSet<u64> = (0..SEALED).filter(|number| number % 9 != ERASED).collect();
+        assert_eq!(numbers, kept);
+        stop(restored).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_backup_leaves_the_earlier_ones_as_they_are() {
     let instance = Instance::new().await;
     let mut often = weir(instance.folder.path());

@@ -16,6 +16,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod domains;
+mod erasure;
 mod errors;
 mod events;
 mod exports;

@@ -11,6 +11,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Domain => "Domain",
         Subject::ScimGroup => "Group of the identity provider",
         Subject::Role => "Role",
+        Subject::Person => "Person",
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",
         Subject::PluginConfig => "Plugin config",

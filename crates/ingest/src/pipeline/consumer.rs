@@ -20,7 +20,7 @@ use futures::FutureExt as _;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use weir_model::panics;
+use weir_model::{PersonId, ProjectId, panics};
 use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position};
 use weir_store::{Error, Store};
 
@@ -81,6 +81,11 @@ impl SharedState {
     ) -> Self {
         let cache = StoreCache::new(locations);
         Self { cache, transform, applying: Arc::default(), outcomes }
+    }
+
+    /// Removes persons from memory that were erased in the store.
+    pub(crate) fn forget_persons(&self, project: ProjectId, ids: &[PersonId]) {
+        self.cache.forget_persons(project, ids);
     }
 
     async fn permit(&self, is_alone: bool) -> Permit {

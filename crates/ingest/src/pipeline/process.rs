@@ -195,6 +195,11 @@ impl StoreCache {
         self.types.forget(cache_update.project);
     }
 
+    /// Removes persons that were erased in the store.
+    pub(super) fn forget_persons(&self, project: ProjectId, ids: &[PersonId]) {
+        self.persons.forget(project, ids.iter().copied());
+    }
+
     fn read<'a>(&self, project: ProjectId, item: &'a Item) -> Option<Read<'a>> {
         let event = item.event()?;
         let special = SpecialProperties::read(event.properties, self.names.hashing());

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::filter::{Filter, hash};
 use super::{
@@ -123,6 +124,24 @@ impl Run {
     /// an error.
     pub fn entries(&self) -> Entries<'_> {
         self.index().entries()
+    }
+
+    /// Whether it has an entry of this project.
+    ///
+    /// # Errors
+    /// When the run cannot be read, or is damaged.
+    pub fn has_project(&self, project: i64) -> Result<bool> {
+        let index = self.index();
+        let least = Key { project, uuid: Uuid::nil() }.to_bytes();
+        // The first entry of the project is in the block that begins before it, or begins
+        // the next one.
+        let begin = index.block_of(&least).unwrap_or(0);
+        for block in (begin..index.blocks()).take(2) {
+            if decode(&index.block(block)?).any(|entry| entry.key.project == project) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Reads the whole file and compares it with its checksums.

@@ -166,7 +166,11 @@ fn eight_runs_merge_into_one() {
     let written = merge(&runs, &again, FilterSize::Eight, |project| project == 1).unwrap();
     let left: Vec<Entry> = entries.into_iter().filter(of_project(1)).collect();
     assert!(left.len() > 3_000);
-    assert_has(&Run::open(&again, written.bytes, &written.sums).unwrap(), &left);
+    let of_one = Run::open(&again, written.bytes, &written.sums).unwrap();
+    assert_has(&of_one, &left);
+    let has = |project| of_one.has_project(project).unwrap();
+    assert_eq!([i64::MIN, 0, 1, 2, i64::MAX].map(has), [false, false, true, false, false]);
+    assert!(left.iter().all(|entry| merged.has_project(entry.key.project).unwrap()));
     let written = merge(&[], &path, FilterSize::Eight, |_| true).unwrap();
     assert_eq!(written.entries, 0);
 }

@@ -472,6 +472,7 @@ impl Fixture {
             samples: 0,
             affected: 0,
             strays: false,
+            erased: None,
         };
         let write = ProjectWrite {
             blocks: vec![NewBlock { first, data, summary, added_times: times }],

@@ -22,6 +22,7 @@
 //! | `seal` | moving blocks into a segment |
 //! | `compact` | merging segments |
 //! | `retention` | removing segments |
+//! | `erase` | removing the events of erased persons |
 //! | `persons` | snapshots of persons for other engines |
 //! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks |
@@ -30,6 +31,7 @@
 mod catalog;
 mod check;
 mod compact;
+mod erase;
 mod files;
 mod objects;
 mod persons;
@@ -61,13 +63,15 @@ pub use self::check::{Miscount, Unsound, check_counts, check_files};
 #[cfg(test)]
 pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
+pub(crate) use self::erase::{erase_blocks, erase_segment, has_files, has_replaced, segment_count};
 pub(crate) use self::files::{DIRECTORY, lock_existing};
 pub use self::objects::BucketState;
+pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, Old, drop_older, removed};
-pub(super) use self::runs::{Found, find, find_repaired, may_hold_any, unreadable};
+pub(super) use self::runs::{Found, find, find_repaired, forget, may_hold_any, unreadable};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
@@ -157,6 +161,11 @@ impl Segments {
             skipped: Mutex::default(),
             damage: AtomicU64::new(0),
         })
+    }
+
+    /// The path of the list of erasures, if there is a data directory.
+    pub(crate) fn list_of_erasures(&self) -> Option<PathBuf> {
+        self.files.as_ref().map(|files| files.beside(crate::erasures::FILE))
     }
 
     /// Bytes of the local copies of segments in a bucket.

@@ -351,6 +351,16 @@ impl Objects {
         Some((project.to_owned(), names))
     }
 
+    /// Notes that the bucket may have objects that nothing names.
+    pub(super) fn untidy(&self) {
+        lock(&self.known).is_tidy = false;
+    }
+
+    /// Whether the bucket has no objects that nothing names.
+    pub(super) fn is_tidy(&self) -> bool {
+        lock(&self.known).is_tidy
+    }
+
     /// Whether the bucket answered last, and is used by this process alone.
     pub(super) fn is_usable(&self) -> bool {
         lock(&self.known).is_ours

@@ -23,6 +23,7 @@ use super::catalog::{self, SealedRun};
 use super::files::{Files, Unlisted};
 use super::{Segments, change, repair};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::events::uuids::{Place, UuidKeys};
 use crate::transaction::Transaction;
 use crate::{Error, Result, Store, projects};
@@ -40,6 +41,7 @@ const CHUNK: usize = 4_000;
 const CLEAR: Operation = Operation::delete("clear sealed event uuids");
 const CLEARED: Operation = Operation::delete("sealed event uuids are cleared");
 const MERGE: Operation = Operation::write("merge runs of event uuids");
+const FORGET: Operation = Operation::delete("forget event uuids of a project");
 
 /// A run of the catalog that is open.
 #[derive(Clone)]
@@ -302,6 +304,71 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     segments.set_runs(runs);
     let names: Vec<String> = group.iter().map(|held| held.sealed.file.clone()).collect();
     remove(store, names).await
+}
+
+/// Removes the uuids of a deleted project from all runs. The caller keeps other tasks from
+/// changing runs. A run that is damaged keeps them until it is repaired or merged.
+///
+/// # Errors
+/// [`Error::DiskLow`] when the disk is low, and errors of files and of the store; a further
+/// call continues.
+pub(in crate::events) async fn forget(store: &Store, project: ProjectId) -> Result<()> {
+    let segments = &store.segments;
+    let Some(files) = segments.files.clone() else { return Ok(()) };
+    for held in segments.runs().iter() {
+        let (of, run, level) = (files.clone(), held.run.clone(), held.sealed.level);
+        let path = files.path(&held.sealed.file);
+        let has = run.clone();
+        let has = segments.blocking(path.clone(), move || has.has_project(project.0)).await?;
+        match has {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(error @ FileError::Io { .. }) => return Err(segments.error(error)),
+            Err(error) => {
+                let _ = segments.error(error);
+                segments.suspect([held.sealed.number]);
+                continue;
+            }
+        }
+        if store.db.disk().check() == DiskLevel::Low {
+            return Err(Error::DiskLow);
+        }
+        let written = segments.blocking(path, move || {
+            NewRun::create(&of, |path| {
+                run::merge(&[&run], path, filter(level), |of| of != project.0)
+            })
+        });
+        let new = match written.await? {
+            Ok(new) => new,
+            Err(error @ FileError::Damaged { .. }) => {
+                let _ = segments.error(error);
+                segments.suspect([held.sealed.number]);
+                continue;
+            }
+            Err(error) => return Err(segments.error(error)),
+        };
+        let SealedRun { number, is_pending, .. } = *held.sealed;
+        let keyspace = store.db.keyspace().await?;
+        let new = match new.written.entries {
+            0 => None,
+            _ => Some(new.listed(number, level, is_pending)),
+        };
+        match &new {
+            Some(new) => catalog::set_row(store, FORGET, new.sealed.row(keyspace)?).await?,
+            None => {
+                let key = held.sealed.key(keyspace)?.into_bytes();
+                catalog::delete(store, FORGET, vec![key]).await?;
+            }
+        }
+        // In one step: a search must find the uuids at every moment.
+        let mut runs = segments.runs().to_vec();
+        runs.retain(|held| held.sealed.number != number);
+        runs.extend(new);
+        runs.sort_by_key(|held| held.sealed.number);
+        segments.set_runs(runs);
+        remove(store, vec![held.sealed.file.clone()]).await?;
+    }
+    Ok(())
 }
 
 /// Removes files of which no row of the catalog has the name.

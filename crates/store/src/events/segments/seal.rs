@@ -414,7 +414,8 @@ impl Input {
     fn events(&self) -> Option<Vec<StoredEvent>> {
         let events = decode(self.data.as_ref()?).ok()?;
         let is_whole = events.len() as u64 == self.block.events
-            && events.first().is_some_and(|event| event.arrival == self.block.first)
+            // The first one may have been erased.
+            && events.first().is_some_and(|event| event.arrival >= self.block.first)
             && events.last().is_some_and(|event| event.arrival == self.block.last)
             && events.is_sorted_by(|one, next| one.arrival < next.arrival);
         is_whole.then_some(events)
@@ -514,7 +515,8 @@ impl NewFiles {
         let mut entries = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
             let events = input.events().ok_or(NotWritten::Damaged { at })?;
-            writer.push_block(&events.iter().map(sealed).collect::<Vec<_>>())?;
+            let of_block: Vec<SegmentEvent<'_>> = events.iter().map(sealed).collect();
+            writer.push_block_of(input.block.first, &of_block)?;
             entries.extend((0..).zip(&events).map(|(index, event)| Entry {
                 key: Key { project: project.0, uuid: event.uuid },
                 place: Place { partition, first: input.block.first, index },

@@ -6,18 +6,21 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
+use weir_model::erasures::ErasureState;
 use weir_objects::{Access, Bucket, BucketLocation};
 use weir_testservers::{Moto, SwitchedProxy, python};
 
 use super::super::support::{PROJECT, ada, batch, events, records};
 use super::damage::flip;
+use super::erasing;
 use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
 use super::support::{
     NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
 };
-use crate::events::segments::{CompactBounds, compact_within};
+use crate::erasures::erase_stored;
+use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
 use crate::events::{
     Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
     write_persons,
@@ -181,6 +184,34 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     seal(&opened.store, 10).await;
     assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn erased_events_leave_the_bucket() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    let store = &opened.store;
+    let persons = vec![erasing::person(None), erasing::pointer()];
+    erasing::add(store, &["ada", "bob"], persons).await;
+    erasing::add(store, &["bob", "bob"], Vec::new()).await;
+    assert_eq!(seal(store, 2).await.segments, 1);
+    let before = storage.segments().await;
+    erasing::erase(store, "ada", true).await.unwrap();
+    storage.proxy.switch(false);
+    let error = erase_stored(store, now()).await.unwrap_err();
+    assert!(matches!(error, Error::Bucket { .. }), "{error}");
+    assert_eq!(erasing::state(store).await.state(), ErasureState::Failed);
+    storage.proxy.switch(true);
+    erase_stored(store, now()).await.unwrap();
+    assert_eq!(erasing::state(store).await.state(), ErasureState::Clearing);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 1, "files": 1, "events": [1, 2, 2] }));
+    remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
+    seal(store, 1_000).await;
+    let after = storage.segments().await;
+    assert_eq!(after.len(), 1);
+    assert!(!before.contains(&after[0]), "the old object is removed");
+    assert_eq!(store.segment_damage(), 0);
 }
 
 /// Adds an event with a person.
