@@ -117,7 +117,7 @@ async fn count_events(db: &Db) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use weir_testservers::wait::until;
+    use weir_testservers::until;
 
     use super::*;
     use crate::{Location, Settings, Store, schema_version};
