@@ -25,7 +25,7 @@ use crate::{Error, Result, Store, projects};
 /// The name of the file in the data directory.
 pub const FILE: &str = "erasures.jsonl";
 /// Days for which an erasure is listed. Backups must not be kept for longer.
-pub const DAYS: i64 = 400;
+pub(super) const DAYS: i64 = 400;
 /// Bytes of the file that are read.
 const MOST_BYTES: u64 = 1 << 30;
 /// Microseconds of a day.

@@ -308,10 +308,10 @@ pub(super) async fn shared_block(
     };
     let Some(erased) = store.erasures.of(project) else { return Ok(events) };
     let is_shown = |event: &&StoredEvent| !is_erased(Some(&erased), block_ref, event);
-    match events.iter().all(|event| is_shown(&event)) {
-        true => Ok(events),
-        false => Ok(events.iter().filter(is_shown).cloned().collect::<Vec<_>>().into()),
+    if events.iter().all(|event| is_shown(&event)) {
+        return Ok(events);
     }
+    Ok(events.iter().filter(is_shown).cloned().collect::<Vec<_>>().into())
 }
 
 /// The events of a block, sealed or not, without those that are to be erased. None if the

@@ -265,7 +265,7 @@ impl SharedBlocks {
     }
 
     /// Removes the blocks of a project.
-    pub(super) fn forget(&self, project: ProjectId) {
+    pub(crate) fn forget(&self, project: ProjectId) {
         lock(&self.blocks).retain(|(of, _), _| *of != project);
         lock(&self.summaries).retain(|(of, _), _| *of != project);
     }
