@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use chrono::{DateTime, FixedOffset};
 use serde_json::Value;
 
 use crate::fault::{Fault, FaultKind};
@@ -19,6 +20,8 @@ const COMPARISONS_MAX: usize = 32;
 
 /// Attributes whose values are compared with regard to case.
 const EXACT: [&str; 2] = ["id", "externalid"];
+/// Attributes whose values are times, as parts of `meta`.
+const TIMES: [&str; 2] = ["created", "lastmodified"];
 
 /// A filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +72,11 @@ impl Operator {
             "le" => Self::LessOrEqual,
             _ => return None,
         })
+    }
+
+    /// Whether it looks for a piece of a text.
+    const fn is_about_text(self) -> bool {
+        matches!(self, Self::Contains | Self::Begins | Self::Ends)
     }
 }
 
@@ -132,9 +140,8 @@ impl Expression {
                 attribute.values(resource).into_iter().any(|value| !is_empty(value))
             }
             Self::Compare(attribute, operator, with) => {
-                let is_exact = attribute.is_exact();
                 let values = attribute.values(resource);
-                let is = |operator, value: &Value| compares(value, operator, with, is_exact);
+                let is = |operator, value: &Value| attribute.compares(value, operator, with);
                 match operator {
                     Operator::NotEqual => {
                         !values.into_iter().any(|value| is(Operator::Equal, value))
@@ -176,6 +183,36 @@ impl Attribute {
     fn is_exact(&self) -> bool {
         self.part.is_none() && EXACT.contains(&self.name.as_str())
     }
+
+    fn is_time(&self) -> bool {
+        TIMES.contains(&self.part.as_deref().unwrap_or(&self.name))
+    }
+
+    fn compares(&self, value: &Value, operator: Operator, with: &Value) -> bool {
+        match (value, with) {
+            (Value::String(value), Value::String(with)) => {
+                if self.is_time() && !operator.is_about_text() {
+                    let times = time(value).zip(time(with));
+                    times.is_some_and(|(value, with)| of_order(value.cmp(&with), operator))
+                } else if self.is_exact() {
+                    of_texts(value, operator, with)
+                } else {
+                    of_texts(&value.to_lowercase(), operator, &with.to_lowercase())
+                }
+            }
+            (Value::Number(value), Value::Number(with)) => {
+                let order = value.as_f64().and_then(|value| value.partial_cmp(&with.as_f64()?));
+                order.is_some_and(|order| of_order(order, operator))
+            }
+            (value, with) => operator == Operator::Equal && value == with,
+        }
+    }
+}
+
+/// A time as XML Schema writes it (RFC 7643, 2.3.5). Without a zone it is in UTC.
+fn time(text: &str) -> Option<DateTime<FixedOffset>> {
+    let read = |text: &str| DateTime::parse_from_rfc3339(text).ok();
+    read(text).or_else(|| read(&format!("{text}Z")))
 }
 
 /// The values of a list, or the one value.
@@ -194,23 +231,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(values) => values.is_empty(),
         Value::Object(members) => members.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-fn compares(value: &Value, operator: Operator, with: &Value, is_exact: bool) -> bool {
-    match (value, with) {
-        (Value::String(value), Value::String(with)) => {
-            if is_exact {
-                of_texts(value, operator, with)
-            } else {
-                of_texts(&value.to_lowercase(), operator, &with.to_lowercase())
-            }
-        }
-        (Value::Number(value), Value::Number(with)) => {
-            let order = value.as_f64().and_then(|value| value.partial_cmp(&with.as_f64()?));
-            order.is_some_and(|order| of_order(order, operator))
-        }
-        (value, with) => operator == Operator::Equal && value == with,
     }
 }
 
@@ -337,13 +357,35 @@ impl<'a> Parser<'a> {
         if self.comparisons > COMPARISONS_MAX {
             return Err(fault(format!("The filter has more than {COMPARISONS_MAX} comparisons.")));
         }
+        let attribute = self.attribute()?;
+        if !self.rest().starts_with('[') {
+            return self.test(attribute);
+        }
+        self.at += 1;
+        let mut one = self.within(']')?;
+        // Entra compares a part of the value that it looks for:
+        // `emails[type eq "work"].value eq "x"`.
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            let part = self.attribute()?;
+            if part.part.is_some() {
+                return Err(self.unexpected());
+            }
+            one = Expression::And(vec![one, self.test(part)?]);
+        }
+        Ok(Expression::Any(attribute, Box::new(one)))
+    }
+
+    /// The name of an attribute, which is taken.
+    fn attribute(&mut self) -> Result<Attribute, Fault> {
         let word = self.word();
         let attribute = attribute(word).ok_or_else(|| self.unexpected())?;
         self.at += word.len();
-        if self.rest().starts_with('[') {
-            self.at += 1;
-            return Ok(Expression::Any(attribute, Box::new(self.within(']')?)));
-        }
+        Ok(attribute)
+    }
+
+    /// What is asked of an attribute.
+    fn test(&mut self, attribute: Attribute) -> Result<Expression, Fault> {
         if self.takes_word("pr") {
             return Ok(Expression::Present(attribute));
         }
@@ -361,11 +403,22 @@ impl<'a> Parser<'a> {
             | Operator::Less
             | Operator::LessOrEqual => is_ordered,
         };
-        if fits {
-            Ok(Expression::Compare(attribute, operator, value))
-        } else {
-            Err(fault("The filter compares a value that has no such order."))
+        if !fits {
+            return Err(fault("The filter compares a value that has no such order."));
         }
+        // Null is the same as no value (RFC 7643, 2.5).
+        if value.is_null() {
+            let present = Expression::Present(attribute);
+            return Ok(match operator {
+                Operator::NotEqual => present,
+                _ => Expression::Not(Box::new(present)),
+            });
+        }
+        let has_time = || value.as_str().is_some_and(|text| time(text).is_some());
+        if attribute.is_time() && !operator.is_about_text() && !has_time() {
+            return Err(fault("The filter compares a time with a text that is no time."));
+        }
+        Ok(Expression::Compare(attribute, operator, value))
     }
 
     /// A JSON value that is no object and no list.

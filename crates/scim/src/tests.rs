@@ -47,6 +47,19 @@ fn filters_of_the_rfc_find_what_they_describe() {
         r#"(userName eq "x" or active eq true) and id eq "2819c223-7f76-453a-919d-413861904646""#,
         r#"active eq True"#,
         r#"nickName ne "x""#,
+        r#"emails[type eq "work"].value eq "BJENSEN@example.com""#,
+        r#"emails[type eq "work"].value sw "b" and emails[type eq "home"].value pr"#,
+        r#"not (emails[type eq "other"].value pr)"#,
+        // The same moment, with decimals and in other zones.
+        r#"meta.lastModified eq "2011-05-13T04:42:34.000Z""#,
+        r#"meta.lastModified ge "2011-05-13T06:42:34+02:00""#,
+        r#"meta.lastModified lt "2011-05-13T04:42:34.5Z""#,
+        r#"meta.lastModified lt "2011-05-13T04:00:00-02:00""#,
+        r#"meta[lastModified gt "2011-05-13T04:42:33"]"#,
+        r#"meta.lastModified sw "2011-05""#,
+        // Null is no value.
+        r#"title eq null and displayName ne null"#,
+        r#"groups eq null"#,
     ] {
         assert!(Filter::parse(filter).unwrap().matches(&user), "{filter}");
     }
@@ -57,6 +70,12 @@ fn filters_of_the_rfc_find_what_they_describe() {
         r#"title pr"#,
         r#"groups pr"#,
         r#"active eq "true""#,
+        r#"emails[type eq "work"].value eq "babs@jensen.org""#,
+        r#"emails[type eq "other"].value ne "x""#,
+        r#"meta.lastModified gt "2011-05-13T04:42:34.000Z""#,
+        r#"meta.lastModified gt "2011-05-13T04:00:00-02:00""#,
+        r#"displayName eq null"#,
+        r#"title ne null"#,
         // `and` binds more closely than `or`.
         r#"active eq false and userName sw "b" or displayName eq "x""#,
     ] {
@@ -98,6 +117,16 @@ fn filters_that_cannot_be_read_are_refused_within_bounds() {
         "userName pr)",
         "emails[type eq \"work\"",
         "emails[]",
+        "emails[type eq \"work\"].",
+        "emails[type eq \"work\"].value",
+        "emails[type eq \"work\"]value eq \"x\"",
+        "emails[type eq \"work\"] .value eq \"x\"",
+        "emails[type eq \"work\"].a.b eq \"x\"",
+        "emails[type eq \"work\"].value[type pr]",
+        "meta.lastModified gt \"yesterday\"",
+        "meta.created eq \"2011-05-13\"",
+        "meta.created lt 7",
+        "userName gt null",
         "1a eq 2",
         "a..b pr",
         "a eq {}",
