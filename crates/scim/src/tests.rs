@@ -215,6 +215,40 @@ fn entra_changes_values_by_paths_with_filters() {
     assert_eq!(user["emails"], json!([{"type": "work", "value": "x@example.com"}]));
 }
 
+/// One value of a list is the main one (RFC 7644, 3.5.2).
+#[test]
+fn a_new_main_address_takes_the_place_of_the_former_one() {
+    for (operations, email) in [
+        (
+            json!([{"op": "add", "path": "emails",
+                    "value": [{"value": "new@example.com", "primary": true}]}]),
+            "new@example.com",
+        ),
+        (
+            json!([{"op": "add", "path": "emails", "value": [{"value": "new@example.com"}]}]),
+            "bjensen@example.com",
+        ),
+        (
+            json!([{"op": "Replace", "path": "emails[type eq \"home\"].primary",
+                    "value": "True"}]),
+            "babs@jensen.org",
+        ),
+        (
+            json!([{"op": "replace", "path": "emails[type eq \"home\"]",
+                    "value": {"primary": true}}]),
+            "babs@jensen.org",
+        ),
+        (
+            json!([{"op": "Add", "path": "emails[type eq \"other\"].value",
+                    "value": "other@example.com"},
+                   {"op": "Add", "path": "emails[type eq \"other\"].primary", "value": true}]),
+            "other@example.com",
+        ),
+    ] {
+        assert_eq!(read(&operations).email.as_deref(), Some(email), "{operations}");
+    }
+}
+
 #[test]
 fn names_of_attributes_have_no_case_and_unknown_ones_are_ignored() {
     let user = read(&json!([

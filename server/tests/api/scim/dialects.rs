@@ -164,6 +164,12 @@ async fn entra_changes_one_of_the_two_places_of_an_address() {
     let operation = json!([{"op": "Replace", "path": "userName", "value": "gh@mail.example"}]);
     let user = provider.patch(&path, operation).await.json();
     assert_eq!(user["emails"][0]["value"], "gh@mail.example");
+    // An address that is added as the main one takes the place of the other.
+    let operation = json!([{"op": "add", "path": "emails",
+                            "value": [{"value": "hopper@mail.example", "primary": true}]}]);
+    let user = provider.patch(&path, operation).await.json();
+    assert_eq!(user["userName"], "hopper@mail.example");
+    assert_eq!(user["emails"].as_array().unwrap().len(), 1);
 }
 
 /// The user principal name has another domain than the mail address.
