@@ -100,16 +100,10 @@ impl Filter {
         self.0.matches(resource)
     }
 
-    /// The text that one attribute must have, if this is all that the filter asks for.
-    pub fn only_equals(&self, name: &str) -> Option<&str> {
-        match &self.0 {
-            Expression::Compare(attribute, Operator::Equal, Value::String(text))
-                if attribute.part.is_none() && attribute.name.eq_ignore_ascii_case(name) =>
-            {
-                Some(text)
-            }
-            _ => None,
-        }
+    /// The text that one attribute must have, if the filter asks for it, alone or with more.
+    /// It finds the few resources that can match, which are then compared with the filter.
+    pub fn must_equal(&self, name: &str) -> Option<&str> {
+        self.0.must_equal(name)
     }
 
     /// The part and its text, if the filter compares one part with one text.
@@ -153,6 +147,18 @@ impl Expression {
                 let found = member(resource, &attribute.name);
                 each(found).into_iter().any(|value| expression.matches(value))
             }
+        }
+    }
+
+    fn must_equal(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::And(all) => all.iter().find_map(|one| one.must_equal(name)),
+            Self::Compare(attribute, Operator::Equal, Value::String(text))
+                if attribute.part.is_none() && attribute.name.eq_ignore_ascii_case(name) =>
+            {
+                Some(text)
+            }
+            _ => None,
         }
     }
 

@@ -108,7 +108,7 @@ impl List {
             let value = self.values.get(*at).and_then(Option::as_ref);
             value.is_some_and(|value| filter.is_none_or(|filter| filter.matches(value)))
         };
-        if let Some(text) = filter.and_then(|filter| filter.only_equals("value")) {
+        if let Some(text) = filter.and_then(|filter| filter.must_equal("value")) {
             let places = self.places.get(&text.to_lowercase());
             looks.take(places.map_or(0, BTreeSet::len))?;
             return Ok(places.into_iter().flatten().copied().filter(matches).collect());

@@ -92,6 +92,23 @@ fn values_that_identify_are_compared_with_regard_to_case() {
 }
 
 #[test]
+fn a_filter_says_what_its_resources_must_have() {
+    for (filter, id) in [
+        (r#"id eq "a""#, Some("a")),
+        (r#"members eq "b" and ID eq "a""#, Some("a")),
+        (r#"(active eq true and id eq "a") and title pr"#, Some("a")),
+        (r#"id eq "a" or members eq "b""#, None),
+        (r#"not (id eq "a")"#, None),
+        (r#"id ne "a""#, None),
+        (r#"id sw "a""#, None),
+        (r#"id.value eq "a""#, None),
+        (r#"members[id eq "a"]"#, None),
+    ] {
+        assert_eq!(Filter::parse(filter).unwrap().must_equal("id"), id, "{filter}");
+    }
+}
+
+#[test]
 fn filters_that_cannot_be_read_are_refused_within_bounds() {
     let nested = format!("{}a eq 1{}", "(".repeat(9), ")".repeat(9));
     let closed = format!("{}a eq 1{}", "(".repeat(8), ")".repeat(8));

@@ -66,9 +66,9 @@ impl Scim {
     /// Any failure of the store.
     pub async fn list_users(&self, ctx: &ScimCtx, listing: &Listing) -> ScimResult<Listed> {
         let filter = listing.filter.as_ref();
-        let mut all = match filter.and_then(|filter| filter.only_equals("userName")) {
+        let mut all = match filter.and_then(|filter| filter.must_equal("userName")) {
             Some(user_name) => self.with_name(ctx, user_name).await?,
-            None => match filter.and_then(|filter| filter.only_equals("id")) {
+            None => match filter.and_then(|filter| filter.must_equal("id")) {
                 Some(id) => self.with_id(ctx, id).await?,
                 None => self.all_known(ctx).await?,
             },
