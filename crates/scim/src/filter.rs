@@ -100,8 +100,9 @@ impl Filter {
         self.0.matches(resource)
     }
 
-    /// The text that one attribute must have, if the filter asks for it, alone or with more.
-    /// It finds the few resources that can match, which are then compared with the filter.
+    /// The text that one attribute, or one of its values, must have, if the filter asks for
+    /// it, alone or with more. It finds the few resources that can match, which are then
+    /// compared with the filter.
     pub fn must_equal(&self, name: &str) -> Option<&str> {
         self.0.must_equal(name)
     }
@@ -154,10 +155,11 @@ impl Expression {
         match self {
             Self::And(all) => all.iter().find_map(|one| one.must_equal(name)),
             Self::Compare(attribute, Operator::Equal, Value::String(text))
-                if attribute.part.is_none() && attribute.name.eq_ignore_ascii_case(name) =>
+                if attribute.is_value_of(name) =>
             {
                 Some(text)
             }
+            Self::Any(attribute, one) if attribute.is_value_of(name) => one.must_equal("value"),
             _ => None,
         }
     }
@@ -184,6 +186,12 @@ impl Attribute {
         };
         let found = each(member(resource, &self.name)).into_iter().filter_map(value);
         found.flat_map(|value| each(Some(value))).collect()
+    }
+
+    /// Whether it means the values of the attribute with this name.
+    fn is_value_of(&self, name: &str) -> bool {
+        let is_value = self.part.as_deref().is_none_or(|part| part == "value");
+        is_value && self.name.eq_ignore_ascii_case(name)
     }
 
     fn is_exact(&self) -> bool {

@@ -101,10 +101,21 @@ fn a_filter_says_what_its_resources_must_have() {
         (r#"not (id eq "a")"#, None),
         (r#"id ne "a""#, None),
         (r#"id sw "a""#, None),
-        (r#"id.value eq "a""#, None),
         (r#"members[id eq "a"]"#, None),
     ] {
         assert_eq!(Filter::parse(filter).unwrap().must_equal("id"), id, "{filter}");
+    }
+    for (filter, email) in [
+        (r#"emails eq "a""#, Some("a")),
+        (r#"emails.value eq "a""#, Some("a")),
+        (r#"emails[type eq "work"].value eq "a""#, Some("a")),
+        (r#"emails[type eq "work" and value eq "a"]"#, Some("a")),
+        (r#"emails.type eq "work""#, None),
+        (r#"emails[type eq "work"]"#, None),
+        (r#"emails[type eq "work"].value sw "a""#, None),
+        (r#"emails[value eq "a" or type eq "work"]"#, None),
+    ] {
+        assert_eq!(Filter::parse(filter).unwrap().must_equal("emails"), email, "{filter}");
     }
 }
 

@@ -34,6 +34,12 @@ impl Scim {
                 let name = name.to_lowercase();
                 all.retain(|row| row.display_name.to_lowercase() == name);
             }
+            if let Some(user) = filter.must_equal("members") {
+                let user = parse_id(user).map(UserId);
+                let users: Vec<UserId> = user.into_iter().collect();
+                let of_user = rows::groups_of(store, ctx.domain.id, &users).await?.concat();
+                all.retain(|row| of_user.contains(&row.id));
+            }
             let mut matching = Vec::new();
             for row in all {
                 let members = match filter.reads("members") {

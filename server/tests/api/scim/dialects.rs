@@ -252,6 +252,12 @@ async fn entra_manages_a_group() {
     let is_member =
         provider.get(&format!("/Groups?excludedAttributes=members&filter={filter}")).await;
     assert_eq!(is_member.json()["totalResults"], 1);
+    let alan = provider.user("alan").await;
+    for (member, count) in [(&grace, 1), (&alan, 0), (&"unknown".to_owned(), 0)] {
+        let filter = format!("members%5Bvalue%20eq%20%22{member}%22%5D");
+        let found = provider.get(&format!("/Groups?filter={filter}")).await.json();
+        assert_eq!(found["totalResults"], count, "{member}");
+    }
     let listed = "/Groups?excludedAttributes=members&filter=displayName%20eq%20%22displayName%22";
     assert_eq!(provider.get(listed).await.json()["Resources"][0].get("members"), None);
     let body = json!({"schemas": [PATCH], "Operations": [
