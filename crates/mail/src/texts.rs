@@ -575,6 +575,7 @@ fn domain_field(name: &str) -> &str {
         "saml_x509_cert" => "the certificate of the SAML provider",
         "saml_x509_cert_next" => "the second certificate of the SAML provider",
         "saml_sign_requests" => "signing of requests to the SAML provider",
+        "settings_confirmed" => "for whom the stored settings count",
         other => other,
     }
 }

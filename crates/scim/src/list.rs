@@ -11,6 +11,8 @@ use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
 use crate::{MEMBERS_MAX, member};
 
+/// The part of a value that says whether it is the main one.
+pub(crate) const PRIMARY: &str = "primary";
 /// Most values that the filters of a request look at.
 const LOOKS_MAX: usize = 50 * MEMBERS_MAX;
 
@@ -62,20 +64,21 @@ impl List {
         *self = Self::default();
     }
 
-    /// Adds a value, unless there is one with its key.
+    /// Adds a value, unless there is one with its key. Returns its place.
     ///
     /// # Errors
     /// `tooMany`.
-    pub(crate) fn add(&mut self, value: &Value) -> Result<(), Fault> {
+    pub(crate) fn add(&mut self, value: &Value) -> Result<Option<usize>, Fault> {
         if self.places.contains_key(&key(value)) {
-            return Ok(());
+            return Ok(None);
         }
         if self.count >= MEMBERS_MAX {
             let detail = format!("A list may have at most {MEMBERS_MAX} values.");
             return Err(Fault::new(FaultKind::TooMany, detail));
         }
+        let at = self.values.len();
         self.push(value.clone());
-        Ok(())
+        Ok(Some(at))
     }
 
     /// Adds a value, also one whose key is there.
@@ -105,7 +108,7 @@ impl List {
             let value = self.values.get(*at).and_then(Option::as_ref);
             value.is_some_and(|value| filter.is_none_or(|filter| filter.matches(value)))
         };
-        if let Some(text) = filter.and_then(|filter| filter.only_equals("value")) {
+        if let Some(text) = filter.and_then(|filter| filter.must_equal("value")) {
             let places = self.places.get(&text.to_lowercase());
             looks.take(places.map_or(0, BTreeSet::len))?;
             return Ok(places.into_iter().flatten().copied().filter(matches).collect());
@@ -121,6 +124,23 @@ impl List {
         change(&mut value);
         self.places.entry(key(&value)).or_default().insert(at);
         self.values[at] = Some(value);
+    }
+
+    /// Makes the value at a place the main one: no other one is `primary` then (RFC 7644,
+    /// 3.5.2).
+    ///
+    /// # Errors
+    /// `tooMany`.
+    pub(crate) fn make_main(&mut self, main: usize, looks: &mut Looks) -> Result<(), Fault> {
+        looks.take(self.values.len())?;
+        for at in (0..self.values.len()).filter(|at| *at != main) {
+            self.change(at, |value| {
+                if let Value::Object(parts) = value {
+                    parts.retain(|name, _| !name.eq_ignore_ascii_case(PRIMARY));
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Removes the value at a place that was found.

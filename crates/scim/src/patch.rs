@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
 use crate::kind::{Attribute, Kind, Shape};
-use crate::list::{List, Looks};
+use crate::list::{List, Looks, PRIMARY};
 use crate::member;
 use crate::path::Path;
+use crate::resources::{is_main, is_true};
 
 /// Most operations of a request.
 pub const OPERATIONS_MAX: usize = 1000;
@@ -140,7 +141,7 @@ fn change(
         (Shape::Many, part) => {
             let (present, looks) = lists.of(resource, attribute);
             match (&path.filter, part) {
-                (None, None) => many(present, operation, value)?,
+                (None, None) => many(present, operation, value, looks)?,
                 (filter, Some(part)) => each_part(present, filter.as_ref(), part, value, looks)?,
                 (Some(filter), None) => matching(present, filter, value, looks)?,
             }
@@ -150,11 +151,24 @@ fn change(
 }
 
 /// Adds to a list, or replaces it.
-fn many(present: &mut List, operation: Operation, value: &Value) -> Result<(), Fault> {
+fn many(
+    present: &mut List,
+    operation: Operation,
+    value: &Value,
+    looks: &mut Looks,
+) -> Result<(), Fault> {
     if operation == Operation::Replace {
         present.clear();
     }
-    values(value).into_iter().try_for_each(|value| present.add(value))
+    let mut main = None;
+    for value in values(value) {
+        let added = present.add(value)?;
+        main = main.or(added.filter(|_| is_main(value)));
+    }
+    match main {
+        Some(at) => present.make_main(at, looks),
+        None => Ok(()),
+    }
 }
 
 /// Sets a part of the values that a filter finds, or of all.
@@ -166,14 +180,14 @@ fn each_part(
     looks: &mut Looks,
 ) -> Result<(), Fault> {
     let found = present.find(filter, looks)?;
-    let is_found = !found.is_empty();
-    for at in found {
-        present.change(at, |each| {
+    let makes_main = part.eq_ignore_ascii_case(PRIMARY) && is_true(single(value));
+    for at in &found {
+        present.change(*at, |each| {
             within_object(each, |parts| set_part(parts, part, single(value).clone()));
         });
     }
-    if is_found {
-        return Ok(());
+    if let Some(at) = found.first() {
+        return if makes_main { present.make_main(*at, looks) } else { Ok(()) };
     }
     // Entra replaces `emails[type eq "work"].value` also where there is no such value yet.
     let mut new = Map::new();
@@ -185,7 +199,10 @@ fn each_part(
         Some(None) => return Err(no_target()),
     }
     set_part(&mut new, part, single(value).clone());
-    present.add(&Value::Object(new))
+    match present.add(&Value::Object(new))? {
+        Some(at) if makes_main => present.make_main(at, looks),
+        _ => Ok(()),
+    }
 }
 
 /// Changes the values that a filter finds.
@@ -202,8 +219,8 @@ fn matching(
     let Value::Object(parts) = single(value) else {
         return Err(Fault::value("The value of the operation must be an object."));
     };
-    for at in found {
-        present.change(at, |each| {
+    for at in &found {
+        present.change(*at, |each| {
             within_object(each, |present| {
                 for (part, value) in parts {
                     set_part(present, part, value.clone());
@@ -211,7 +228,10 @@ fn matching(
             });
         });
     }
-    Ok(())
+    match found.first() {
+        Some(at) if is_main(single(value)) => present.make_main(*at, looks),
+        _ => Ok(()),
+    }
 }
 
 fn remove(

@@ -55,6 +55,9 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 pub const CERTIFICATE_SOON_DAYS: i64 = 30;
 /// Time for ending the sessions that a new rule refuses, before the caller has the answer.
 const END_SESSIONS_TIME: Duration = Duration::from_secs(5);
+/// The name of a change that leaves all fields as they are: a caller of a higher level stands
+/// for the stored settings (SSO-45).
+const CONFIRMED: &str = "settings_confirmed";
 /// The message for a domain that another organization has verified.
 const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
      verified here. The operator of the instance can release it.";
@@ -586,7 +589,7 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
         );
     // A caller of a higher rank confirmed what is stored.
     let confirmed = changes.is_empty();
-    if confirmed { changes.field("settings_confirmed", &false, &true) } else { changes }
+    if confirmed { changes.field(CONFIRMED, &false, &true) } else { changes }
 }
 
 /// Whether one of the certificates can be read.

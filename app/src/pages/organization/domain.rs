@@ -3,7 +3,7 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 
-use super::domain_rules::{Provisioning, SignInWay};
+use super::domain_rules::{Provisioning, SignInWay, warning};
 use super::domain_saml::Saml;
 use super::domain_scim::Scim;
 use super::domain_setup::SetUp;
@@ -77,10 +77,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
             </Alert>
         }
     });
-    let elsewhere = details.domain.warnings.iter().find(|warning| warning.attr == "domain");
-    let elsewhere = elsewhere.map(|warning| warning.detail.clone()).map(|detail| {
-        view! { <Alert kind="warning"><p>{detail}</p></Alert> }
-    });
+    let elsewhere = warning(&details.domain, "domain");
     let value = details.domain.verification_challenge.clone();
     let checked = details.checked_at.map(|time| time.to_string());
     let answer = details.last_answer.clone();
