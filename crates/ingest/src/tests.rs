@@ -234,6 +234,52 @@ async fn events_are_stored_once_while_they_are_sealed() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
+/// The files of a store are damaged where events may be that clients send again.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_wait_for_the_repair_of_damaged_files_and_none_is_dropped() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let location = Location::Directory(data.clone());
+    let store = Store::open(&location, Settings::default()).await.unwrap();
+    let ingest = start(&log, &store).await;
+    let sent = batch("ada", 1_000);
+    ingest.appender().append(PROJECT, sent.clone().into_encoded()).await.unwrap();
+    ingest.applied().await;
+    ingest.close(Duration::from_secs(10)).await;
+    drop(ingest);
+    let now = Timestamp::from_micros(sent.received_at);
+    let sealed = events::seal_all(&store, now, usize::MAX, SealBounds::ALL).await.unwrap();
+    assert_eq!(sealed.events, 1_000);
+    let run = std::fs::read_dir(data.join("segments/uuids")).unwrap().next().unwrap().unwrap();
+    let mut content = std::fs::read(run.path()).unwrap();
+    // Among the first entries, which follow the header.
+    content[(16 << 10) + 100] ^= 1;
+    std::fs::write(run.path(), content).unwrap();
+
+    let ingest = start(&log, &store).await;
+    let mut again = sent.clone();
+    again.accepted.extend(batch("ada", 1).accepted);
+    let partition = |id: &str| events::live_partition(PROJECT, id);
+    let mut ids = (0..).map(|number| format!("user-{number}"));
+    let other = ids.find(|id| partition(id) != partition("ada")).unwrap();
+    ingest.appender().append(PROJECT, again.into_encoded()).await.unwrap();
+    events::damage_found(&store).await;
+    // Acknowledged and applied meanwhile.
+    ingest.appender().append(PROJECT, batch(&other, 1).into_encoded()).await.unwrap();
+    while all(&store).await.len() < 1_001 {
+        tokio::task::yield_now().await;
+    }
+    assert!(ingest.lag_bytes() > 0);
+    assert_eq!(warnings::counts(&store, PROJECT).await.unwrap(), []);
+    events::repair_runs(&store).await.unwrap();
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 1_002);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("duplicate_uuid", 1_000)]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
 /// While a batch is committed, the next one is planned on what it writes. If it is
 /// refused, the next one is planned again.
 #[tokio::test(flavor = "multi_thread")]

@@ -597,3 +597,28 @@ async fn add(
     hold(store, new);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_on_a_run_become_rare() {
+        let (mut checks, began) = (Checks::default(), Instant::now());
+        for _ in 0..ATTEMPTS {
+            assert!(checks.is_due(5, began));
+            assert_eq!(checks.damage_of(5), RunDamage::Due);
+            checks.note_attempt(5, began);
+        }
+        assert_eq!(checks.damage_of(5), RunDamage::Lasting);
+        assert_eq!(checks.until_due(5, began), Some(PAUSE));
+        assert!(!checks.is_due(5, began + PAUSE / 2));
+        assert!(checks.is_due(5, began + PAUSE));
+        assert!(checks.is_due(6, began), "others are not concerned");
+        checks.note_attempt(5, began + PAUSE);
+        assert!(!checks.is_due(5, began + PAUSE + PAUSE / 2), "one attempt for each pause");
+        checks.postponed.insert(5);
+        assert_eq!(checks.damage_of(5), RunDamage::Postponed);
+        assert_eq!(checks.until_due(5, began + 9 * PAUSE), None);
+    }
+}
