@@ -87,6 +87,20 @@ fn dropped(reason: DropReason) -> DroppedEvent {
     DroppedEvent { reason, event: None, distinct_id: None, uuid: None, sample: "{}".to_owned() }
 }
 
+/// Moves all events into files, and damages the list of their uuids. No events are applied
+/// meanwhile.
+pub(crate) async fn seal_and_damage(data: &Path, store: &Store) {
+    let now = Timestamp::from_micros(batch("ada", 1).received_at);
+    events::seal_all(store, now, usize::MAX, SealBounds::ALL).await.unwrap();
+    let runs: Vec<_> = std::fs::read_dir(data.join("segments/uuids")).unwrap().collect();
+    assert_eq!(runs.len(), 1);
+    let run = runs[0].as_ref().unwrap().path();
+    let mut content = std::fs::read(&run).unwrap();
+    // Among the first entries, which follow the header.
+    content[(16 << 10) + 100] ^= 1;
+    std::fs::write(&run, content).unwrap();
+}
+
 async fn all(store: &Store) -> Vec<StoredEvent> {
     let (mut all, mut query) = (Vec::new(), EventQuery { limit: 100_000, ..EventQuery::default() });
     loop {
@@ -247,15 +261,7 @@ async fn events_wait_for_the_repair_of_damaged_files_and_none_is_dropped() {
     ingest.applied().await;
     ingest.close(Duration::from_secs(10)).await;
     drop(ingest);
-    let now = Timestamp::from_micros(sent.received_at);
-    let sealed = events::seal_all(&store, now, usize::MAX, SealBounds::ALL).await.unwrap();
-    assert_eq!(sealed.events, 1_000);
-    let run = std::fs::read_dir(data.join("segments/uuids")).unwrap().next().unwrap().unwrap();
-    let mut content = std::fs::read(run.path()).unwrap();
-    // Among the first entries, which follow the header.
-    content[(16 << 10) + 100] ^= 1;
-    std::fs::write(run.path(), content).unwrap();
-
+    seal_and_damage(&data, &store).await;
     let ingest = start(&log, &store).await;
     let mut again = sent.clone();
     again.accepted.extend(batch("ada", 1).accepted);

@@ -481,7 +481,10 @@ async fn restore(
     let mut is_complete = true;
     let mut all = Catalog::all(store).await?;
     while let Some(some) = all.next(store).await? {
-        for sealed in some.into_iter().filter(|sealed| is_concerned(sealed.project)) {
+        for sealed in some {
+            if !is_concerned(sealed.project) {
+                continue;
+            }
             let segment = match read::open(store, &sealed).await {
                 Ok(Some(segment)) => segment,
                 Ok(None) | Err(Error::Damaged { .. }) => {
