@@ -298,7 +298,9 @@ pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>
     let mut incomplete: Vec<(SealedRun, Option<Readable>)> = Vec::new();
     for sealed in damaged {
         match salvage(store, files, &sealed).await? {
-            Some(Readable { run, lost: 0, .. }) => replace(store, files, &sealed, Some(run)).await?,
+            Some(Readable { run, lost: 0, .. }) => {
+                replace(store, files, &sealed, Some(run)).await?
+            }
             readable => incomplete.push((sealed, readable)),
         }
     }

@@ -157,8 +157,8 @@ impl Segments {
                     RunDamage::Due | RunDamage::Lasting => Found::Unreadable(number),
                 };
                 // Reported once, however often the search is repeated.
-                let is_new = state != RunDamage::Postponed
-                    && self.suspect([held.sealed.file.as_str()]);
+                let is_new =
+                    state != RunDamage::Postponed && self.suspect([held.sealed.file.as_str()]);
                 if is_new {
                     self.error(error);
                 }

@@ -218,10 +218,8 @@ async fn a_run_that_repairs_do_not_help_is_repaired_a_few_times() {
     // The next start begins with a few attempts.
     let opened = opened.reopen().await;
     seal(&opened.store, 400).await;
-    assert_eq!(
-        stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap().len(),
-        sent.len()
-    );
+    let stored = stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap();
+    assert_eq!(stored.len(), sent.len());
 }
 
 /// A search has met damage, and a verification finds none.
