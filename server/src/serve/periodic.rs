@@ -59,6 +59,11 @@ const COUNT_AGAIN: Duration = Duration::from_secs(10);
 /// takes as long as reading and writing all of them.
 const COMPACT_PAUSE: u32 = 6;
 
+/// Time before a repair of lists of uuids is tried again after a failure. It doubles with every
+/// further one.
+const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+const REPAIR_AGAIN_LONGEST: Duration = Duration::from_secs(300);
+
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
 
@@ -83,7 +88,7 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts sealing and measuring at intervals, on threads of the lowest priority. They may be
+/// Starts sealing, repairing and measuring, on threads of the lowest priority. They may be
 /// interrupted: what was not finished is removed at the next start.
 pub(super) fn begin_sealing(
     tasks: &mut JoinSet<()>,
@@ -93,6 +98,7 @@ pub(super) fn begin_sealing(
     threads: &Handle,
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
+    tasks.spawn_on(repair_runs(store.clone()), threads);
     tasks.spawn_on(count_earlier(store.clone()), threads);
     tasks.spawn_on(measure_disk_space(app.clone()), threads);
     tasks.spawn_on(erase_persons(app.clone(), store.clone()), threads);
@@ -179,6 +185,23 @@ async fn seal_events(app: App, store: Store, plugins: Plugins) {
         backup::remove_abandoned(&app.config).await;
         if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
+        }
+    }
+}
+
+/// Repairs lists of uuids in which damage was found. Batches of events may wait for it.
+async fn repair_runs(store: Store) {
+    let mut wait = REPAIR_AGAIN;
+    loop {
+        events::damage_found(&store).await;
+        match events::repair_runs(&store).await {
+            Ok(()) => wait = REPAIR_AGAIN,
+            Err(error) => {
+                let seconds = wait.as_secs();
+                tracing::warn!(%error, seconds, "lists of uuids are not repaired; trying again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(REPAIR_AGAIN_LONGEST);
+            }
         }
     }
 }

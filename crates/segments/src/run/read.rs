@@ -144,12 +144,16 @@ impl Run {
         Ok(false)
     }
 
-    /// Reads the whole file and compares it with its checksums.
+    /// Reads the whole file and compares it with its checksums, and the entries with the
+    /// index.
     ///
     /// # Errors
     /// When the file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<()> {
-        self.index().file.verify()
+        let index = self.index();
+        index.file.verify()?;
+        // Checksums say that the bytes are as they were written, not that they are right.
+        (0..index.blocks()).try_for_each(|block| index.sound_block(block).map(drop))
     }
 }
 
@@ -235,6 +239,27 @@ impl Index {
         let entries = section.entries.saturating_sub(before * BLOCK as u64).min(BLOCK as u64);
         let begin = section.begin.saturating_add(before * CHUNK as u64);
         self.bytes(begin..begin.saturating_add(entries * ENTRY as u64))
+    }
+
+    /// The entries of a block, as they are in the file, if they are in order and between the
+    /// keys that the index has.
+    pub(super) fn sound_block(&self, block: usize) -> Result<Bytes> {
+        let bytes = self.block(block)?;
+        let (entries, _) = bytes.as_chunks::<ENTRY>();
+        let keys = entries.iter().filter_map(|entry| entry.first_chunk::<KEY>());
+        let (first, next) = (self.firsts.get(block), self.firsts.get(block + 1));
+        let is_sound = keys.clone().next() == first
+            && keys.clone().is_sorted_by(|key, next| key < next)
+            && next.is_none_or(|next| keys.last() < Some(next));
+        match is_sound {
+            true => Ok(bytes),
+            false => Err(self.wrong("a block of entries")),
+        }
+    }
+
+    /// The first key of a block; `None`: there is no such block.
+    pub(super) fn first_key(&self, block: usize) -> Option<KeyBytes> {
+        self.firsts.get(block).copied()
     }
 
     fn bytes(&self, range: Range<u64>) -> Result<Bytes> {

@@ -463,9 +463,8 @@ impl Records<Row, Entry> {
             }
         }
         tx.insert_entries(&self.uuids).await?;
-        // After the index was read: a seal adds its run before it removes entries. The caller
-        // asks `stored_uuids`, which repairs a run.
-        if segments::may_hold_any(segments, Arc::clone(&self.sealed)).await? {
+        // After the index was read: a seal adds its run before it removes entries.
+        if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
@@ -485,6 +484,8 @@ impl Records<Row, Entry> {
 ///
 /// # Errors
 /// [`Error::Exists`] when an event, a new person or a new group is already stored.
+/// [`Error::Damaged`] at once when a run is damaged where one of the events would be: the
+/// batch can be applied after the repair ([`repair_runs`](super::repair_runs)).
 /// [`Error::Refused`] with `position` when the store is not at `from` (the batch
 /// may have been applied already), or with a word that begins with `stale` when a person,
 /// a group, the group types or an open block were changed meanwhile. Nothing was written in

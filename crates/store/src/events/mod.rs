@@ -53,7 +53,8 @@ pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
     BucketState, Compacted, Dropped, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
-    Unsound, check_counts, check_files, compact, drop_older, removed, seal_all, write_persons,
+    Unsound, check_counts, check_files, compact, damage_found, drop_older, removed, repair_runs,
+    seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};

@@ -84,22 +84,23 @@ pub async fn open_block(
     data.map(|data| BlockBuilder::reopen(project, first, &data)).transpose()
 }
 
-/// Which of these uuids are already stored, in no particular order. Where a run is damaged,
-/// it is repaired first. Where that is not possible, a uuid counts as new: its event cannot
-/// be read either.
+/// Which of these uuids are already stored, in no particular order. Where a run is damaged
+/// and cannot be repaired, a uuid counts as new: its event cannot be read either.
 ///
 /// # Errors
-/// When the store or a file cannot be read, or a run cannot be repaired now.
+/// [`Error::Damaged`] at once when a run is damaged where one of the uuids would be, until it
+/// is repaired ([`repair_runs`](super::repair_runs)); and when the store or a file cannot be
+/// read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let found = uuid_values(store, project, uuids.to_vec(), |_| Ok(true)).await?;
     let mut stored: Vec<Uuid> = found.into_iter().map(|(uuid, _)| uuid).collect();
     // After the index, see `segments::find`.
     let rest = not_among(uuids, &stored);
-    let found = segments::find_repaired(store, run_keys(project, &rest)).await?;
+    let found = segments::find_readable(&store.segments, run_keys(project, &rest)).await?;
     let mut lost = 0;
     for (uuid, found) in rest.into_iter().zip(found) {
         match found {
-            Some(segments::Found::Lost) => lost += 1,
+            Some(segments::Found::Lost(_)) => lost += 1,
             Some(_) => stored.push(uuid),
             None => {}
         }
@@ -136,8 +137,8 @@ async fn sealed_places(
     let found = segments::find(&store.segments, run_keys(project, uuids)).await?;
     let places = uuids.iter().zip(found).filter_map(|(uuid, found)| match found? {
         segments::Found::At(place) => Some(Ok((*uuid, place))),
-        segments::Found::Unreadable | segments::Found::Lost => {
-            Some(Err(segments::unreadable(&store.segments)))
+        segments::Found::Unreadable(run) | segments::Found::Lost(run) => {
+            Some(Err(segments::unreadable(&store.segments, run)))
         }
     });
     places.collect()

@@ -26,6 +26,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use weir_model::ProjectId;
@@ -54,6 +55,8 @@ const FETCHES: usize = 4;
 const TIDIED: usize = 1_000;
 /// Segments from before the setting that a pass uploads.
 const UPLOADS: usize = 64;
+/// Time for the bucket to answer before a repair fetches segments.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// The bucket of event segments, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -381,6 +384,22 @@ impl Objects {
         known.unreadable.clear();
         (known.is_listed, known.is_complete, known.is_tidy) = (true, false, false);
         Ok(())
+    }
+}
+
+/// Makes sure that the bucket answers soon, and is that of this data directory. Work that holds
+/// the lock of changes asks before it fetches many segments: a request to a bucket that is
+/// silent takes minutes. Without a bucket it does nothing.
+///
+/// # Errors
+/// [`Error::Bucket`], at the latest after 60 s.
+pub(super) async fn ask(store: &Store) -> Result<()> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(());
+    };
+    match tokio::time::timeout(ANSWER, objects.check_owner(files)).await {
+        Ok(answered) => answered,
+        Err(_) => Err(objects.refused(format!("no answer within {} s", ANSWER.as_secs()))),
     }
 }
 

@@ -10,18 +10,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::time::Duration;
 
 use weir_segments::Error as FileError;
 
 use super::catalog::{self, Segments};
 use super::files::{Files, is_run_path, unusable};
-use super::{lock, objects, repair};
+use super::{LONGEST_BACKUP, lock, objects, repair};
 use crate::disk::DiskLevel;
 use crate::{Error, Result, Store};
-
-/// How long a start waits for a backup that links files, which takes seconds at most.
-const LONGEST_BACKUP: Duration = Duration::from_secs(60);
 
 /// Opens all runs, and removes the files that belong to nothing.
 ///

@@ -15,6 +15,7 @@ use super::damage::flip;
 use super::erasing;
 use super::reading::known;
 use super::removing::add_at;
+use super::repair::ENTRY;
 use super::seen::Seen;
 use super::support::{
     NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
@@ -22,8 +23,8 @@ use super::support::{
 use crate::erasures::erase_stored;
 use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
 use crate::events::{
-    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
-    write_persons,
+    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, damage_found, position, purge,
+    repair_runs, seal_all, stored_uuids, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
@@ -523,4 +524,41 @@ async fn a_start_does_not_wait_for_the_bucket() {
     before.assert_same(&Seen::of(&opened.store, &known(&sent)).await);
     // What was read for the repair does not stay, although nothing was listed then.
     assert_eq!(opened.segment_files().len(), 1);
+}
+
+/// A run is damaged, and its uuids are read from segments that are here, or in the bucket
+/// alone.
+#[tokio::test]
+async fn a_repair_needs_the_bucket_only_for_segments_that_are_not_here() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(LARGE)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let uuids = known(&sent);
+    storage.proxy.switch(false);
+    for is_here in [true, false] {
+        let run = opened.run_files().remove(0);
+        opened = opened
+            .reopen_after(|directory| {
+                flip(&run, ENTRY);
+                if !is_here {
+                    remove_segments(directory);
+                }
+            })
+            .await;
+        let store = &opened.store;
+        let refused = stored_uuids(store, PROJECT, &uuids).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+        if !is_here {
+            let failed = repair_runs(store).await.unwrap_err();
+            assert!(matches!(failed, Error::Bucket { .. }), "{failed}");
+            assert!(run.exists());
+            // The damage is still to be repaired.
+            damage_found(store).await;
+            storage.proxy.switch(true);
+        }
+        repair_runs(store).await.unwrap();
+        assert!(!run.exists());
+        assert_eq!(stored_uuids(store, PROJECT, &uuids).await.unwrap().len(), sent.len());
+    }
 }
