@@ -8,7 +8,9 @@
 mod aging;
 mod compare;
 mod damage;
+mod files;
 mod ledger;
+mod log;
 mod people;
 mod sending;
 mod service;
