@@ -191,7 +191,7 @@ impl Checks {
 
 /// Waits until everything acknowledged so far is readable. Events that are sent now come
 /// after all others in the log; live and historical events are in separate partitions.
-async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
+pub(crate) async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
     for historical in [false, true] {
         let (numbers, body, uuids) = {
             let mut ledger = lock(ledger);

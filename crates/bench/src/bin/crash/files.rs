@@ -55,6 +55,11 @@ impl Files {
     }
 }
 
+/// Whether there are segments.
+pub(crate) fn has_segments(weir: &Weir) -> bool {
+    !segments(&weir.data().join("segments")).is_empty()
+}
+
 /// The segments of all partitions, by project and partition.
 fn segments(root: &Path) -> BTreeMap<String, BTreeSet<Segment>> {
     let mut found = BTreeMap::new();

@@ -41,9 +41,8 @@ const SEALING: [(&str, &str); 3] = [
     ("WEIR_RETENTION_CLOCK_SECONDS", "1"),
 ];
 /// Messages of the service about files of events that were written, merged and removed.
-const MESSAGES: [&str; 3] = [SEALED, "files of events were merged", "old events were removed"];
-/// What the service logs when it has written files of events.
-pub(crate) const SEALED: &str = "events were sealed into files";
+const MESSAGES: [&str; 3] =
+    ["events were sealed into files", "files of events were merged", "old events were removed"];
 /// In one of so many cycles the service is killed again early, and in another one files are
 /// damaged.
 const THIRD: u32 = 3;
