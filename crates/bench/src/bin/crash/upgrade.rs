@@ -49,6 +49,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const STILL: Duration = Duration::from_secs(3);
 /// Pause between two checks whether the service has ended its work.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The directory of exported files.
+const FILES: &str = "files";
 /// Plain events and stories of a batch.
 const PLAIN: u64 = 485;
 const STORIES: u64 = 4;
@@ -139,9 +141,6 @@ async fn upgrade(binary: &Path, old: &Path, directory: &Path, load: Load) -> Res
     ));
     Ok(checks)
 }
-
-/// The directory of exported files.
-const FILES: &str = "files";
 
 /// A program on the data directory below `directory`, with the settings that all of them know.
 fn plain(binary: &Path, directory: &Path) -> Result<Weir> {
