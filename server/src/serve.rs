@@ -460,11 +460,7 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
 ///
 /// # Errors
 /// [`ServeError`] with the reason.
-pub async fn run<F>(
-    config: Config,
-    settings: F,
-    traces: Option<Traces>,
-) -> Result<(), ServeError>
+pub async fn run<F>(config: Config, settings: F, traces: Option<Traces>) -> Result<(), ServeError>
 where
     F: Fn() -> Result<Config, ConfigError> + Clone + Send + Sync + 'static,
 {

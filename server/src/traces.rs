@@ -40,11 +40,7 @@ impl Traces {
     /// The traces of the settings; `None` if they name no address.
     pub fn of(config: &Config) -> Option<Self> {
         config.traces_endpoint.url()?;
-        Some(Self {
-            queue: Arc::default(),
-            share: config.traces_share,
-            clock: Clock::default(),
-        })
+        Some(Self { queue: Arc::default(), share: config.traces_share, clock: Clock::default() })
     }
 
     /// The part that records the spans of the process. There may be one.

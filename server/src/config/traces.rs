@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn values_of_headers_are_never_shown() {
-        let headers: TracesHeaders = "Authorization=Bearer hushed==, x-team = shop".parse().unwrap();
+        let headers: TracesHeaders =
+            "Authorization=Bearer hushed==, x-team = shop".parse().unwrap();
         assert_eq!(headers.to_string(), "authorization=***,x-team=***");
         assert_eq!(format!("{headers:?}"), headers.to_string());
         assert_eq!(headers.all()["authorization"], "Bearer hushed==");

@@ -311,12 +311,12 @@ mod tests {
             }
         };
         let taken = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let left_out = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+        let omitted = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
         let spans = recorded("0", work(taken));
         let place = spans[0].place;
         assert_eq!(place.trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
         assert_eq!(place.parent, Some(0xb7ad_6b71_6920_3331));
-        assert!(recorded("1", work(left_out)).is_empty());
+        assert!(recorded("1", work(omitted)).is_empty());
         for wrong in [
             "",
             "00",

@@ -116,8 +116,7 @@ async fn a_collector_gets_the_spans_of_requests_and_of_events() {
     let answer = user.get("/api/users/@me/").await;
     let (request, others) = trace(&collector, &trace_of(&answer)).await;
     assert_eq!(request["name"], "GET /api/users/{user_id}/");
-    let is_of_store =
-        |span: &Value| attribute(span, "db.system.name") == Some("surrealdb".into());
+    let is_of_store = |span: &Value| attribute(span, "db.system.name") == Some("surrealdb".into());
     assert!(others.iter().any(is_of_store), "{others:?}");
 
     events(&serving.caller, &made, 1).await;
@@ -129,7 +128,8 @@ async fn a_collector_gets_the_spans_of_requests_and_of_events() {
     assert!(collected.spans().iter().any(commits));
     for Asked { method, path, headers, body, .. } in &collected.requests {
         assert_eq!((method.as_str(), path.as_str()), ("POST", "/v1/traces"));
-        for (name, value) in [("authorization", "Bearer otel"), ("content-type", "application/json")]
+        for (name, value) in
+            [("authorization", "Bearer otel"), ("content-type", "application/json")]
         {
             assert!(headers.contains(&(name.to_owned(), value.to_owned())), "{headers:?}");
         }
