@@ -95,7 +95,12 @@ impl Filled {
 }
 
 /// Runs the command with the addresses of a server.
-async fn doctor(folder: &Path, listen: &str, metrics: &str, arguments: &[&str]) -> Output {
+pub(crate) async fn doctor(
+    folder: &Path,
+    listen: &str,
+    metrics: &str,
+    arguments: &[&str],
+) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env_clear().current_dir(folder).kill_on_drop(true);
     command.args(["--listen", listen, "--metrics-listen", metrics, "doctor"]).args(arguments);
