@@ -92,6 +92,8 @@ settings! {
     traces_headers: TracesHeaders = TracesHeaders::default(), "WEIR_TRACES_HEADERS";
     /// Share of traces that are recorded, from 0 to 1 [default: 1]
     traces_share: TraceShare = TraceShare::default(), "WEIR_TRACES_SHARE";
+    /// Whether trusted_proxies name the trace of a request in the header traceparent, which they must remove from what clients send: true or false [default: false]
+    traces_parent: bool = false, "WEIR_TRACES_PARENT";
     /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
     /// Providers that users can sign in through, separated by commas, each as `NAME CLIENT_ID CLIENT_SECRET`, and an issuer unless NAME is google-oauth2, github or gitlab [default: those of the Instance page alone]
@@ -252,6 +254,9 @@ impl Config {
         }
         if self.proxy_protocol && self.trusted_proxies.all().is_empty() {
             return Some("proxy_protocol needs trusted_proxies");
+        }
+        if self.traces_parent && self.trusted_proxies.all().is_empty() {
+            return Some("traces_parent needs trusted_proxies");
         }
         None
     }
@@ -895,6 +900,7 @@ mod tests {
             (format!("public_url = 'http://weir.example'\n{acme}"), Some("begins with https://")),
             (format!("{url}\nredirect_listen = '0.0.0.0:80'"), Some("redirect_listen needs")),
             ("proxy_protocol = true".to_owned(), Some("needs trusted_proxies")),
+            ("traces_parent = true".to_owned(), Some("traces_parent needs trusted_proxies")),
         ] {
             let checked = Settings::default().over(file(&text).unwrap()).checked();
             match (checked, fault) {

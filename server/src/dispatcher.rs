@@ -38,9 +38,6 @@ use crate::listener::HeldUntilSent;
 use crate::web::admission::{self, Admission};
 use crate::{probes, router, scim, web};
 
-/// The header in which a proxy names the trace and the span that a request belongs to.
-const TRACE_PARENT: &str = "traceparent";
-
 /// A part of the service with its own limits and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Surface {
@@ -217,8 +214,8 @@ impl Dispatcher {
         response
     }
 
-    /// The span of a request. Its trace has the id of the request, unless a trusted proxy
-    /// names the trace that the request belongs to.
+    /// The span of a request. Its trace has the id of the request, unless a proxy names the
+    /// trace that the request belongs to.
     fn span(
         &self,
         peer: SocketAddr,
@@ -227,13 +224,11 @@ impl Dispatcher {
         request: &Request,
     ) -> Span {
         let method = request.method();
-        let is_trusted = self.app.config.trusted_proxies.contain(peer.ip());
-        let given = is_trusted.then(|| request.headers().get(TRACE_PARENT)).flatten();
         tracing::info_span!(
             target: traces::TARGET,
             "request",
             trace.id = %request_id,
-            trace.parent = given.and_then(|value| value.to_str().ok()),
+            trace.parent = peer::trace_parent(&self.app.config, peer.ip(), request.headers()),
             otel.kind = "server",
             otel.name = %method,
             otel.status_code = Empty,

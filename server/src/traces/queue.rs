@@ -30,9 +30,8 @@ pub(super) enum Value {
 }
 
 /// The role of a span between two services.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    #[default]
     Internal,
     Server,
 }

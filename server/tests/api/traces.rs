@@ -176,7 +176,7 @@ async fn trusted_proxies_name_the_trace_of_a_request() {
     let collector = collector(true).await;
     for proxies in ["127.0.0.1", "192.0.2.1"] {
         let mut command = exporting(weir(folder.path()), &collector);
-        command.args(["--trusted-proxies", proxies]);
+        command.args(["--trusted-proxies", proxies, "--traces-parent", "true"]);
         let serving = Serving::start_with(command).await;
         let call = serving.caller.call(Method::GET, "/_livez");
         let answer = call.header("traceparent", &format!("00-{TRACE}-{SPAN}-01")).send().await;
