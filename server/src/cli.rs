@@ -21,6 +21,7 @@ use crate::organizations::{self, OrganizationCommand, OrganizationError};
 use crate::seal::{self, SealError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
+use crate::traces::Traces;
 use crate::upgrade::{self, UpgradeError};
 use crate::users::{self, UserCommand, UserError};
 
@@ -248,9 +249,10 @@ impl Cli {
         let named = file.clone();
         let settings = move || Config::load(given.clone(), file.as_deref());
         let config = settings()?;
-        logs::start(&config)?;
+        let traces = matches!(command, Command::Serve).then(|| Traces::of(&config)).flatten();
+        logs::start(&config, traces.as_ref().map(Traces::recorder))?;
         match command {
-            Command::Serve => serve::run(config, settings).await?,
+            Command::Serve => serve::run(config, settings, traces).await?,
             Command::Import(arguments) => {
                 weir_import::run(&arguments, Clock::default().now()).await?;
             }

@@ -8,6 +8,7 @@
 mod acme;
 mod capture_prefix;
 mod organization_limits;
+mod traces;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -32,6 +33,7 @@ pub use capture_prefix::CapturePrefix;
 pub use organization_limits::{
     DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
 };
+pub use traces::{TraceShare, TracesEndpoint, TracesHeaders};
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -84,6 +86,14 @@ settings! {
     log_format: LogFormat = LogFormat::Text, "WEIR_LOG_FORMAT";
     /// Address of the metrics page for Prometheus, or `off` [default: 127.0.0.1:9464]
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
+    /// Address of a collector of OpenTelemetry that traces are sent to, such as http://127.0.0.1:4318/v1/traces [default: none, nothing is traced]
+    traces_endpoint: TracesEndpoint = TracesEndpoint::default(), "WEIR_TRACES_ENDPOINT";
+    /// Headers of those requests, separated by commas, such as authorization=Bearer abc; better in the settings file or the environment than as a flag [default: none]
+    traces_headers: TracesHeaders = TracesHeaders::default(), "WEIR_TRACES_HEADERS";
+    /// Share of traces that are recorded, from 0 to 1 [default: 1]
+    traces_share: TraceShare = TraceShare::default(), "WEIR_TRACES_SHARE";
+    /// Whether trusted_proxies name the trace of a request in the header traceparent, which they must remove from what clients send: true or false [default: false]
+    traces_parent: bool = false, "WEIR_TRACES_PARENT";
     /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
     /// Providers that users can sign in through, separated by commas, each as `NAME CLIENT_ID CLIENT_SECRET`, and an issuer unless NAME is google-oauth2, github or gitlab [default: those of the Instance page alone]
@@ -245,6 +255,9 @@ impl Config {
         if self.proxy_protocol && self.trusted_proxies.all().is_empty() {
             return Some("proxy_protocol needs trusted_proxies");
         }
+        if self.traces_parent && self.trusted_proxies.all().is_empty() {
+            return Some("traces_parent needs trusted_proxies");
+        }
         None
     }
 
@@ -334,12 +347,14 @@ where
     enum Written {
         Text(String),
         Number(i64),
+        Share(f64),
         Flag(bool),
         List(Vec<String>),
     }
     let text = match Written::deserialize(deserializer)? {
         Written::Text(text) => text,
         Written::Number(number) => number.to_string(),
+        Written::Share(share) => share.to_string(),
         Written::Flag(flag) => flag.to_string(),
         Written::List(items) => items.join(","),
     };
@@ -366,6 +381,9 @@ written_as_text!(
     StoreKind,
     LogFormat,
     OptionalAddress,
+    TracesEndpoint,
+    TracesHeaders,
+    TraceShare,
     Networks,
     NameServers,
     ByteSize,
@@ -799,7 +817,9 @@ mod tests {
                     limit_events_per_month = '1000000 reject'\nlimit_disk = '20GiB drop'\n\
                     sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']\n\
                     proxy_protocol = true\nacme_domains = ['weir.example', 't.shop.example']\n\
-                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'";
+                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'\n\
+                    traces_endpoint = 'http://127.0.0.1:4318/v1/traces'\ntraces_share = 0.1\n\
+                    traces_headers = ['authorization=Bearer hushed', 'x-team=hushed']";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -819,6 +839,9 @@ mod tests {
         assert!(written.contains("proxy_protocol = true"), "{written}");
         let names = "acme_domains = \"weir.example,t.shop.example\"";
         assert!(written.contains(names), "{written}");
+        let headers = "traces_headers = \"authorization=***,x-team=***\"";
+        assert!(written.contains(headers), "{written}");
+        assert!(written.contains("traces_share = \"0.1\""), "{written}");
     }
 
     #[test]
@@ -877,6 +900,7 @@ mod tests {
             (format!("public_url = 'http://weir.example'\n{acme}"), Some("begins with https://")),
             (format!("{url}\nredirect_listen = '0.0.0.0:80'"), Some("redirect_listen needs")),
             ("proxy_protocol = true".to_owned(), Some("needs trusted_proxies")),
+            ("traces_parent = true".to_owned(), Some("traces_parent needs trusted_proxies")),
         ] {
             let checked = Settings::default().over(file(&text).unwrap()).checked();
             match (checked, fault) {

@@ -43,6 +43,7 @@ pub mod sso;
 pub mod starting;
 pub mod throttle;
 pub mod tokens;
+pub mod traces;
 pub mod upgrade;
 pub mod users;
 pub mod web;

@@ -99,6 +99,10 @@ pub struct Metrics {
     pub tls_certificate_expiry_seconds: Gauge<f64, AtomicU64>,
     /// How often a certificate was not renewed, or changed files were not usable.
     pub tls_certificate_failures: Counter,
+    /// Spans of traces that the collector has taken.
+    pub trace_spans_exported: Counter,
+    /// Spans of traces that found no room or that the collector did not take.
+    pub trace_spans_lost: Counter,
     /// Runs of exports that ended.
     pub export_runs: Family<StatusLabel, Counter>,
     /// Failed attempts of runs.
@@ -280,6 +284,8 @@ impl Metrics {
         let tls_handshakes_failed = Counter::default();
         let tls_certificate_expiry_seconds = Gauge::default();
         let tls_certificate_failures = Counter::default();
+        let trace_spans_exported = Counter::default();
+        let trace_spans_lost = Counter::default();
         let export_runs = Family::default();
         let export_attempts_failed = Counter::default();
         let export_rows = Counter::default();
@@ -421,6 +427,16 @@ impl Metrics {
             tls_certificate_failures.clone(),
         );
         registry.register(
+            "trace_spans_exported",
+            "Spans of traces that the collector has taken",
+            trace_spans_exported.clone(),
+        );
+        registry.register(
+            "trace_spans_lost",
+            "Spans of traces that found no room or that the collector did not take",
+            trace_spans_lost.clone(),
+        );
+        registry.register(
             "export_runs",
             "Runs of exports that ended, by status",
             Family::clone(&export_runs),
@@ -481,6 +497,8 @@ impl Metrics {
             tls_handshakes_failed,
             tls_certificate_expiry_seconds,
             tls_certificate_failures,
+            trace_spans_exported,
+            trace_spans_lost,
             export_runs,
             export_attempts_failed,
             export_rows,
@@ -687,6 +705,7 @@ mod tests {
             "weir_sign_ins_refused_total 0",
             "weir_tls_certificate_failures_total 0",
             "weir_tls_certificate_expiry_seconds 0.0",
+            "weir_trace_spans_lost_total 0",
         ] {
             assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
         }

@@ -55,6 +55,7 @@ use crate::redirect::Redirect;
 use crate::setup;
 use crate::sso::AppProtocols;
 use crate::starting::Starting;
+use crate::traces::{Exporting, Traces};
 
 pub use certificates::CertificateError;
 use certificates::{Certificates, Reload};
@@ -455,11 +456,11 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
 }
 
 /// Runs the service until a stop signal arrives or storage fails. `settings` reads the
-/// settings again.
+/// settings again. `traces` are exported until the end.
 ///
 /// # Errors
 /// [`ServeError`] with the reason.
-pub async fn run<F>(config: Config, settings: F) -> Result<(), ServeError>
+pub async fn run<F>(config: Config, settings: F, traces: Option<Traces>) -> Result<(), ServeError>
 where
     F: Fn() -> Result<Config, ConfigError> + Clone + Send + Sync + 'static,
 {
@@ -472,6 +473,10 @@ where
     let server = tokio::select! {
         started = Server::start(config, Options::default()) => started?,
         () = signals.stop() => return Ok(()),
+    };
+    let exporting = match traces {
+        Some(traces) => Some(export(traces, &server)?),
+        None => None,
     };
     if let (Some(reload), Some(hangups)) = (server.reload.clone(), log_filter::hangups()?) {
         following.spawn(reload.follow(hangups));
@@ -487,7 +492,18 @@ where
     let watched = watch(&server, &mut signals).await;
     announcing.abort();
     watched?;
-    stop(server, &mut signals).await
+    let stopped = stop(server, &mut signals).await;
+    if let Some(exporting) = exporting {
+        exporting.finish().await;
+    }
+    stopped
+}
+
+fn export(traces: Traces, server: &Server) -> Result<Exporting, BuildError> {
+    let config = &server.app.config;
+    let exporter = traces.exporter(config, server.app.metrics.clone())?;
+    tracing::info!(share = %config.traces_share, "traces are exported");
+    Ok(exporter.start())
 }
 
 /// Returns when a stop signal arrives.

@@ -44,6 +44,7 @@ pub mod sso;
 #[cfg(feature = "store")]
 mod store;
 pub mod time;
+pub mod traces;
 pub mod traffic;
 pub mod user_links;
 pub mod users;

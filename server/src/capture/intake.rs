@@ -21,6 +21,7 @@ use http::{HeaderMap, HeaderValue, header};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
+use tracing::Instrument as _;
 use weir_capture::{
     self as capture, CaptureError, CapturePath, CaptureRequest, CookielessKey, Decision, Payload,
 };
@@ -29,7 +30,7 @@ use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
 use weir_model::traffic::UnknownKey;
-use weir_model::{OrganizationId, ProjectId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp, traces};
 use weir_service::limits::Admission;
 use weir_service::projects::ProjectRules;
 use weir_store::traffic::TrafficCounters;
@@ -426,9 +427,15 @@ async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<
         drop(received);
         appended
     });
+    let span = tracing::info_span!(
+        target: traces::TARGET,
+        "append to log",
+        weir.events = accepted
+    );
     // Records that are given up here may still be stored later. Sending them again does
     // no harm (DUR-2).
     let appended = tokio::time::timeout(app.limits.append_time, appending)
+        .instrument(span)
         .await
         .map_err(|_elapsed| not_accepted("the append took too long"))?
         .map_err(|error| ApiError::Panicked(error.to_string()))?;

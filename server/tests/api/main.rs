@@ -73,6 +73,7 @@ mod spikes;
 mod starting;
 mod stored;
 mod tls;
+mod traces;
 mod traffic;
 mod upgrade;
 mod users;
