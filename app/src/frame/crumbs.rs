@@ -9,7 +9,8 @@ use super::links::{beside_rail, in_rail};
 
 /// Pages that `links` does not name: the end of the address, see [`Here::rest`], and the
 /// name. `*` is any part. The first entry that fits counts.
-const NAMES: [(&str, &str); 30] = [
+const NAMES: [(&str, &str); 31] = [
+    ("/definitions/*", "Event definition"),
     ("/persons/*", "Person"),
     ("/groups/*", "Group type"),
     ("/groups/*/*", "Group"),

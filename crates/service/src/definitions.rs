@@ -88,7 +88,9 @@ pub struct EventDetail {
     pub others: u64,
     /// The number of newest events that were read.
     pub read: u64,
-    /// Whether the events have further properties.
+    /// Whether reading ended before an event was found, because they are rare.
+    pub is_early: bool,
+    /// Whether the events that were read have further properties.
     pub is_cut: bool,
     /// Their properties, in order of their names.
     pub properties: Vec<SampledProperty>,
@@ -140,12 +142,13 @@ impl Definitions {
         let query =
             EventQuery { limit: SAMPLED, event: Some(name.to_owned()), ..EventQuery::default() };
         let until = Instant::now().checked_add(WITHIN);
-        let (newest, _) = events::page_until(store, id, &query, until).await?;
+        let (newest, next) = events::page_until(store, id, &query, until).await?;
         let (properties, is_cut) = sampled(newest.iter().map(|event| event.properties.as_str()));
         Ok(EventDetail {
             seen: counted(seen, &counts),
             others: counts.others,
             read: newest.len() as u64,
+            is_early: newest.is_empty() && next.is_some(),
             is_cut,
             properties,
         })
