@@ -4,6 +4,7 @@
 
 pub(crate) mod account;
 pub(crate) mod account_nav;
+mod columns_menu;
 pub(crate) mod confirm;
 mod entrance;
 pub(crate) mod event_definition;
