@@ -31,6 +31,7 @@ pub(crate) mod limits;
 pub(crate) mod links;
 pub(crate) mod members;
 pub(crate) mod messages;
+pub(crate) mod object_names;
 pub(crate) mod organizations;
 pub(crate) mod overview;
 pub(crate) mod passkeys;
