@@ -15,13 +15,14 @@ use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::{use_location, use_query_map};
 
-use self::crumbs::crumbs;
+use self::crumbs::{crumbs, object_of};
 use self::dialogs::Dialogs;
 use self::here::Here;
 use self::rail::Rail;
 use self::top_line::TopLine;
 use crate::error::UiError;
 use crate::server_fns::account::{FailingNav, Viewer, find_failing, get_viewer};
+use crate::server_fns::object_names::find_object_name;
 use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
 
@@ -65,6 +66,9 @@ pub(crate) fn Frame() -> impl IntoView {
     // The frame can be gone when the page has changed.
     let asked = move || (of.try_get().unwrap_or_default(), changes.get());
     let loaded = Resource::new(asked, move |(of, _)| load(of));
+    let object = Memo::new(move |_| path.with(|path| object_of(path).to_owned()));
+    let asked = move || (object.try_get().unwrap_or_default(), changes.get());
+    let named = Resource::new(asked, move |(object, _)| load_name(object));
     let head = move || {
         Suspend::new(async move {
             let Ok((viewer, failing)) = loaded.await else {
@@ -73,9 +77,12 @@ pub(crate) fn Frame() -> impl IntoView {
             };
             #[cfg(not(feature = "ssr"))]
             crate::page_facts::apply_preferences(&viewer);
+            let (object, name) = named.await;
             let path = path.get();
             let here = Here::of(&viewer.organizations, viewer.project, &path);
-            let crumbs = crumbs(&here, &path);
+            // The name can be that of the page before.
+            let name = name.filter(|_| object == object_of(&path));
+            let crumbs = crumbs(&here, &path, name.as_deref());
             view! {
                 <Rail viewer=viewer here=here path=path failing=failing />
                 <TopLine crumbs=crumbs />
@@ -108,6 +115,15 @@ async fn load(asked: here::Asked) -> Result<(Viewer, FailingNav), UiError> {
         None => FailingNav::default(),
     };
     Ok((viewer, failing))
+}
+
+/// The address of an object, and its name.
+async fn load_name(object: String) -> (String, Option<String>) {
+    if object.is_empty() {
+        return (object, None);
+    }
+    let name = find_object_name(object.clone()).await.unwrap_or_default();
+    (object, name)
 }
 
 /// Whether a script requests a part of a page, to insert it into another page.

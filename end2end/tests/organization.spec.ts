@@ -177,7 +177,7 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   const mary = await onlyMember(server, key, home, { ...grace, name: "Mary", email: "mary@weir.example" });
   await call(server, key, "PATCH", `${path}members/${mary}/`, { level: 8 });
   await open(page, scripts, home, "/activity");
-  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("false");
+  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("Yes → No");
   await checkPage(page, "activity");
   await shot(page, "activity");
   await page.getByLabel("Kind").selectOption({ label: "Member" });

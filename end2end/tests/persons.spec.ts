@@ -1,7 +1,7 @@
 // Persons and groups: who sent events, how ids came together, what is known.
 
 import type { Page } from "@playwright/test";
-import { alive, checkPage, enter, expect, projectKey, send, type Server, test } from "./helpers";
+import { alive, checkPage, enter, expect, person, projectKey, send, type Server, test } from "./helpers";
 
 test("before the first event both pages explain what is missing", async ({ page, server, scripts }) => {
   await enter(page, server, scripts, "/projects/1/persons");
@@ -64,6 +64,8 @@ test("a person is found, and shows how its ids were merged", async ({ page, serv
     await expect(page.getByText("plan paid").first()).toBeVisible({ timeout: 1_000 });
   }).toPass();
   await expect(page.getByText("Merged into this person at")).toBeVisible();
+  const crumbs = page.getByRole("navigation", { name: "Breadcrumb" });
+  await expect(crumbs.locator("[aria-current=page]")).toHaveText("ada7@example.com");
   const properties = page.getByRole("table", { name: "Properties of the person" });
   await expect(properties).toContainText("ada7@example.com");
   await expect(properties).toContainText("$identify");
@@ -95,6 +97,8 @@ test("a group shows its properties, its members and its events", async ({ page, 
   await checkPage(page, "groups");
   await page.getByRole("link", { name: "Acme Tea" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Acme Tea" })).toBeVisible();
+  const crumbs = page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("listitem");
+  await expect(crumbs).toHaveText([person.organization, person.project, "Groups", "company", "Acme Tea"]);
   await expect(page.getByRole("table", { name: "Persons seen with the group" })).toContainText("ada7@example.com");
   await expect(page.locator(".timeline")).toContainText("plan paid");
   await alive(page, scripts);

@@ -60,6 +60,7 @@ pub(super) const RAIL: [Group; 3] = [
     Group {
         title: "Data",
         entries: &[
+            entry("Event definitions", "definition", "d", Of::Project, "/definitions"),
             TRANSFORMATIONS,
             EXPORTS,
             entry("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")

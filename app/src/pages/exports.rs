@@ -11,7 +11,7 @@ pub(crate) mod new;
 mod range;
 pub(crate) mod runs;
 pub(crate) mod settings;
-mod words;
+pub(super) mod words;
 
 pub(crate) use form::all_labels;
 use leptos::prelude::*;

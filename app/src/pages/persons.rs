@@ -12,9 +12,9 @@ use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
-use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
+use crate::ui::query::{FilterForm, SearchField, in_query, sort_by, with_query};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Direction, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
@@ -155,17 +155,7 @@ fn sorted(column: Column, by: &str, order: &str, can_be_sorted: bool) -> Column 
     if !can_be_sorted {
         return column;
     }
-    let current = match order.strip_prefix('-') {
-        Some(name) if name == by => Some(Direction::Descending),
-        None if order == by => Some(Direction::Ascending),
-        _ => None,
-    };
-    let next = match current {
-        Some(Direction::Descending) => by.to_owned(),
-        Some(Direction::Ascending) | None => format!("-{by}"),
-    };
-    let href = with_query(&[("order", Some(next.as_str())), ("after", None)]);
-    column.sorted(Sort { href, current })
+    column.sorted(sort_by(by, order, "", Direction::Descending))
 }
 
 fn order_note(at: String, is_cut: bool) -> AnyView {

@@ -10,7 +10,7 @@ use super::rest::{PART, Part, first_rows, rest};
 /// Up to this number of columns, a table is only as wide as its content.
 const SMALL: usize = 3;
 /// Up to this number of columns, a table has the roomy layout.
-const ROOMY: usize = 6;
+pub(crate) const ROOMY: usize = 6;
 /// Up to this number of columns, a table fits next to the navigation. A wider one scrolls in
 /// its frame.
 const FITTING: usize = 8;
@@ -126,12 +126,16 @@ pub(crate) fn Table(
     caption: String,
     columns: Vec<Column>,
     rows: Vec<TableRow>,
+    /// Whether it scrolls in its frame although it has few columns: together they can be too
+    /// wide.
+    #[prop(optional)]
+    can_scroll: bool,
 ) -> impl IntoView {
     let labels: Vec<(&'static str, Align)> =
         columns.iter().map(|column| (column.label, column.align)).collect();
     let count = labels.len();
     let class = table_class(count);
-    let scrolls = count > FITTING;
+    let scrolls = can_scroll || count > FITTING;
     let frame = if scrolls { "table-frame table-frame-wide" } else { "table-frame" };
     let headings = columns.into_iter().map(heading).collect_view();
     let mut rows = rows.into_iter();
