@@ -101,10 +101,11 @@ fn data(project: i64, person: &PersonView) -> AnyView {
         }
         .into_any(),
     };
+    let export = format!("/_person/{project}/{}", person.id);
     view! {
         <Section id="data" title="Data of the person">
             <p>
-                <a class="button" href=format!("/_person/{project}/{}", person.id) download="">
+                <a class="button" href=export download="">
                     <Icon name="download" />
                     "Export person"
                 </a>

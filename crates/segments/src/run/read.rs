@@ -250,7 +250,7 @@ impl Index {
         let (first, next) = (self.firsts.get(block), self.firsts.get(block + 1));
         let is_sound = keys.clone().next() == first
             && keys.clone().is_sorted_by(|key, next| key < next)
-            && next.is_none_or(|next| keys.last() < Some(next));
+            && next.is_none_or(|next| keys.next_back() < Some(next));
         match is_sound {
             true => Ok(bytes),
             false => Err(self.wrong("a block of entries")),
