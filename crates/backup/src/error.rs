@@ -91,6 +91,12 @@ pub enum Error {
         /// The names of the backups that there are.
         names: Vec<String>,
     },
+    /// No backup began early enough.
+    #[error("no backup with a sound manifest began at that time or before; there are: {}", names.join(", "))]
+    NoneBefore {
+        /// The names of the backups that there are.
+        names: Vec<String>,
+    },
     /// The manifest of a backup is damaged, or no manifest that this program can read.
     #[error("the manifest of the backup `{name}` cannot be used: {reason}")]
     Manifest {

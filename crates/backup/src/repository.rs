@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,6 +238,34 @@ impl Repository {
         Ok(Found { name: newest.clone(), passed_over: Vec::new() })
     }
 
+    /// Finds the newest backup with a sound manifest that began at this time or before,
+    /// microseconds since 1970 (DUR-24).
+    ///
+    /// # Errors
+    /// [`Error::NoneBefore`], [`Error::Empty`], and errors of the file system, as
+    /// [`Repository::find`].
+    pub fn find_at(&self, at: i64) -> Result<Found> {
+        let names = self.names()?;
+        if names.is_empty() {
+            return Err(Error::Empty { path: self.root.clone() });
+        }
+        let latest = time_in_name(at);
+        let mut passed_over = Vec::new();
+        for name in names.iter().rev() {
+            if name.get(..latest.len()).is_none_or(|time| time > latest.as_str()) {
+                continue;
+            }
+            match self.manifest(name) {
+                // The name has the time without the microseconds.
+                Ok(manifest) if manifest.created_at > at => {}
+                Ok(_) => return Ok(Found { name: name.clone(), passed_over }),
+                Err(Error::Manifest { .. }) => passed_over.push(name.clone()),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::NoneBefore { names })
+    }
+
     /// Reads the manifest of a backup.
     ///
     /// # Errors
@@ -289,6 +318,36 @@ impl Repository {
                 Err(error)
             }
         }
+    }
+
+    /// Removes the oldest backups, so that `keep` stay, and the content that none of these
+    /// has (DUR-23). The backup `newest` stays, also if names of others sort after it. While
+    /// a manifest cannot be read, all backups stay: their content would stay too. Returns
+    /// the names of the removed backups, the oldest first.
+    ///
+    /// # Errors
+    /// Errors of the file system. A later call removes what is left.
+    pub fn remove_old(&self, keep: NonZeroUsize, newest: &str) -> Result<Vec<String>> {
+        let mut old = self.manifests()?;
+        for name in &old {
+            match self.manifest(name) {
+                Ok(_) if is_name(name) => {}
+                Ok(_) | Err(Error::Manifest { .. }) => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            }
+        }
+        old.retain(|name| name != newest);
+        old.truncate(old.len().saturating_sub(keep.get() - 1));
+        for name in &old {
+            let path = self.manifest_path(name);
+            fs::remove_file(&path).map_err(failed("remove", &path))?;
+        }
+        if !old.is_empty() {
+            // A manifest that comes back after a crash would have no content.
+            sync_directory(&self.root.join(BACKUPS))?;
+            self.remove_unused(Interrupted::Goes)?;
+        }
+        Ok(old)
     }
 
     fn store_all(
@@ -454,9 +513,8 @@ impl Repository {
             (self.root.join(BACKUPS), self.root.join(FILES).join(UNFINISHED));
         let bytes = serde_json::to_vec(manifest)
             .map_err(|error| failed("write", &unfinished)(error.into()))?;
-        let time = DateTime::from_timestamp_micros(manifest.created_at).unwrap_or_default();
-        let hash = sha256(&bytes);
-        let name = format!("{}-{}", time.format(TIME), hash.get(..DIGITS).unwrap_or_default());
+        let (time, hash) = (time_in_name(manifest.created_at), sha256(&bytes));
+        let name = format!("{time}-{}", hash.get(..DIGITS).unwrap_or_default());
         // One that could not be read again would be no backup.
         Manifest::parse(&bytes).map_err(|reason| Error::Manifest { name: name.clone(), reason })?;
         let mut file = File::create(&unfinished).map_err(failed("create", &unfinished))?;
@@ -516,6 +574,11 @@ impl Repository {
         }
         Ok(kept_for)
     }
+}
+
+/// A time, microseconds since 1970, as names of backups begin with it.
+fn time_in_name(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros).unwrap_or_default().format(TIME).to_string()
 }
 
 /// Whether a text can be the name of a backup. It leads to no other directory.
