@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use weir_import::ImportError;
+use weir_model::Timestamp;
 use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
 use crate::backup::check::{self, CheckError, Checked};
-use crate::backup::{self, BackupError};
+use crate::backup::{self, BackupError, Which};
 use crate::config::{Config, ConfigError, Settings};
 use crate::demo::{self, DemoArguments, DemoError};
 use crate::doctor::{self, DoctorError, Sources};
@@ -106,6 +107,9 @@ struct RestoreArguments {
     /// Name of the backup [default: the newest]
     #[arg(long, value_name = "NAME")]
     backup: Option<String>,
+    /// Take the newest backup that began at this time or before, such as 2026-06-01T10:00Z; without a zone it is UTC
+    #[arg(long, value_name = "TIME", conflicts_with = "backup", value_parser = time)]
+    at: Option<Timestamp>,
 }
 
 #[derive(Debug, Args)]
@@ -266,8 +270,9 @@ impl Cli {
                 let now = Clock::default().now();
                 print(&backup::back_up(&config, directory, now).await?)?;
             }
-            Command::Restore(RestoreArguments { directory, backup }) => {
-                print(&backup::restore(&config, directory, backup).await?)?;
+            Command::Restore(arguments) => {
+                let which = arguments.which();
+                print(&backup::restore(&config, arguments.directory, which).await?)?;
             }
             Command::Check(CheckArguments { directory, backup }) => {
                 let Checked { faults, failure } = check::run(&config, directory, backup).await;
@@ -310,6 +315,20 @@ impl Cli {
         }
         Ok(())
     }
+}
+
+impl RestoreArguments {
+    fn which(&self) -> Which {
+        match (&self.backup, self.at) {
+            (Some(name), _) => Which::Named(name.clone()),
+            (None, Some(time)) => Which::At(time),
+            (None, None) => Which::Newest,
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse_lenient(text).ok_or("expected a date and a time, such as 2026-06-01T10:00Z")
 }
 
 impl SetupArguments {

@@ -6,6 +6,7 @@
 //! misspelt setting is not overlooked.
 
 mod acme;
+mod backup;
 mod capture_prefix;
 mod organization_limits;
 
@@ -28,6 +29,7 @@ use weir_store::events::SealBounds;
 use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
 pub use acme::{AcmeContact, AcmeDirectory, HostNames};
+pub use backup::BackupInterval;
 pub use capture_prefix::CapturePrefix;
 pub use organization_limits::{
     DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
@@ -144,6 +146,12 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
+    /// Directory that the server stores backups in, outside the data directory, best on another machine [default: none, the server makes no backups]
+    backup_to: PathBuf = PathBuf::new(), "WEIR_BACKUP_TO";
+    /// Time between two of these backups, such as 24h, 30m or 7d [default: 24h]
+    backup_every: BackupInterval = BackupInterval::default(), "WEIR_BACKUP_EVERY";
+    /// Backups that stay in that directory: after each backup the server removes older ones beyond this number, also those that were made by hand; 0: all stay [default: 0]
+    backup_keep: u32 = 0, "WEIR_BACKUP_KEEP";
     /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
     limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
     /// The same for events in a second, with bursts of ten times as many [default: no limit]
@@ -220,7 +228,31 @@ impl Config {
         if let Some(fault) = self.fault_of_connections() {
             return Err(ConfigError::Contradiction(fault));
         }
+        if let Some(fault) = self.fault_of_backups() {
+            return Err(ConfigError::Contradiction(fault));
+        }
         Ok(self)
+    }
+
+    /// Settings with which the server could never make a backup.
+    fn fault_of_backups(&self) -> Option<&'static str> {
+        let to = self.backup_to.to_string_lossy();
+        if to.is_empty() {
+            return None;
+        }
+        if to.contains("://") {
+            return Some("backup_to must be a directory of this machine");
+        }
+        if self.store == StoreKind::Memory {
+            return Some("backup_to needs a store with files, and this store is in memory");
+        }
+        if self.segments.0.is_some() {
+            return Some(
+                "backup_to cannot be used with segments in a bucket, which backups do not \
+                 contain yet",
+            );
+        }
+        None
     }
 
     /// Settings of connections that contradict each other.
@@ -360,6 +392,7 @@ macro_rules! written_as_text {
 written_as_text!(
     AcmeContact,
     AcmeDirectory,
+    BackupInterval,
     HostNames,
     CapturePrefix,
     PublicUrl,
@@ -799,7 +832,8 @@ mod tests {
                     limit_events_per_month = '1000000 reject'\nlimit_disk = '20GiB drop'\n\
                     sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']\n\
                     proxy_protocol = true\nacme_domains = ['weir.example', 't.shop.example']\n\
-                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'";
+                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'\n\
+                    backup_every = '90m'\nbackup_keep = 7";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -816,6 +850,7 @@ mod tests {
         assert!(written.contains("limit_events_per_month = \"1000000 reject\""), "{written}");
         assert!(written.contains("limit_disk = \"20GiB drop\""), "{written}");
         assert!(written.contains("limit_members = \"\""), "{written}");
+        assert!(written.contains("backup_every = \"90m\""), "{written}");
         assert!(written.contains("proxy_protocol = true"), "{written}");
         let names = "acme_domains = \"weir.example,t.shop.example\"";
         assert!(written.contains(names), "{written}");
@@ -847,6 +882,19 @@ mod tests {
             assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
         }
         assert!(file("segments = '/srv/events'").is_err());
+        let bucket = "segments = 's3://events'\nsegments_access_key = 'key'\n\
+                      segments_secret_key = 'secret'";
+        for (text, fault) in [
+            ("backup_to = '/mnt/backups'".to_owned(), None),
+            ("backup_to = 's3://backups'".to_owned(), Some("a directory of this machine")),
+            ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
+            (format!("backup_to = '/mnt/backups'\n{bucket}"), Some("in a bucket")),
+        ] {
+            let checked = Settings::default().over(file(&text).unwrap()).checked();
+            let found = checked.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(found.is_empty(), fault.is_none(), "{text}: {found}");
+            assert!(found.contains(fault.unwrap_or_default()), "{text}: {found}");
+        }
         for (bad, part) in [
             ("okta id secret", "needs an issuer"),
             ("github id", "needs a client id and a client secret"),

@@ -176,6 +176,11 @@ impl Repository {
         Ok(Self { root: root.to_owned(), instance, lock })
     }
 
+    /// Whether a directory has been used for backups.
+    pub fn exists(root: &Path) -> bool {
+        root.join(MARKER).is_file()
+    }
+
     fn lock(root: &Path) -> Result<Option<File>> {
         match lock(&root.join(MARKER)) {
             // No command can change it, and it can be restored.
