@@ -209,7 +209,7 @@ async fn make(
             Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
         });
         let made = stored.map(|stored| {
-            let removed = keep.map_or_else(Vec::new, |keep| remove_old(&repository, keep, &stored));
+            let removed = keep.map(|keep| remove_old(&repository, keep, &stored));
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let last = LastBackup {
                 directory: known_as,
@@ -223,7 +223,7 @@ async fn make(
             if is_noted && let Err(error) = last::write(&data, &last) {
                 tracing::warn!(%error, "the time of this backup is not noted");
             }
-            Made { stored, removed, last }
+            Made { stored, removed: removed.unwrap_or_default(), last }
         });
         let unlinked = staging.remove();
         let made = made?;
