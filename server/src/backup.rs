@@ -11,8 +11,11 @@
 //! server makes a backup (`schedule`), the files of the store (`weir_store::checkpoint`) and
 //! of the log (`weir_ingest::log`), storing and restoring them (`weir_backup`).
 
+mod bucket;
 pub mod check;
 mod last;
+mod lease;
+mod place;
 pub mod schedule;
 
 use std::io::ErrorKind;
@@ -37,6 +40,7 @@ use crate::log_tools::has_store;
 use crate::logs::with_causes;
 use crate::master_key;
 use crate::serve::StopSignals;
+use place::{Opened, Place};
 use schedule::Schedule;
 
 pub use last::LastBackup;
@@ -65,9 +69,12 @@ pub enum BackupError {
     /// The files of events are in a bucket.
     #[error("the files of events are in a bucket, which backups do not contain yet")]
     InBucket,
-    /// The target is not a directory of this machine.
-    #[error("`{0}` is not a directory: backups are stored in a directory of this machine")]
+    /// The target is neither a directory of this machine nor a bucket.
+    #[error("`{0}` is neither a directory nor a place such as s3://bucket/prefix")]
     Remote(PathBuf),
+    /// The settings of the bucket of backups cannot be used.
+    #[error("the settings of the bucket of backups (backup_endpoint and others): {0}")]
+    Access(&'static str),
     /// The files of the store belong to another user.
     #[error(
         "the store in the data directory `{0}` belongs to another user; run the command as \
@@ -142,7 +149,7 @@ struct Made {
     last: LastBackup,
 }
 
-/// Stores a backup in a directory, and returns the lines to print.
+/// Stores a backup in a directory or a bucket, and returns the lines to print.
 ///
 /// # Errors
 /// [`BackupError`] with the reason. Earlier backups stay as they are.
@@ -166,9 +173,11 @@ fn refuse_backup(config: &Config, directory: &Path) -> Result<(), BackupError> {
         return Err(BackupError::NoStore(config.data.clone()));
     }
     refuse_other_user(&config.data)?;
-    match is_inside(directory, &config.data) {
-        true => Err(BackupError::Inside(directory.to_owned())),
-        false => Ok(()),
+    match Place::of(config, directory)? {
+        Place::Directory(directory) if is_inside(&directory, &config.data) => {
+            Err(BackupError::Inside(directory))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -181,19 +190,18 @@ async fn make(
 ) -> Result<Made, BackupError> {
     let begun = Instant::now();
     let Order { directory, began_at, keep } = order;
-    let known_as = std::path::absolute(&directory).unwrap_or_else(|_| directory.clone());
-    // With a schedule, another directory says nothing about its age.
+    let (place, known_as) = (Place::of(config, &directory)?, place::known_as(&directory));
+    // With a schedule, another place says nothing about its age.
     let is_noted = Schedule::of(config).is_none_or(|schedule| schedule.directory == known_as);
     let data = config.data.clone();
     let begin = blocking(move || {
         let staging = Staging::create(&data.join(STAGING))?;
         let id = weir_backup::instance_id(&data, || Uuid::new_v4().to_string())?;
-        // Before anything is linked, so that a wrong directory is noticed first.
-        let repository = Repository::create(&directory, &id)?;
-        remove_links(&directory.join(check::STAGING), check::STAGING);
-        Ok((staging, repository))
+        Ok((staging, id))
     });
-    let (staging, repository) = begin.await?;
+    let (staging, id) = begin.await?;
+    // Before anything is linked, so that a wrong place is noticed first.
+    let opened = place.create(config, id, began_at).await?;
     let taken = take(&config.data, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
@@ -203,6 +211,7 @@ async fn make(
     let least_free = config.disk_marks().high;
     let data = config.data.clone();
     let made = blocking(move || {
+        let Opened { repository, mirror } = opened;
         let stored = taken.and_then(|()| {
             let partial = last_segment(staging.path())?;
             let limits = Limits { is_stopped: &is_stopped, least_free };
@@ -225,7 +234,13 @@ async fn make(
             }
             Made { stored, removed: removed.unwrap_or_default(), last }
         });
+        let closed = repository.close();
+        drop(mirror);
         let unlinked = staging.remove();
+        if let Err(error) = closed {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the bucket is not released; it will be after some minutes");
+        }
         let made = made?;
         // The backup exists, whatever happens to its links.
         if let Err(error) = unlinked {
@@ -271,7 +286,7 @@ pub async fn remove_abandoned(config: &Config) {
     if config.store == StoreKind::Memory {
         return;
     }
-    for name in [STAGING, check::STAGING] {
+    for name in [STAGING, check::STAGING, place::MIRROR] {
         let at = config.data.join(name);
         // It fails only when the process ends.
         let _ = blocking(move || {
@@ -384,8 +399,10 @@ pub async fn restore(
     };
     let target = config.data.clone();
     warn_other_user(&target);
+    // The data is not on this disk yet, so nothing needs its space.
+    let opened = Place::of(config, &directory)?.open(config, 0).await?;
     let restored = blocking(move || {
-        let repository = Repository::open(&directory)?;
+        let Opened { repository, mirror: _mirror } = opened;
         let Found { name, passed_over } = match which {
             Which::Newest => repository.find(None)?,
             Which::Named(name) => repository.find(Some(&name))?,
@@ -436,8 +453,7 @@ fn take_newest_erasures(repository: &Repository, name: &str, manifest: &mut Mani
     }
 }
 
-/// Refuses settings with which no backup is complete, and the address of a storage, which
-/// would become the name of a directory.
+/// Refuses settings with which no backup is complete, and places that cannot be used.
 fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> {
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
@@ -446,10 +462,7 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
         return Err(BackupError::InBucket);
     }
-    match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
-        Some(address) => Err(BackupError::Remote(address.to_owned())),
-        None => Ok(()),
-    }
+    directory.map_or(Ok(()), |directory| Place::of(config, directory).map(|_| ()))
 }
 
 /// Refuses another user than that of the server: links of that user could not be removed by

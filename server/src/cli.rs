@@ -71,11 +71,11 @@ enum Command {
     Log(LogCommand),
     /// Move all stored events into files that other programs can read, while no server runs
     Seal(SealArguments),
-    /// Store a backup in a directory; a server may run
+    /// Store a backup in a directory or a bucket; a server may run
     Backup(BackupArguments),
     /// Restore a backup to the data directory, which must not exist or be empty
     Restore(RestoreArguments),
-    /// Check the data directory, or the backups in a directory; a server may run; exits with 1 if there are faults
+    /// Check the data directory, or the backups in a directory or a bucket; a server may run; exits with 1 if there are faults
     Check(CheckArguments),
     /// Say what an upgrade of a data directory would do; a server may run; exits with 3 if a newer program wrote it, and with 4 if the disk has too little space
     Upgrade(UpgradeArguments),
@@ -96,13 +96,13 @@ struct SealArguments {
 
 #[derive(Debug, Args)]
 struct BackupArguments {
-    /// Directory of backups, created if it is missing
+    /// Directory of backups, created if it is missing, or s3://bucket/prefix with the settings backup_endpoint, backup_region, backup_access_key and backup_secret_key
     directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct RestoreArguments {
-    /// Directory of backups
+    /// Directory of backups, or s3://bucket/prefix
     directory: PathBuf,
     /// Name of the backup [default: the newest]
     #[arg(long, value_name = "NAME")]
@@ -114,7 +114,7 @@ struct RestoreArguments {
 
 #[derive(Debug, Args)]
 struct CheckArguments {
-    /// Directory of backups [default: the data directory is checked]
+    /// Directory of backups, or s3://bucket/prefix [default: the data directory is checked]
     directory: Option<PathBuf>,
     /// Name of the backup that is opened [default: the newest]
     #[arg(long, value_name = "NAME", requires = "directory")]

@@ -146,12 +146,20 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
-    /// Directory that the server stores backups in, outside the data directory, best on another machine [default: none, the server makes no backups]
+    /// Where the server stores backups: a directory outside the data directory, or s3://bucket/prefix in a storage with the protocol of S3 [default: none, the server makes no backups]
     backup_to: PathBuf = PathBuf::new(), "WEIR_BACKUP_TO";
     /// Time between two of these backups, such as 24h, 30m or 7d [default: 24h]
     backup_every: BackupInterval = BackupInterval::default(), "WEIR_BACKUP_EVERY";
-    /// Backups that stay in that directory: after each backup the server removes older ones beyond this number, also those that were made by hand; 0: all stay [default: 0]
+    /// Backups that stay there: after each backup the server removes older ones beyond this number, also those that were made by hand; 0: all stay [default: 0]
     backup_keep: u32 = 0, "WEIR_BACKUP_KEEP";
+    /// Address of the storage of backups in a bucket, such as https://s3.example.org [default: the one of Amazon in the region]
+    backup_endpoint: PublicUrl = PublicUrl::default(), "WEIR_BACKUP_ENDPOINT";
+    /// Region of that bucket [default: us-east-1]
+    backup_region: String = "us-east-1".to_owned(), "WEIR_BACKUP_REGION";
+    /// Access key of that bucket [default: none]
+    backup_access_key: String = String::new(), "WEIR_BACKUP_ACCESS_KEY";
+    /// Secret of that access key; better in the settings file or the environment than as a flag, which other users of the machine see [default: none]
+    backup_secret_key: SecretText = SecretText::default(), "WEIR_BACKUP_SECRET_KEY";
     /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
     limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
     /// The same for events in a second, with bursts of ten times as many [default: no limit]
@@ -241,7 +249,12 @@ impl Config {
             return None;
         }
         if to.contains("://") {
-            return Some("backup_to must be a directory of this machine");
+            if to.parse::<BucketLocation>().is_err() {
+                return Some("backup_to must be a directory or s3://bucket/prefix");
+            }
+            if let Some(fault) = self.backup_access().fault() {
+                return Some(fault);
+            }
         }
         if self.store == StoreKind::Memory {
             return Some("backup_to needs a store with files, and this store is in memory");
@@ -317,6 +330,16 @@ impl Config {
             secret: self.segments_secret_key.0.clone(),
         };
         Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
+    }
+
+    /// How a bucket of backups is reached.
+    pub fn backup_access(&self) -> Access {
+        Access {
+            endpoint: self.backup_endpoint.origin(),
+            region: self.backup_region.clone(),
+            key: self.backup_access_key.clone(),
+            secret: self.backup_secret_key.0.clone(),
+        }
     }
 
     /// The limits of organizations for which the operator has chosen no others.
@@ -886,7 +909,14 @@ mod tests {
                       segments_secret_key = 'secret'";
         for (text, fault) in [
             ("backup_to = '/mnt/backups'".to_owned(), None),
-            ("backup_to = 's3://backups'".to_owned(), Some("a directory of this machine")),
+            ("backup_to = 'ftp://backups'".to_owned(), Some("a directory or s3://")),
+            ("backup_to = 's3://backups'".to_owned(), Some("an access key and its secret")),
+            (
+                "backup_to = 's3://backups/weir'\nbackup_access_key = 'key'\n\
+                 backup_secret_key = 'secret'"
+                    .to_owned(),
+                None,
+            ),
             ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
             (format!("backup_to = '/mnt/backups'\n{bucket}"), Some("in a bucket")),
         ] {

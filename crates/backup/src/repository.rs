@@ -18,19 +18,22 @@ use crate::copy::{
 use crate::error::{Error, FileFault, Result, failed};
 use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
+use crate::remote::{
+    Remote, RemoteFiles, copy_down, forget, manifest_name, of_place, stored_content,
+};
 use crate::restore::Damage;
 
 /// The directory of manifests.
-const BACKUPS: &str = "backups";
+pub(crate) const BACKUPS: &str = "backups";
 /// The directory of the content of files.
-const FILES: &str = "files";
+pub(crate) const FILES: &str = "files";
 /// The directory of damaged content.
 const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
-const EXTENSION: &str = ".json";
+pub(crate) const EXTENSION: &str = ".json";
 /// The file that makes a directory a repository, with the id of the instance. Its lock is
 /// held by the command that uses the repository.
-const MARKER: &str = "weir-repository";
+pub(crate) const MARKER: &str = "weir-repository";
 /// The name of a file that is not complete.
 const UNFINISHED: &str = "unfinished";
 /// A new file system has this directory.
@@ -49,6 +52,8 @@ pub struct Repository {
     instance: String,
     /// `None`: the file system is mounted for reading.
     lock: Option<File>,
+    /// Where the files are; `None`: in the directory.
+    remote: Option<RemoteFiles>,
 }
 
 /// What a manifest says of its backup.
@@ -154,7 +159,8 @@ impl Repository {
             // It is new. This keeps its lock: the file is the same.
             None => write(&marker, instance)?,
         }
-        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), lock };
+        let repository =
+            Self { root: root.to_owned(), instance: instance.to_owned(), lock, remote: None };
         create_directory(&root.join(BACKUPS))?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
@@ -173,7 +179,61 @@ impl Repository {
         }
         let lock = Self::lock(root)?;
         let instance = read(&root.join(MARKER))?.ok_or_else(empty)?;
-        Ok(Self { root: root.to_owned(), instance, lock })
+        Ok(Self { root: root.to_owned(), instance, lock, remote: None })
+    }
+
+    /// As [`Repository::create`], for files that are elsewhere. `mirror` is an empty local
+    /// directory, which is used until the value is dropped. The storage must be held by this
+    /// command; it is released if this fails.
+    ///
+    /// # Errors
+    /// As [`Repository::create`], and [`Error::Remote`].
+    pub fn create_remote(mirror: &Path, instance: &str, storage: Box<dyn Remote>) -> Result<Self> {
+        match Self::create_mirror(mirror, instance, &*storage) {
+            Ok((repository, content)) => {
+                Ok(Self { remote: Some(RemoteFiles::new(storage, content)), ..repository })
+            }
+            Err(error) => {
+                // The error says more.
+                let _ = storage.release();
+                Err(of_place(error, &*storage))
+            }
+        }
+    }
+
+    /// The second value is the content of the storage.
+    fn create_mirror(
+        mirror: &Path,
+        instance: &str,
+        storage: &dyn Remote,
+    ) -> Result<(Self, BTreeSet<String>)> {
+        copy_down(storage, mirror)?;
+        let is_new = !Self::exists(mirror);
+        let repository = Self::create(mirror, instance)?;
+        if is_new {
+            storage.upload(MARKER, &mirror.join(MARKER))?;
+        }
+        Ok((repository, stored_content(storage)?))
+    }
+
+    /// As [`Repository::open`], for files that are elsewhere. It is only read.
+    ///
+    /// # Errors
+    /// As [`Repository::open`], and [`Error::Remote`].
+    pub fn open_remote(mirror: &Path, storage: Box<dyn Remote>) -> Result<Self> {
+        let opened = copy_down(&*storage, mirror).and_then(|()| Self::open(mirror));
+        let repository = opened.map_err(|error| of_place(error, &*storage))?;
+        // What it has is not needed for reading.
+        let remote = Some(RemoteFiles::new(storage, BTreeSet::new()));
+        Ok(Self { remote, ..repository })
+    }
+
+    /// Lets other commands use the repository.
+    ///
+    /// # Errors
+    /// [`Error::Remote`]: other commands have to wait.
+    pub fn close(self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote.storage().release())
     }
 
     /// Whether a directory has been used for backups.
@@ -344,6 +404,10 @@ impl Repository {
         old.retain(|name| name != newest);
         old.truncate(old.len().saturating_sub(keep.get() - 1));
         for name in &old {
+            if let Some(remote) = &self.remote {
+                remote.storage().confirm()?;
+                remote.storage().remove(&manifest_name(name))?;
+            }
             let path = self.manifest_path(name);
             fs::remove_file(&path).map_err(failed("remove", &path))?;
         }
@@ -383,7 +447,9 @@ impl Repository {
             }
             // Also those of content that is not new: the command that stored it may have
             // been interrupted before it synced them.
-            directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
+            if self.remote.is_none() {
+                directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
+            }
             entries.push(entry);
         }
         directories.iter().try_for_each(|directory| sync_directory(directory))?;
@@ -455,6 +521,22 @@ impl Repository {
         self.root.join(FILES).join(directory).join(sha256)
     }
 
+    /// Makes the content of a file local, if it is elsewhere. Returns what is wrong with it.
+    pub(crate) fn fetch(&self, entry: &Entry) -> Result<Option<FileFault>> {
+        match &self.remote {
+            Some(remote) => remote.fetch(entry, &self.content(&entry.sha256)),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes what [`Repository::fetch`] made.
+    pub(crate) fn forget(&self, entry: &Entry) -> Result<()> {
+        match &self.remote {
+            Some(_) => forget(&self.content(&entry.sha256)),
+            None => Ok(()),
+        }
+    }
+
     fn manifest_path(&self, name: &str) -> PathBuf {
         self.root.join(BACKUPS).join(format!("{name}{EXTENSION}"))
     }
@@ -503,11 +585,17 @@ impl Repository {
         }
         // Also over stored content, which may be damaged: these bytes were just read.
         fs::rename(&unfinished, &content).map_err(failed("rename", &unfinished))?;
+        if let Some(remote) = &self.remote {
+            remote.add(&entry.sha256, &content)?;
+        }
         Ok((entry, is_new))
     }
 
     /// Whether the content of a file is stored, by its name and its length.
     fn has(&self, entry: &Entry) -> bool {
+        if let Some(remote) = &self.remote {
+            return remote.has(&entry.sha256);
+        }
         let meta = fs::metadata(self.content(&entry.sha256));
         meta.is_ok_and(|meta| meta.is_file() && meta.len() == entry.bytes)
     }
@@ -525,6 +613,10 @@ impl Repository {
         let mut file = File::create(&unfinished).map_err(failed("create", &unfinished))?;
         let written = file.write_all(&bytes).and_then(|()| file.sync_all());
         written.map_err(failed("write", &unfinished))?;
+        if let Some(remote) = &self.remote {
+            remote.storage().confirm()?;
+            remote.storage().upload(&manifest_name(&name), &unfinished)?;
+        }
         let path = self.manifest_path(&name);
         fs::rename(&unfinished, &path).map_err(failed("create", &path))?;
         sync_directory(&backups)?;
@@ -552,6 +644,13 @@ impl Repository {
             newest = newest.max(Some(written.map_err(failed("read", &path))?));
         }
         if !kept_for.is_empty() {
+            return Ok(kept_for);
+        }
+        if let Some(remote) = &self.remote {
+            // A bucket is not full, so nothing needs to be removed before.
+            if matches!(interrupted, Interrupted::Goes) {
+                remote.remove_unused(|sha256| used.contains(sha256))?;
+            }
             return Ok(kept_for);
         }
         let files = self.root.join(FILES);

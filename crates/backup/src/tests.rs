@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 
 mod damage;
+mod remote;
 
 /// The id of the instance.
 const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";

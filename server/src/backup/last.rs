@@ -20,7 +20,7 @@ const LONGEST: u64 = 32 << 10;
 /// A backup that was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastBackup {
-    /// The directory of backups, absolute.
+    /// The directory of backups, absolute, or the address of the bucket.
     pub directory: PathBuf,
     /// The name of the backup.
     pub name: String,

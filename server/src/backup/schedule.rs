@@ -16,6 +16,7 @@ use tokio::time::MissedTickBehavior;
 use weir_backup::Repository;
 use weir_model::Timestamp;
 
+use super::place::{Place, known_as};
 use super::{BackupError, LastBackup, Made, Order, last, make, refuse_backup};
 use crate::app::App;
 use crate::config::{Config, StoreKind};
@@ -29,11 +30,11 @@ const AGAIN: Duration = Duration::from_secs(10 * 60);
 /// The backups that the settings ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The directory of backups, absolute.
+    /// The directory of backups, absolute, or the address of the bucket.
     pub directory: PathBuf,
     /// The time between the beginnings of two backups.
     pub every: Duration,
-    /// How many backups stay in the directory; `None`: all of them.
+    /// How many backups stay there; `None`: all of them.
     pub keep: Option<NonZeroUsize>,
 }
 
@@ -45,7 +46,7 @@ impl Schedule {
             return None;
         }
         Some(Self {
-            directory: std::path::absolute(to).unwrap_or_else(|_| to.clone()),
+            directory: known_as(to),
             every: config.backup_every.0,
             keep: usize::try_from(config.backup_keep).ok().and_then(NonZeroUsize::new),
         })
@@ -218,7 +219,9 @@ async fn make_scheduled(
 ) -> Result<Made, BackupError> {
     let directory = schedule.directory.clone();
     refuse_backup(&app.config, &directory)?;
-    refuse_vanished(&directory, app.backups.known().last.as_ref())?;
+    if let Place::Directory(directory) = Place::of(&app.config, &directory)? {
+        refuse_vanished(&directory, app.backups.known().last.as_ref())?;
+    }
     make(&app.config, Order { directory, began_at, keep: schedule.keep }, is_stopped).await
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use uuid::Uuid;
 use weir_model::Timestamp;
+use weir_testkit::servers::Moto;
 use weir_testkit::{Caller, until};
 
 use crate::process::{Output, Serving, run, set_up, weir, weir_showing};
@@ -65,11 +66,11 @@ impl Instance {
     }
 
     /// Starts a server that makes a backup each second, of which the newest two stay.
-    async fn serve_with_backups(&self) -> Watched {
+    async fn serve_with_backups(&self, place: &[(&str, String)]) -> Watched {
         let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut command = weir_showing(&[], self.folder.path(), &metrics.to_string());
         command.env("WEIR_BACKUP_TO", "backups").env("WEIR_BACKUP_EVERY", "1s");
-        command.env("WEIR_BACKUP_KEEP", "2");
+        command.env("WEIR_BACKUP_KEEP", "2").envs(place.iter().cloned());
         let serving = Serving::start_with(command).await;
         let session = session(&serving).await;
         Watched { serving, session, metrics: Caller::of(metrics) }
@@ -462,7 +463,7 @@ async fn a_killed_backup_leaves_the_earlier_ones_as_they_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_makes_backups_and_the_newest_stay() {
     let instance = Instance::new().await;
-    let watched = instance.serve_with_backups().await;
+    let watched = instance.serve_with_backups(&[]).await;
     let caller = watched.serving.caller.clone();
     instance.send(&caller, 0..SEALED).await;
     instance.numbers(&caller, SEALED).await;
@@ -506,7 +507,7 @@ async fn a_failed_backup_is_shown_and_made_again() {
     let letter = instance.backups().join("letter");
     std::fs::create_dir(instance.backups()).unwrap();
     std::fs::write(&letter, "").unwrap();
-    let watched = instance.serve_with_backups().await;
+    let watched = instance.serve_with_backups(&[]).await;
     until(async || watched.value("weir_backup_failures_total").await > 1.0).await;
     let shown = watched.page().await;
     assert!(shown.contains("has other files than backups"), "{shown}");
@@ -519,15 +520,70 @@ async fn a_failed_backup_is_shown_and_made_again() {
     // The disk of the backups is not mounted: no new directory takes their place.
     let moved = instance.folder.path().join("moved");
     std::fs::rename(instance.backups(), &moved).unwrap();
-    let watched = instance.serve_with_backups().await;
+    let watched = instance.serve_with_backups(&[]).await;
     until(async || watched.page().await.contains("its disk may not be mounted")).await;
     stop(watched.serving).await;
     assert!(!instance.backups().exists());
     std::fs::rename(&moved, instance.backups()).unwrap();
     let before = instance.names();
-    let watched = instance.serve_with_backups().await;
+    let watched = instance.serve_with_backups(&[]).await;
     until(async || instance.names() != before).await;
     stop(watched.serving).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backups_in_a_bucket_are_made_checked_and_restored() {
+    const PLACE: &str = "s3://backups/weir";
+    let moto = Moto::start().await;
+    moto.create_bucket("backups").await;
+    let access = [
+        ("WEIR_BACKUP_ENDPOINT", moto.url()),
+        ("WEIR_BACKUP_ACCESS_KEY", "key".to_owned()),
+        ("WEIR_BACKUP_SECRET_KEY", "secret".to_owned()),
+    ];
+    let with_access = async |folder: &Path, arguments: &[&str]| {
+        let mut command = weir(folder);
+        command.envs(access.iter().cloned()).args(arguments);
+        run(command, "").await
+    };
+    let instance = Instance::new().await;
+    let folder = instance.folder.path();
+    let refused = with_access(folder, &["check", PLACE]).await;
+    assert!(!refused.ok && refused.err.contains("has no backups"), "{}", refused.err);
+    let refused = with_access(folder, &["backup", "s3://missing/weir"]).await;
+    assert!(!refused.ok && refused.err.contains("no such bucket"), "{}", refused.err);
+
+    // By the server, in the background.
+    let mut place = access.to_vec();
+    place.push(("WEIR_BACKUP_TO", PLACE.to_owned()));
+    let watched = instance.serve_with_backups(&place).await;
+    let caller = watched.serving.caller.clone();
+    instance.send(&caller, 0..SEALED).await;
+    instance.numbers(&caller, SEALED).await;
+    let last = async || watched.value("weir_backup_last_success_seconds").await;
+    for _ in 0..3 {
+        let before = last().await;
+        until(async || last().await > before).await;
+    }
+    let shown = watched.page().await;
+    assert!(shown.contains(PLACE) && !shown.contains("Last attempt"), "{shown}");
+    stop(watched.serving).await;
+    assert!(!instance.data().join(".weir-bucket").exists(), "what was local of it is removed");
+
+    // By hand: the server has released it.
+    let stored = with_access(folder, &["backup", PLACE]).await;
+    assert!(stored.ok && stored.out.contains("Stored the backup"), "{}", stored.err);
+    let checked = with_access(folder, &["check", PLACE]).await;
+    assert!(checked.ok && checked.out.contains("No faults"), "{}{}", checked.out, checked.err);
+    assert!(!instance.data().join(".weir-bucket").exists());
+    let other = tempfile::tempdir().unwrap();
+    let restored = with_access(other.path(), &["restore", PLACE]).await;
+    assert!(restored.ok, "{}", restored.err);
+    let beside = std::fs::read_dir(other.path()).unwrap().count();
+    assert_eq!(beside, 1, "the data directory alone");
+    let serving = Serving::start(other.path()).await;
+    assert_eq!(instance.numbers(&serving.caller, SEALED).await.len(), 100);
+    stop(serving).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -642,8 +698,13 @@ async fn without_files_there_is_no_backup() {
     assert!(!folder.path().join("backups").exists() && !folder.path().join("data").exists());
     let made = set_up(folder.path(), "plum-otter-violin-93").await;
     assert!(made.ok, "{}", made.err);
-    let refused = command(folder.path(), &["backup", "s3://bucket/weir"]).await;
-    assert!(!refused.ok && refused.err.contains("is not a directory"), "{}", refused.err);
+    for (place, reason) in [
+        ("ftp://bucket/weir", "neither a directory nor a place"),
+        ("s3://bucket/weir", "an access key and its secret"),
+    ] {
+        let refused = command(folder.path(), &["backup", place]).await;
+        assert!(!refused.ok && refused.err.contains(reason), "{}", refused.err);
+    }
     for inside in ["data", "data/backups", "data/../data/store/backups"] {
         let refused = command(folder.path(), &["backup", inside]).await;
         assert!(!refused.ok && refused.err.contains("in the data directory"), "{}", refused.err);
