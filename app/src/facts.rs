@@ -81,18 +81,18 @@ pub struct BackupFacts {
 /// Backups that the server makes itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BackupSchedule {
-    /// The directory of backups.
+    /// The directory of backups, or the address of the bucket.
     pub directory: String,
     /// Seconds between two backups.
     pub every_seconds: u64,
-    /// How many backups stay in the directory; `None`: all of them.
+    /// How many backups stay there; `None`: all of them.
     pub keep: Option<u64>,
 }
 
 /// The last backup.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LastBackupFacts {
-    /// The directory of backups.
+    /// The directory of backups, or the address of the bucket.
     pub directory: String,
     /// When it began, RFC 3339.
     pub began_at: String,
@@ -102,7 +102,7 @@ pub struct LastBackupFacts {
     pub took_ms: u64,
     /// Bytes of all of its files.
     pub bytes: u64,
-    /// Bytes of it that no earlier backup in the directory had.
+    /// Bytes of it that no earlier backup there had.
     pub new_bytes: u64,
 }
 

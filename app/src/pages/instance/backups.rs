@@ -72,7 +72,7 @@ fn age(last: Option<&LastBackupFacts>, tone: Tone) -> AnyView {
 fn about(last: LastBackupFacts) -> impl IntoView {
     let LastBackupFacts { directory, took_ms, bytes, new_bytes, .. } = last;
     view! {
-        <dt>"Its directory"</dt><dd><code class="wrap">{directory}</code></dd>
+        <dt>"Stored in"</dt><dd><code class="wrap">{directory}</code></dd>
         <dt>"Its size"</dt>
         <dd>{bytes::text(bytes)} ", of which " {bytes::text(new_bytes)} " were new"</dd>
         <dt>"It took"</dt><dd>{duration(took_ms)}</dd>
