@@ -130,11 +130,11 @@ pub enum BackupError {
 /// A backup to make.
 #[derive(Debug)]
 struct Order {
-    /// The directory of backups.
+    /// The directory of backups, or the address of a bucket.
     directory: PathBuf,
     /// When it begins.
     began_at: Timestamp,
-    /// How many backups stay in the directory; `None`: all of them.
+    /// How many backups stay there; `None`: all of them.
     keep: Option<NonZeroUsize>,
 }
 
@@ -218,8 +218,8 @@ async fn make(
             Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
         });
         let made = stored.map(|stored| {
-            let removed = keep.map(|keep| remove_old(&repository, keep, &stored));
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let removed = keep.map(|keep| remove_old(&repository, keep, &stored));
             let last = LastBackup {
                 directory: known_as,
                 name: stored.name.clone(),
@@ -286,7 +286,7 @@ pub async fn remove_abandoned(config: &Config) {
     if config.store == StoreKind::Memory {
         return;
     }
-    for name in [STAGING, check::STAGING, place::MIRROR] {
+    for name in [STAGING, check::STAGING].into_iter().chain(place::MIRRORS) {
         let at = config.data.join(name);
         // It fails only when the process ends.
         let _ = blocking(move || {

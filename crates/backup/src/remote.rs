@@ -118,11 +118,9 @@ impl RemoteFiles {
     pub(crate) fn remove_unused(&self, is_used: impl Fn(&str) -> bool) -> Result<()> {
         let unused: Vec<String> =
             self.content().iter().filter(|sha256| !is_used(sha256)).cloned().collect();
-        if unused.is_empty() {
-            return Ok(());
-        }
-        self.storage.confirm()?;
         for sha256 in unused {
+            // Another command may use it now.
+            self.storage.confirm()?;
             self.storage.remove(&content_name(&sha256))?;
             self.content().remove(&sha256);
         }

@@ -14,9 +14,12 @@ use super::{BackupError, blocking, check, remove_links};
 use crate::config::Config;
 use crate::log_tools::has_store;
 
-/// The directory for the manifests of a bucket, and for the file that is being sent or
-/// received. It is in the data directory, or beside one that is restored.
-pub(super) const MIRROR: &str = ".weir-bucket";
+/// The directories for the manifests of a bucket, and for the file that is being sent or
+/// received. They are in the data directory, or beside one that is restored. One is for a
+/// backup, and one for a check or a restore, which a backup need not wait for.
+pub(super) const MIRRORS: [&str; 2] = [TO_WRITE, TO_READ];
+const TO_WRITE: &str = ".weir-bucket";
+const TO_READ: &str = ".weir-bucket-read";
 
 /// Where backups are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +78,7 @@ impl Place {
                 .await
             }
             Self::Bucket(location) => {
-                let mirror = mirror(config).await?;
+                let mirror = mirror(config, TO_WRITE).await?;
                 let (access, least_free) = (config.backup_access(), config.disk_marks().high);
                 let storage = BucketStorage::to_write(location, access, least_free, now).await?;
                 blocking(move || {
@@ -104,7 +107,7 @@ impl Place {
                 .await
             }
             Self::Bucket(location) => {
-                let mirror = mirror(config).await?;
+                let mirror = mirror(config, TO_READ).await?;
                 let storage = BucketStorage::to_read(location, config.backup_access(), least_free)?;
                 blocking(move || {
                     let storage = Box::new(storage);
@@ -117,14 +120,14 @@ impl Place {
     }
 }
 
-async fn mirror(config: &Config) -> Result<Staging, BackupError> {
+async fn mirror(config: &Config, of: &str) -> Result<Staging, BackupError> {
     let data = config.data.clone();
     let at = match has_store(config) {
-        true => data.join(MIRROR),
+        true => data.join(of),
         false => {
             let name = data.file_name().map(|name| {
                 let mut name = name.to_owned();
-                name.push(MIRROR);
+                name.push(of);
                 name
             });
             let Some(name) = name else {

@@ -575,7 +575,7 @@ async fn backups_in_a_bucket_are_made_checked_and_restored() {
     assert!(stored.ok && stored.out.contains("Stored the backup"), "{}", stored.err);
     let checked = with_access(folder, &["check", PLACE]).await;
     assert!(checked.ok && checked.out.contains("No faults"), "{}{}", checked.out, checked.err);
-    assert!(!instance.data().join(".weir-bucket").exists());
+    assert!(!instance.data().join(".weir-bucket-read").exists());
     let other = tempfile::tempdir().unwrap();
     let restored = with_access(other.path(), &["restore", PLACE]).await;
     assert!(restored.ok, "{}", restored.err);
