@@ -22,8 +22,8 @@ use crate::app::App;
 use crate::config::{Config, StoreKind};
 use crate::logs::with_causes;
 
-/// Time between two looks at the note of the last backup.
-const LOOK: Duration = Duration::from_secs(1);
+/// Time between two checks of the note of the last backup.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between a backup that failed and the next one, unless the interval is shorter.
 const AGAIN: Duration = Duration::from_secs(10 * 60);
 
@@ -125,7 +125,7 @@ async fn run(app: App) {
     if let Some(schedule) = &schedule {
         app.metrics.backup_interval_seconds.set(schedule.every.as_secs_f64());
     }
-    let mut tick = tokio::time::interval(LOOK);
+    let mut tick = tokio::time::interval(CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Also after a backup whose note could not be written.
     let mut not_before: Option<Instant> = None;
@@ -135,7 +135,7 @@ async fn run(app: App) {
             () = app.stopping.begun() => return,
             _ = tick.tick() => {}
         }
-        look(&app, schedule.as_ref()).await;
+        read_note(&app, schedule.as_ref()).await;
         let Some(schedule) = &schedule else { continue };
         let last = app.backups.known().last.map(|last| last.began_at);
         let is_due = schedule.is_due(last, app.services.clock.now());
@@ -147,7 +147,7 @@ async fn run(app: App) {
 }
 
 /// Reads the note of the last backup, which a command may have written, and shows it.
-async fn look(app: &App, schedule: Option<&Schedule>) {
+async fn read_note(app: &App, schedule: Option<&Schedule>) {
     let data = app.config.data.clone();
     // It fails only when the process ends.
     let read = tokio::task::spawn_blocking(move || last::read(&data)).await.ok().flatten();
