@@ -24,6 +24,8 @@ pub struct Facts {
     pub certificate_days: Option<i64>,
     /// The data directory and its sizes. `None`: the data is in memory.
     pub disk: Option<DiskFacts>,
+    /// The backups. `None`: the data is in memory.
+    pub backups: Option<BackupFacts>,
     /// Bytes of the log that are acknowledged and not yet applied.
     pub lag_bytes: u64,
     /// Whether capture accepts events.
@@ -61,4 +63,54 @@ pub struct DiskFacts {
     pub log_bytes: u64,
     /// Free bytes of the file system.
     pub free_bytes: u64,
+}
+
+/// Backups of the instance.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BackupFacts {
+    /// The backups that the server makes itself, if it makes any.
+    pub schedule: Option<BackupSchedule>,
+    /// The last backup that is known.
+    pub last: Option<LastBackupFacts>,
+    /// Why the last attempt of the server failed, if no backup was made since.
+    pub failure: Option<BackupFailure>,
+    /// Whether the server is making a backup.
+    pub is_running: bool,
+}
+
+/// Backups that the server makes itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BackupSchedule {
+    /// The directory of backups, or the address of the bucket.
+    pub directory: String,
+    /// Seconds between two backups.
+    pub every_seconds: u64,
+    /// How many backups stay there; `None`: all of them.
+    pub keep: Option<u64>,
+}
+
+/// The last backup.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LastBackupFacts {
+    /// The directory of backups, or the address of the bucket.
+    pub directory: String,
+    /// When it began, RFC 3339.
+    pub began_at: String,
+    /// Seconds since then.
+    pub age_seconds: u64,
+    /// Milliseconds until it was stored.
+    pub took_ms: u64,
+    /// Bytes of all of its files.
+    pub bytes: u64,
+    /// Bytes of it that no earlier backup there had.
+    pub new_bytes: u64,
+}
+
+/// A backup that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BackupFailure {
+    /// When it began, RFC 3339.
+    pub at: String,
+    /// The error.
+    pub reason: String,
 }

@@ -6,6 +6,7 @@
 //! misspelt setting is not overlooked.
 
 mod acme;
+mod backup;
 mod capture_prefix;
 mod organization_limits;
 mod traces;
@@ -29,6 +30,7 @@ use weir_store::events::SealBounds;
 use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
 pub use acme::{AcmeContact, AcmeDirectory, HostNames};
+pub use backup::BackupInterval;
 pub use capture_prefix::CapturePrefix;
 pub use organization_limits::{
     DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
@@ -154,6 +156,20 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
+    /// Where the server stores backups: a directory outside the data directory, or s3://bucket/prefix in a storage with the protocol of S3 [default: none, the server makes no backups]
+    backup_to: PathBuf = PathBuf::new(), "WEIR_BACKUP_TO";
+    /// Time between two of these backups, such as 24h, 30m or 7d [default: 24h]
+    backup_every: BackupInterval = BackupInterval::default(), "WEIR_BACKUP_EVERY";
+    /// Backups that stay there: after each backup the server removes older ones beyond this number, also those that were made by hand; 0: all stay [default: 0]
+    backup_keep: u32 = 0, "WEIR_BACKUP_KEEP";
+    /// Address of the storage of backups in a bucket, such as https://s3.example.org [default: the one of Amazon in the region]
+    backup_endpoint: PublicUrl = PublicUrl::default(), "WEIR_BACKUP_ENDPOINT";
+    /// Region of that bucket [default: us-east-1]
+    backup_region: String = "us-east-1".to_owned(), "WEIR_BACKUP_REGION";
+    /// Access key of that bucket [default: none]
+    backup_access_key: String = String::new(), "WEIR_BACKUP_ACCESS_KEY";
+    /// Secret of that access key; better in the settings file or the environment than as a flag, which other users of the machine see [default: none]
+    backup_secret_key: SecretText = SecretText::default(), "WEIR_BACKUP_SECRET_KEY";
     /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
     limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
     /// The same for events in a second, with bursts of ten times as many [default: no limit]
@@ -230,7 +246,36 @@ impl Config {
         if let Some(fault) = self.fault_of_connections() {
             return Err(ConfigError::Contradiction(fault));
         }
+        if let Some(fault) = self.fault_of_backups() {
+            return Err(ConfigError::Contradiction(fault));
+        }
         Ok(self)
+    }
+
+    /// Settings with which the server could never make a backup.
+    fn fault_of_backups(&self) -> Option<&'static str> {
+        let to = self.backup_to.to_string_lossy();
+        if to.is_empty() {
+            return None;
+        }
+        if to.contains("://") {
+            if to.parse::<BucketLocation>().is_err() {
+                return Some("backup_to must be a directory or s3://bucket/prefix");
+            }
+            if let Some(fault) = self.backup_access().fault() {
+                return Some(fault);
+            }
+        }
+        if self.store == StoreKind::Memory {
+            return Some("backup_to needs a store with files, and this store is in memory");
+        }
+        if self.segments.0.is_some() {
+            return Some(
+                "backup_to cannot be used with segments in a bucket, which backups do not \
+                 contain yet",
+            );
+        }
+        None
     }
 
     /// Settings of connections that contradict each other.
@@ -298,6 +343,16 @@ impl Config {
             secret: self.segments_secret_key.0.clone(),
         };
         Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
+    }
+
+    /// How a bucket of backups is reached.
+    pub fn backup_access(&self) -> Access {
+        Access {
+            endpoint: self.backup_endpoint.origin(),
+            region: self.backup_region.clone(),
+            key: self.backup_access_key.clone(),
+            secret: self.backup_secret_key.0.clone(),
+        }
     }
 
     /// The limits of organizations for which the operator has chosen no others.
@@ -375,6 +430,7 @@ macro_rules! written_as_text {
 written_as_text!(
     AcmeContact,
     AcmeDirectory,
+    BackupInterval,
     HostNames,
     CapturePrefix,
     PublicUrl,
@@ -819,7 +875,8 @@ mod tests {
                     proxy_protocol = true\nacme_domains = ['weir.example', 't.shop.example']\n\
                     acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'\n\
                     traces_endpoint = 'http://127.0.0.1:4318/v1/traces'\ntraces_share = 0.1\n\
-                    traces_headers = ['authorization=Bearer hushed', 'x-team=hushed']";
+                    traces_headers = ['authorization=Bearer hushed', 'x-team=hushed']\n\
+                    backup_every = '90m'\nbackup_keep = 7";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -836,6 +893,7 @@ mod tests {
         assert!(written.contains("limit_events_per_month = \"1000000 reject\""), "{written}");
         assert!(written.contains("limit_disk = \"20GiB drop\""), "{written}");
         assert!(written.contains("limit_members = \"\""), "{written}");
+        assert!(written.contains("backup_every = \"90m\""), "{written}");
         assert!(written.contains("proxy_protocol = true"), "{written}");
         let names = "acme_domains = \"weir.example,t.shop.example\"";
         assert!(written.contains(names), "{written}");
@@ -870,6 +928,26 @@ mod tests {
             assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
         }
         assert!(file("segments = '/srv/events'").is_err());
+        let bucket = "segments = 's3://events'\nsegments_access_key = 'key'\n\
+                      segments_secret_key = 'secret'";
+        for (text, fault) in [
+            ("backup_to = '/mnt/backups'".to_owned(), None),
+            ("backup_to = 'ftp://backups'".to_owned(), Some("a directory or s3://")),
+            ("backup_to = 's3://backups'".to_owned(), Some("an access key and its secret")),
+            (
+                "backup_to = 's3://backups/weir'\nbackup_access_key = 'key'\n\
+                 backup_secret_key = 'secret'"
+                    .to_owned(),
+                None,
+            ),
+            ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
+            (format!("backup_to = '/mnt/backups'\n{bucket}"), Some("in a bucket")),
+        ] {
+            let checked = Settings::default().over(file(&text).unwrap()).checked();
+            let found = checked.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(found.is_empty(), fault.is_none(), "{text}: {found}");
+            assert!(found.contains(fault.unwrap_or_default()), "{text}: {found}");
+        }
         for (bad, part) in [
             ("okta id secret", "needs an issuer"),
             ("github id", "needs a client id and a client secret"),

@@ -23,6 +23,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use weir_export::engine::Taken;
 use weir_ingest::Outcome;
+use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
@@ -30,6 +31,7 @@ use weir_plugins::{Children, Effect, Ending};
 use weir_service::limits::Admission;
 use weir_store::disk::DiskMarks;
 
+use crate::backup::LastBackup;
 use crate::dispatcher::Surface;
 use crate::listener::RequestHandler;
 
@@ -81,6 +83,20 @@ pub struct Metrics {
     pub disk_high_bytes: Gauge<f64, AtomicU64>,
     /// Free bytes below which nothing is written.
     pub disk_low_bytes: Gauge<f64, AtomicU64>,
+    /// Seconds between two backups that the server makes; 0 if it makes none.
+    pub backup_interval_seconds: Gauge<f64, AtomicU64>,
+    /// When the last backup began, in seconds since 1970; 0 without one.
+    pub backup_last_success_seconds: Gauge<f64, AtomicU64>,
+    /// Seconds since then; 0 without a backup.
+    pub backup_age_seconds: Gauge<f64, AtomicU64>,
+    /// Seconds that it took.
+    pub backup_duration_seconds: Gauge<f64, AtomicU64>,
+    /// Bytes of all of its files.
+    pub backup_bytes: Gauge<i64>,
+    /// Bytes of it that no earlier backup in the directory had.
+    pub backup_new_bytes: Gauge<i64>,
+    /// Backups of the server that failed.
+    pub backup_failures: Counter,
     /// Attempts to sign in that were refused.
     pub sign_ins_refused: Counter,
     /// When this process started, in seconds since 1970.
@@ -275,6 +291,13 @@ impl Metrics {
         let disk_free_bytes = Gauge::default();
         let disk_high_bytes = Gauge::default();
         let disk_low_bytes = Gauge::default();
+        let backup_interval_seconds = Gauge::default();
+        let backup_last_success_seconds = Gauge::default();
+        let backup_age_seconds = Gauge::default();
+        let backup_duration_seconds = Gauge::default();
+        let backup_bytes = Gauge::default();
+        let backup_new_bytes = Gauge::default();
+        let backup_failures = Counter::default();
         let sign_ins_refused = Counter::default();
         let process_start_seconds = Gauge::default();
         let process_resident_bytes = Gauge::default();
@@ -396,6 +419,41 @@ impl Metrics {
             disk_low_bytes.clone(),
         );
         registry.register(
+            "backup_interval_seconds",
+            "Seconds between two backups that the server makes; 0 if it makes none",
+            backup_interval_seconds.clone(),
+        );
+        registry.register(
+            "backup_last_success_seconds",
+            "When the last backup began, in seconds since 1970; 0 without one",
+            backup_last_success_seconds.clone(),
+        );
+        registry.register(
+            "backup_age_seconds",
+            "Seconds since the last backup began; 0 without one",
+            backup_age_seconds.clone(),
+        );
+        registry.register(
+            "backup_duration_seconds",
+            "Seconds that the last backup took",
+            backup_duration_seconds.clone(),
+        );
+        registry.register(
+            "backup_bytes",
+            "Bytes of all files of the last backup",
+            backup_bytes.clone(),
+        );
+        registry.register(
+            "backup_new_bytes",
+            "Bytes of the last backup that no earlier backup in its directory had",
+            backup_new_bytes.clone(),
+        );
+        registry.register(
+            "backup_failures",
+            "Backups of the server that failed",
+            backup_failures.clone(),
+        );
+        registry.register(
             "sign_ins_refused",
             "Attempts to sign in that were refused",
             sign_ins_refused.clone(),
@@ -488,6 +546,13 @@ impl Metrics {
             disk_free_bytes,
             disk_high_bytes,
             disk_low_bytes,
+            backup_interval_seconds,
+            backup_last_success_seconds,
+            backup_age_seconds,
+            backup_duration_seconds,
+            backup_bytes,
+            backup_new_bytes,
+            backup_failures,
             sign_ins_refused,
             process_start_seconds,
             process_resident_bytes,
@@ -606,6 +671,16 @@ impl Metrics {
         self.disk_low_bytes.set(marks.low as f64);
     }
 
+    /// Shows the last backup, and its age at this time.
+    pub fn show_backup(&self, last: &LastBackup, now: Timestamp) {
+        let began_at = last.began_at.micros() as f64 / 1e6;
+        self.backup_last_success_seconds.set(began_at);
+        self.backup_age_seconds.set((now.micros() as f64 / 1e6 - began_at).max(0.0));
+        self.backup_duration_seconds.set(Duration::from_millis(last.took_ms).as_secs_f64());
+        self.backup_bytes.set(i64::try_from(last.bytes).unwrap_or(i64::MAX));
+        self.backup_new_bytes.set(i64::try_from(last.new_bytes).unwrap_or(i64::MAX));
+    }
+
     /// Counts the processes that run scripts of plugins.
     pub fn count_children(&self, children: Children) {
         self.plugin_children.set(i64::try_from(children.alive).unwrap_or(i64::MAX));
@@ -656,9 +731,11 @@ mod tests {
     use std::time::Duration;
 
     use weir_ingest::Outcome;
+    use weir_model::Timestamp;
     use weir_model::outcomes::{DropReason, Warning};
 
     use super::Metrics;
+    use crate::backup::LastBackup;
     use crate::dispatcher::Surface;
 
     #[test]
@@ -690,6 +767,34 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_age_of_the_last_backup() {
+        let metrics = Metrics::new();
+        let began_at = Timestamp::from_micros(1_780_308_000_000_000);
+        let last = LastBackup {
+            directory: "/mnt/backups".into(),
+            name: "20260601T100000.000Z-0123456789abcdef".to_owned(),
+            began_at,
+            took_ms: 1_500,
+            bytes: 7_000,
+            new_bytes: 300,
+        };
+        metrics.show_backup(&last, began_at.plus_seconds(90));
+        let page = metrics.page().unwrap();
+        for line in [
+            "weir_backup_last_success_seconds 1780308000.0",
+            "weir_backup_age_seconds 90.0",
+            "weir_backup_duration_seconds 1.5",
+            "weir_backup_bytes 7000",
+            "weir_backup_new_bytes 300",
+        ] {
+            assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
+        }
+        // The clock was set back since.
+        metrics.show_backup(&last, began_at.plus_seconds(-90));
+        assert_eq!(metrics.backup_age_seconds.get().to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
     fn every_known_label_has_a_series_from_the_start() {
         let page = Metrics::new().page().unwrap();
         for line in [
@@ -703,6 +808,9 @@ mod tests {
             "weir_export_runs_total{status=\"FailedRetryable\"} 0",
             "weir_plugin_calls_total{effect=\"ran\",outcome=\"failed\"} 0",
             "weir_sign_ins_refused_total 0",
+            "weir_backup_failures_total 0",
+            "weir_backup_interval_seconds 0.0",
+            "weir_backup_last_success_seconds 0.0",
             "weir_tls_certificate_failures_total 0",
             "weir_tls_certificate_expiry_seconds 0.0",
             "weir_trace_spans_lost_total 0",

@@ -65,8 +65,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for applying accepted events when the service stops. The others wait in the log
 /// for the next start.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time for interrupting exports and plugins when the service stops. The next start
-/// continues them.
+/// Time for interrupting exports, plugins and a backup when the service stops. The next
+/// start continues them.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an address in use is tried, and the pause between two attempts.
 const BIND_ATTEMPTS: u32 = 10;
@@ -159,6 +159,7 @@ pub struct Server {
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
     limiting: JoinHandle<()>,
+    backing_up: JoinHandle<()>,
     exports: Arc<Engine>,
     /// The threads that apply events; they end when dropped.
     _background: Background,
@@ -319,6 +320,7 @@ impl Server {
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         periodic::begin_sealing(&mut watching, &app, &store, &plugins, exporting.handle());
+        let backing_up = backup::schedule::begin(&app, exporting.handle());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
@@ -337,6 +339,7 @@ impl Server {
             watching,
             counting,
             limiting,
+            backing_up,
             exports,
             plugins,
             _background: background,
@@ -354,8 +357,8 @@ impl Server {
         }
     }
 
-    /// Stops in order: no new connections, requests in flight finish, exports and
-    /// background work of plugins are interrupted, accepted events are applied, the
+    /// Stops in order: no new connections, requests in flight finish, exports, background
+    /// work of plugins and a backup are interrupted, accepted events are applied, the
     /// processes of plugins end, the store is closed.
     ///
     /// # Errors
@@ -369,7 +372,16 @@ impl Server {
                 tracing::error!(%error, "the accept loop had failed");
             }
         }
-        tokio::join!(self.exports.close(INTERRUPT_TIMEOUT), self.plugins.close(INTERRUPT_TIMEOUT));
+        let ((), (), backed_up) = tokio::join!(
+            self.exports.close(INTERRUPT_TIMEOUT),
+            self.plugins.close(INTERRUPT_TIMEOUT),
+            tokio::time::timeout(INTERRUPT_TIMEOUT, self.backing_up),
+        );
+        match backed_up {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the backups of the server had failed"),
+            Err(_) => tracing::warn!("a backup did not end; the next start removes its links"),
+        }
         self.watching.shutdown().await;
         periodic::write_notes_now(&self.app).await;
         self.app.ingest.close(APPLY_TIMEOUT).await;

@@ -1,5 +1,6 @@
-//! The instance page for staff: process, data, work in progress, totals.
+//! The instance page for staff: process, data, backups, work in progress, totals.
 
+mod backups;
 pub(crate) mod limits;
 pub(crate) mod organizations;
 mod providers;
@@ -41,6 +42,7 @@ fn draw(found: InstanceView) -> AnyView {
         <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
         <Process facts=facts.clone() sends_mail=sends_mail />
         <Data disk=facts.disk.clone() files=files />
+        {facts.backups.clone().map(backups::draw)}
         <Work facts=facts />
         <providers::Providers providers=providers refused=refused callback=callback />
         <Section id="limits" title="Limits of organizations"

@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
-use weir_app::facts::{DamageFacts, DiskFacts, Facts, InstanceFacts};
+use weir_app::facts::{
+    BackupFacts, BackupFailure, BackupSchedule, DamageFacts, DiskFacts, Facts, InstanceFacts,
+    LastBackupFacts,
+};
 use weir_ingest::log::Damage;
 
 use crate::app::App;
+use crate::backup::LastBackup;
+use crate::backup::schedule::{Failure, Known, Schedule};
 use crate::config::StoreKind;
 use crate::files::size;
 
@@ -26,6 +31,7 @@ async fn now(app: &App) -> Facts {
         public_url: app.config.public_url.origin(),
         certificate_days: certificate_days(app),
         disk: disk(app).await,
+        backups: backups(app),
         lag_bytes: app.ingest.lag_bytes(),
         accepts: app.ingest.accepts(),
         damage: damage(app.ingest.damage()),
@@ -38,6 +44,35 @@ fn certificate_days(app: &App) -> Option<i64> {
     let expires_at = app.metrics.tls_certificate_expiry_seconds.get();
     let left = expires_at - app.services.clock.now().micros() as f64 / 1e6;
     (expires_at > 0.0).then(|| (left / 86_400.0).floor() as i64)
+}
+
+fn backups(app: &App) -> Option<BackupFacts> {
+    if app.config.store == StoreKind::Memory {
+        return None;
+    }
+    let Known { last, failure, is_running } = app.backups.known();
+    let schedule = |Schedule { directory, every, keep }| BackupSchedule {
+        directory: directory.display().to_string(),
+        every_seconds: every.as_secs(),
+        keep: keep.and_then(|keep| u64::try_from(keep.get()).ok()),
+    };
+    let now = app.services.clock.now().micros();
+    let last = last.map(|last| {
+        let LastBackup { directory, began_at, took_ms, bytes, new_bytes, .. } = last;
+        let age = now.saturating_sub(began_at.micros());
+        LastBackupFacts {
+            directory: directory.display().to_string(),
+            began_at: began_at.to_string(),
+            age_seconds: u64::try_from(age).unwrap_or(0) / 1_000_000,
+            took_ms,
+            bytes,
+            new_bytes,
+        }
+    });
+    let failure =
+        failure.map(|Failure { at, reason }| BackupFailure { at: at.to_string(), reason });
+    let schedule = Schedule::of(&app.config).map(schedule);
+    Some(BackupFacts { schedule, last, failure, is_running })
 }
 
 fn damage(found: Damage) -> Option<DamageFacts> {

@@ -246,7 +246,7 @@ impl Index {
     pub(super) fn sound_block(&self, block: usize) -> Result<Bytes> {
         let bytes = self.block(block)?;
         let (entries, _) = bytes.as_chunks::<ENTRY>();
-        let keys = entries.iter().filter_map(|entry| entry.first_chunk::<KEY>());
+        let mut keys = entries.iter().filter_map(|entry| entry.first_chunk::<KEY>());
         let (first, next) = (self.firsts.get(block), self.firsts.get(block + 1));
         let is_sound = keys.clone().next() == first
             && keys.clone().is_sorted_by(|key, next| key < next)
