@@ -29,7 +29,7 @@ use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
 
 const DAY: i64 = 86_400_000_000;
-const PLACE: &str = "s3://events/weir";
+const LOCATION: &str = "s3://events/weir";
 /// Keeps all copies.
 const LARGE: u64 = 1 << 30;
 
@@ -71,8 +71,8 @@ impl Storage {
     }
 
     fn settings(&self, cache: u64) -> Settings {
-        let (place, access) = (PLACE.parse().unwrap(), self.access());
-        let segments = Some(SegmentBucket { place, access, cache });
+        let (location, access) = (LOCATION.parse().unwrap(), self.access());
+        let segments = Some(SegmentBucket { location, access, cache });
         Settings { segments, ..Settings::default() }
     }
 
@@ -87,7 +87,7 @@ impl Storage {
 
     fn bucket(&self) -> Bucket {
         let access = Access { endpoint: Some(self.moto.url()), ..self.access() };
-        Bucket::new(&PLACE.parse::<BucketLocation>().unwrap(), &access).unwrap()
+        Bucket::new(&LOCATION.parse::<BucketLocation>().unwrap(), &access).unwrap()
     }
 
     /// The names of all objects.
@@ -104,7 +104,7 @@ impl Storage {
     /// The version, the number of files and events, the first and the last arrival number
     /// of the table, as another engine reads it.
     async fn table(&self) -> Value {
-        let table = format!("{PLACE}/{PROJECT}");
+        let table = format!("{LOCATION}/{PROJECT}");
         python(SCRIPT, &json!({ "url": self.moto.url(), "table": table })).await
     }
 }
@@ -261,7 +261,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     assert_eq!(report.segments, 0);
     assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
     let state = opened.store.segment_bucket().unwrap();
-    assert!(state.place == PLACE && state.failure.is_some(), "{state:?}");
+    assert!(state.location == LOCATION && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
@@ -277,7 +277,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     opened = opened.reopen_after(remove_segments).await;
     let error = all(&opened.store).await.unwrap_err();
     assert!(matches!(error, Error::Bucket { .. }) && error.is_temporary(), "{error}");
-    assert!(error.to_string().contains(PLACE), "{error}");
+    assert!(error.to_string().contains(LOCATION), "{error}");
     // It goes away between two requests of a pass.
     add_blocks(&opened.store, PROJECT, 4, 20).await;
     assert_eq!(pass(&opened.store, 20, now()).await.segments, 0);
@@ -411,11 +411,11 @@ async fn segments_from_before_the_setting_are_uploaded() {
     let directory = opened.close().await;
     let refused = open_again(directory.path()).await.err().unwrap();
     let Error::File { source, .. } = refused else { panic!("{refused}") };
-    assert!(source.to_string().contains(PLACE), "{source}");
+    assert!(source.to_string().contains(LOCATION), "{source}");
 }
 
 #[tokio::test]
-async fn two_data_directories_never_share_a_place() {
+async fn two_data_directories_never_share_a_bucket() {
     let Some(storage) = Storage::start().await else { return };
     let opened = Opened::with(storage.settings(LARGE)).await;
     add_blocks(&opened.store, PROJECT, 8, 20).await;
@@ -444,7 +444,7 @@ async fn two_data_directories_never_share_a_place() {
 
 /// As a restored backup beside the running instance.
 #[tokio::test]
-async fn a_copy_of_a_data_directory_never_shares_its_place() {
+async fn a_copy_of_a_data_directory_never_shares_its_bucket() {
     let Some(storage) = Storage::start().await else { return };
     for is_copy_first in [false, true] {
         let settings = storage.settings(LARGE);
