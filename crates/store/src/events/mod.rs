@@ -52,8 +52,9 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Compacted, Dropped, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
-    Unsound, check_counts, check_files, compact, drop_older, removed, seal_all, write_persons,
+    BucketState, Dropped, MergedSegments, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
+    Unsound, check_counts, check_files, drop_older, merge_segments, removed, seal_all,
+    write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};

@@ -5,7 +5,7 @@
 //! index says of an event of an open block that it was erased, and the summary of a sealed
 //! block says that its events may be at lower indexes than the runs say.
 //!
-//! A segment is written again as in a merge (`compact`): the new file is complete before one
+//! A segment is written again as in a merge (`merge`): the new file is complete before one
 //! transaction puts its row in the place of the old one. That transaction changes summaries
 //! and counts too. The old file is removed later. A crash leaves files without rows, which
 //! the next start removes, or pointers that are missing although their events, which are not

@@ -17,10 +17,10 @@ use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
 use super::support::{
-    NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
+    NOW, Opened, add_blocks, drop_old, merge_once, now, open_again, open_with, seal,
 };
 use crate::erasures::erase_stored;
-use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
+use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
     write_persons,
@@ -148,7 +148,7 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     assert_eq!(storage.segments().await.len(), 5);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
-    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [50, 1, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
@@ -245,7 +245,7 @@ async fn copies_are_evicted_and_fetched_when_they_are_read() {
     opened = opened.reopen_after(remove_segments).await;
     before.assert_same(&Seen::of(&opened.store, &known).await);
     seal(&opened.store, 37).await;
-    assert_eq!(compact(&opened.store, 5, 10_000).await.unwrap().segments, 5);
+    assert_eq!(merge_once(&opened.store, 5, 10_000).await.unwrap().segments, 5);
     before.assert_same(&Seen::of(&opened.store, &known).await);
     assert_eq!(storage.segments().await.len(), 16);
     assert_eq!(opened.store.segment_damage(), 0);
@@ -305,7 +305,7 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     seal(&opened.store, 10).await;
     storage.proxy.switch(false);
     assert_eq!(pass(&opened.store, 10, now()).await.segments, 0);
-    assert_eq!(compact(&opened.store, 2, 1_000).await, None);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await, None);
     let before = Timestamp::from_micros(2 * DAY);
     storage.proxy.switch(true);
     // No pass has found that the storage is back.
@@ -317,8 +317,8 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [40, 11, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
     // Files of a merge stay for a while, also as objects.
-    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
-    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    let bounds = MergeBounds { fan_in: 2, events: 1_000 };
+    merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     for (minutes, objects) in [(0, 5), (9, 5), (10, 3)] {
         pass(&opened.store, 10, Timestamp::from_micros(NOW + minutes * 60_000_000)).await;
         assert_eq!(storage.segments().await.len(), objects, "{minutes}");
@@ -354,9 +354,9 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     // A merge does the same.
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     seal(&opened.store, 20).await;
-    let bounds = CompactBounds { fan_in: 2, events: 40 };
+    let bounds = MergeBounds { fan_in: 2, events: 40 };
     for _ in 0..4 {
-        compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+        merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     }
     assert_eq!(opened.store.segment_damage(), 0);
     opened = opened.reopen_after(|_| {}).await;
