@@ -2,12 +2,11 @@
 //! (SSO-20 and later).
 //!
 //! What belongs here: which addresses may use a password. What does not: which sessions
-//! count (`counting`), the domains (`domains`), the protocols (`sso` of this crate), the
+//! are valid (`valid_sessions`), the domains (`domains`), the protocols (`sso` of this crate), the
 //! steps of a sign-in (`flow`), who may sign in (`decide`), and linked accounts (`links`).
 
 mod again;
 mod conclude;
-mod counting;
 mod decide;
 mod flow;
 mod links;
@@ -17,6 +16,7 @@ mod provision;
 mod refused;
 #[cfg(test)]
 mod tests;
+mod valid_sessions;
 
 use weir_model::OrganizationId;
 use weir_model::domains::{Precheck, SsoEnforcement};

@@ -466,7 +466,7 @@ impl Identity {
         let (Some(user), Some(session)) = (waiting.row.user, &waiting.row.session) else {
             return refused(None);
         };
-        let open = self.core.counting_session(session).await?;
+        let open = self.core.valid_session(session).await?;
         if open.is_none_or(|open| open.user != user) {
             return refused(None);
         }
