@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, facts, ui_error};
+use crate::context::{anyone, done, enter, process_facts, ui_error};
 use crate::error::UiError;
-use crate::facts::Facts;
+use crate::process_facts::ProcessFacts;
 
 /// The files of stored events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) struct BucketView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceView {
     /// Facts about the process.
-    pub(crate) facts: Facts,
+    pub(crate) facts: ProcessFacts,
     /// The files of stored events.
     pub(crate) files: FilesView,
     /// Whether the instance sends mail.
@@ -107,7 +107,7 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         cached_bytes: bucket.cached_bytes,
     });
     Ok(InstanceView {
-        facts: facts().await?,
+        facts: process_facts().await?,
         files: FilesView { damage: files.damage, bucket },
         sends_mail: services.identity.sends_mail(),
         users: counts.users,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_app::facts::{DamageFacts, DiskFacts, Facts, InstanceFacts};
+use weir_app::process_facts::{DamageFacts, DiskFacts, ProcessFacts, ProcessFactsCollector};
 use weir_ingest::log::Damage;
 
 use crate::app::App;
@@ -10,24 +10,24 @@ use crate::config::StoreKind;
 use crate::files::size;
 
 /// Collects the facts on every call.
-pub(super) fn facts(app: &App) -> InstanceFacts {
+pub(super) fn facts(app: &App) -> ProcessFactsCollector {
     let app = app.clone();
-    InstanceFacts(Arc::new(move || {
+    ProcessFactsCollector(Arc::new(move || {
         let app = app.clone();
         Box::pin(async move { now(&app).await })
     }))
 }
 
-async fn now(app: &App) -> Facts {
+async fn now(app: &App) -> ProcessFacts {
     let count = |gauge: i64| u64::try_from(gauge).unwrap_or(0);
-    Facts {
+    ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         up_seconds: app.started.elapsed().as_secs(),
         public_url: app.config.public_url.origin(),
         certificate_days: certificate_days(app),
         disk: disk(app).await,
         lag_bytes: app.ingest.lag_bytes(),
-        accepts: app.ingest.accepts(),
+        accepts_events: app.ingest.accepts(),
         damage: damage(app.ingest.damage()),
         export_runs: count(app.metrics.export_runs_active.get()),
         plugin_children: count(app.metrics.plugin_children.get()),
@@ -42,7 +42,7 @@ fn certificate_days(app: &App) -> Option<i64> {
 
 fn damage(found: Damage) -> Option<DamageFacts> {
     let Damage { copies, bytes, missing } = found;
-    (!found.is_none()).then_some(DamageFacts { places: copies, bytes, missing_bytes: missing })
+    (!found.is_none()).then_some(DamageFacts { copies, bytes, missing_bytes: missing })
 }
 
 /// Reads file sizes off the threads that answer requests.
