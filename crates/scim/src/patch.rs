@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
-use crate::kind::{Attribute, Kind, Shape};
 use crate::list::{List, Looks};
 use crate::member;
 use crate::path::Path;
+use crate::resource_type::{Attribute, ResourceType, Shape};
 
 /// Most operations of a request.
 pub const OPERATIONS_MAX: usize = 1000;
@@ -27,7 +27,11 @@ enum Operation {
 ///
 /// # Errors
 /// The fault of the first wrong operation.
-pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Fault> {
+pub fn apply(
+    resource_type: &ResourceType,
+    resource: &mut Value,
+    body: &Value,
+) -> Result<(), Fault> {
     let wrong = |detail: &str| Fault::new(FaultKind::InvalidSyntax, detail);
     let operations = member(body, "Operations").and_then(Value::as_array);
     let operations = operations.ok_or_else(|| wrong("The body has no list `Operations`."))?;
@@ -53,7 +57,9 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
             Some(_) => return Err(wrong("`path` must be a text.")),
         };
         match path {
-            Some(path) => change(kind, resource, &mut lists, operation, &path, value, true)?,
+            Some(path) => {
+                change(resource_type, resource, &mut lists, operation, &path, value, true)?
+            }
             None if operation == Operation::Remove => {
                 let detail = "An operation that removes needs a path.";
                 return Err(Fault::new(FaultKind::NoTarget, detail));
@@ -65,7 +71,15 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
                 for (name, value) in members {
                     // The names of extensions are schemas, which no attribute has.
                     let Ok(path) = Path::parse(name) else { continue };
-                    change(kind, resource, &mut lists, operation, &path, Some(value), false)?;
+                    change(
+                        resource_type,
+                        resource,
+                        &mut lists,
+                        operation,
+                        &path,
+                        Some(value),
+                        false,
+                    )?;
                 }
             }
         }
@@ -95,7 +109,7 @@ impl Lists {
 
 /// Makes one change. `is_named`: the path was named, so it must be one that can change.
 fn change(
-    kind: &Kind,
+    resource_type: &ResourceType,
     resource: &mut Map<String, Value>,
     lists: &mut Lists,
     operation: Operation,
@@ -103,8 +117,9 @@ fn change(
     value: Option<&Value>,
     is_named: bool,
 ) -> Result<(), Fault> {
-    let is_ours = path.schema.as_deref().is_none_or(|name| name.eq_ignore_ascii_case(kind.schema));
-    let Some(attribute) = kind.attribute(&path.attribute).filter(|_| is_ours) else {
+    let is_ours =
+        path.schema.as_deref().is_none_or(|name| name.eq_ignore_ascii_case(resource_type.schema));
+    let Some(attribute) = resource_type.attribute(&path.attribute).filter(|_| is_ours) else {
         return Ok(());
     };
     if attribute.is_read_only {
