@@ -16,7 +16,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
-use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Groups";
@@ -138,9 +138,9 @@ fn row(project: i64, group: GroupRow) -> TableRow {
     let href = format!("/projects/{project}/groups/{}/{}", segment(&group_type), segment(&key));
     let shown = name.unwrap_or_else(|| key.clone());
     TableRow::new(vec![
-        cut_link(href, shown),
-        cut(group_type),
-        cell(view! { <span class="mono">{cut(key)}</span> }),
+        truncated_link(href, shown),
+        truncated(group_type),
+        cell(view! { <span class="mono">{truncated(key)}</span> }),
         cell(grouped(properties as u64)),
         cell(view! { <Time iso=first_seen /> }),
     ])

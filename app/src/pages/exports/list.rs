@@ -26,7 +26,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Mark, Status, Strip};
-use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Exports";
@@ -237,7 +237,7 @@ fn entry(
     let trouble = trouble(&export, &recent);
     let name = export.name.clone();
     let head = cell(view! {
-        {cut_link(path.clone(), export.name)}
+        {truncated_link(path.clone(), export.name)}
         <span class="hint">{label}</span>
     });
     let head = match is_selectable {
@@ -245,7 +245,7 @@ fn entry(
         false => head,
     };
     let mut cells = vec![head];
-    cells.extend(project.map(cut));
+    cells.extend(project.map(truncated));
     cells.push(cell(view! { <Status tone=tone label=state id=word /> {trouble} }));
     cells.push(last);
     cells.push(strip(&recent, &path, export.failing_since.is_some()));

@@ -25,7 +25,7 @@ use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Chip, Progress, Status};
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Runs";
@@ -239,7 +239,7 @@ fn entry(row: RunRow, found: &ExportHead) -> TableRow {
     });
     let first_line = run.latest_error.as_deref().and_then(|error| error.lines().next());
     let error = first_line.map(|text| {
-        view! { <span class="hint">{cut(text.to_owned())}</span> }
+        view! { <span class="hint">{truncated(text.to_owned())}</span> }
     });
     let next_try = run.next_try_at.map(|time| {
         view! { <span class="hint">"Next try " <Time iso=time.to_string() /></span> }

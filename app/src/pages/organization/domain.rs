@@ -7,7 +7,7 @@ use super::domain_rules::{Provisioning, SignInWay};
 use super::domain_saml::Saml;
 use super::domain_scim::Scim;
 use super::domain_setup::SetUp;
-use super::domains::ownership;
+use super::domains::ownership_status;
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::{id_in_path, in_path};
 use crate::server_fns::domains::{CheckDomain, DomainView, RemoveDomain, get_domain};
@@ -58,7 +58,7 @@ fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyVie
 #[component]
 fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let DomainView { details, may_change, .. } = domain;
-    let state = ownership(&details);
+    let state = ownership_status(&details);
     let is_verified = details.domain.is_verified;
     let what_to_do = if is_verified {
         "Keep this TXT record. Weir checks it every day."
