@@ -236,7 +236,7 @@ impl Allowance {
     }
 
     /// What a crossing may use up, by the index of the payer. The crossing returns it
-    /// with [`Allowance::give_back`]. Allowances that other crossings need at the same
+    /// with [`Allowance::return_lent`]. Allowances that other crossings need at the same
     /// time are lent by half.
     pub(crate) fn available(&mut self, payers: &Payers, now: Duration) -> Available {
         self.whole.refill(&WHOLE, now);
@@ -291,8 +291,8 @@ impl Allowance {
         sender.payers().any(|payer| self.senders.contains_key(&payer))
     }
 
-    /// Takes back what a crossing might have used up, before the crossing pays.
-    pub(crate) fn give_back(&mut self, payers: &Payers, lent: &Available) {
+    /// Returns what [`Self::available`] lent to a crossing, before the crossing pays.
+    pub(crate) fn return_lent(&mut self, payers: &Payers, lent: &Available) {
         self.lent = self.lent.saturating_sub(lent.of_whole);
         for ((payer, _), lent) in payers.list.iter().zip(lent.by_payer.iter().skip(1)) {
             if let Payer::Network(network) = payer
@@ -372,7 +372,7 @@ mod tests {
     fn available(allowance: &mut Allowance, sender: Sender, now: Duration) -> Duration {
         let payers = Payers::of([sender].into_iter());
         let all = allowance.available(&payers, now);
-        allowance.give_back(&payers, &all);
+        allowance.return_lent(&payers, &all);
         payers.of[0].iter().map(|payer| all.by_payer[*payer]).min().unwrap()
     }
 
@@ -433,7 +433,7 @@ mod tests {
         // Quick events always pass.
         assert!(crossings.iter().flat_map(|lent| &lent.by_payer).all(|lent| !lent.is_zero()));
         assert!(!available(&mut allowance, Sender::of(Some(2), "bob"), SECOND).is_zero());
-        crossings.iter().for_each(|lent| allowance.give_back(&payers, lent));
+        crossings.iter().for_each(|lent| allowance.return_lent(&payers, lent));
         assert_eq!(available(&mut allowance, ada(), SECOND), untouched());
         assert!(allowance.lent_to.is_empty() && allowance.lent.is_zero());
         let _ = allowance.available(&payers, SECOND);
@@ -483,7 +483,7 @@ mod tests {
             }
             ran.push(runs);
         }
-        allowance.give_back(&payers, &lent);
+        allowance.return_lent(&payers, &lent);
         for ((sender, took), _) in events.iter().zip(&ran).filter(|(_, ran)| **ran) {
             if Allowance::costs(*took) {
                 allowance.pay(*sender, *took, now);

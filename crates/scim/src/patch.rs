@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
-use crate::list::{List, Looks};
+use crate::list::{List, ReadLimit};
 use crate::member;
 use crate::path::Path;
 use crate::resource_type::{Attribute, ResourceType, Shape};
@@ -40,7 +40,7 @@ pub fn apply(
         return Err(Fault::new(FaultKind::TooMany, detail));
     }
     let Value::Object(resource) = resource else { return Err(wrong("No resource.")) };
-    let mut lists = Lists { lists: BTreeMap::new(), looks: Looks::new() };
+    let mut lists = Lists { lists: BTreeMap::new(), limit: ReadLimit::new() };
     for each in operations {
         let name = member(each, "op").and_then(Value::as_str).unwrap_or_default();
         let operation = match name.to_ascii_lowercase().as_str() {
@@ -93,7 +93,7 @@ pub fn apply(
 /// The lists of a resource that the operations change.
 struct Lists {
     lists: BTreeMap<&'static str, List>,
-    looks: Looks,
+    limit: ReadLimit,
 }
 
 impl Lists {
@@ -101,9 +101,9 @@ impl Lists {
         &mut self,
         resource: &mut Map<String, Value>,
         attribute: &'static Attribute,
-    ) -> (&mut List, &mut Looks) {
+    ) -> (&mut List, &mut ReadLimit) {
         let stored = || List::of(resource.remove(attribute.name).unwrap_or_default());
-        (self.lists.entry(attribute.name).or_insert_with(stored), &mut self.looks)
+        (self.lists.entry(attribute.name).or_insert_with(stored), &mut self.limit)
     }
 }
 
@@ -153,11 +153,11 @@ fn change(
             });
         }
         (Shape::Many, part) => {
-            let (present, looks) = lists.of(resource, attribute);
+            let (present, limit) = lists.of(resource, attribute);
             match (&path.filter, part) {
                 (None, None) => many(present, operation, value)?,
-                (filter, Some(part)) => each_part(present, filter.as_ref(), part, value, looks)?,
-                (Some(filter), None) => matching(present, filter, value, looks)?,
+                (filter, Some(part)) => each_part(present, filter.as_ref(), part, value, limit)?,
+                (Some(filter), None) => matching(present, filter, value, limit)?,
             }
         }
     }
@@ -178,9 +178,9 @@ fn each_part(
     filter: Option<&Filter>,
     part: &str,
     value: &Value,
-    looks: &mut Looks,
+    limit: &mut ReadLimit,
 ) -> Result<(), Fault> {
-    let found = present.find(filter, looks)?;
+    let found = present.find(filter, limit)?;
     let is_found = !found.is_empty();
     for at in found {
         present.change(at, |each| {
@@ -208,9 +208,9 @@ fn matching(
     present: &mut List,
     filter: &Filter,
     value: &Value,
-    looks: &mut Looks,
+    limit: &mut ReadLimit,
 ) -> Result<(), Fault> {
-    let found = present.find(Some(filter), looks)?;
+    let found = present.find(Some(filter), limit)?;
     if found.is_empty() {
         return Err(no_target());
     }
@@ -263,15 +263,15 @@ fn remove_values(
     path: &Path,
     value: Option<&Value>,
 ) -> Result<(), Fault> {
-    let (present, looks) = lists.of(resource, attribute);
+    let (present, limit) = lists.of(resource, attribute);
     match (&path.filter, &path.part) {
         (filter, Some(part)) => {
-            for at in present.find(filter.as_ref(), looks)? {
+            for at in present.find(filter.as_ref(), limit)? {
                 present.change(at, |each| within_object(each, |parts| remove_part(parts, part)));
             }
         }
         (Some(filter), None) => {
-            for at in present.find(Some(filter), looks)? {
+            for at in present.find(Some(filter), limit)? {
                 present.remove(at);
             }
         }

@@ -53,7 +53,7 @@ pub(super) const STEPS: &[&str] = &[
     "Reach the server",
     "Sign in",
     "Find the schema and the table",
-    "Write in a transaction that is taken back",
+    "Write in a transaction that is rolled back",
 ];
 
 #[derive(Deserialize)]

@@ -181,7 +181,7 @@ impl Shared {
                 let by_payer = lent.iter().map(|lent| lent.by_payer.clone()).collect();
                 let rulings = crossing.run(&scripts, &payers, by_payer, &mut chunk).await;
                 for (active, lent) in active.iter().zip(&lent) {
-                    active.state.lock().allowance.give_back(&payers, lent);
+                    active.state.lock().allowance.return_lent(&payers, lent);
                 }
                 let Some((last, others)) = active.split_last() else { break };
                 let mut rulings = rulings.into_iter();

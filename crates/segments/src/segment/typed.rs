@@ -83,8 +83,8 @@ pub struct TypedColumn {
 }
 
 impl TypedColumn {
-    /// The name of the column: `properties_` and the name of the property, with `_` in the
-    /// place of each character that is not a letter, a digit, `_` or `$`.
+    /// The name of the column: `properties_` and the name of the property, with `_`
+    /// instead of each character that is not a letter, a digit, `_` or `$`.
     pub fn name(&self) -> String {
         name(&self.property)
     }

@@ -127,7 +127,7 @@ async fn open(directory: &Path, settings: &Settings) -> Result<Store, Error> {
     Store::open(&Location::Directory(directory.to_owned()), settings.clone()).await
 }
 
-/// The files below a directory, sorted. Those of the logs of tables are left out.
+/// The files below a directory, sorted. Those of the logs of tables are omitted.
 pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut directories = vec![directory.to_owned()];
