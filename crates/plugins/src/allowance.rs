@@ -72,9 +72,9 @@ struct Rate {
     debt: Duration,
 }
 
-/// The rest of an allowance. Times are of a monotonic clock.
+/// The time that is left of an allowance. Times are of a monotonic clock.
 #[derive(Debug, Clone)]
-struct Left {
+struct Remainder {
     left: Duration,
     /// While this is not zero, `left` is zero.
     debt: Duration,
@@ -82,7 +82,7 @@ struct Left {
     at: Duration,
 }
 
-impl Left {
+impl Remainder {
     fn new(rate: &Rate, now: Duration) -> Self {
         Self { left: rate.full, debt: Duration::ZERO, at: now }
     }
@@ -111,7 +111,7 @@ impl Left {
 /// A sender that has been slow.
 #[derive(Debug, Clone)]
 struct Slow {
-    left: Left,
+    left: Remainder,
     /// Until when it counts as slow.
     until: Duration,
     /// The time of its slowest event.
@@ -120,7 +120,7 @@ struct Slow {
 
 impl Slow {
     fn new(now: Duration) -> Self {
-        Self { left: Left::new(&SENDER, now), until: now, slowest: Duration::ZERO }
+        Self { left: Remainder::new(&SENDER, now), until: now, slowest: Duration::ZERO }
     }
 }
 
@@ -203,8 +203,8 @@ pub(crate) struct Available {
 /// The allowance of one config.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
-    whole: Left,
-    reserve: Left,
+    whole: Remainder,
+    reserve: Remainder,
     /// Only senders that have been slow. All others have a full allowance.
     senders: HashMap<Payer, Slow>,
     /// What unfinished crossings may use up, of the config and of networks. The
@@ -212,7 +212,7 @@ pub(crate) struct Allowance {
     /// them: it must suffice for many senders in one of them.
     lent: Duration,
     lent_to: HashMap<u64, Duration>,
-    waiting: Left,
+    waiting: Remainder,
     reported_at: Option<Duration>,
 }
 
@@ -220,12 +220,12 @@ impl Allowance {
     /// A full allowance.
     pub(crate) fn new(now: Duration) -> Self {
         Self {
-            whole: Left::new(&WHOLE, now),
-            reserve: Left::new(&RESERVE, now),
+            whole: Remainder::new(&WHOLE, now),
+            reserve: Remainder::new(&RESERVE, now),
             senders: HashMap::new(),
             lent: Duration::ZERO,
             lent_to: HashMap::new(),
-            waiting: Left::new(&WAITING, now),
+            waiting: Remainder::new(&WAITING, now),
             reported_at: None,
         }
     }

@@ -10,10 +10,10 @@ mod checks;
 mod impact;
 mod lookup;
 pub(crate) mod notices;
+mod sign_in_methods;
 mod signing;
 pub(crate) mod trust;
 mod warnings;
-mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::{Core, Result, secrets};
 
 pub use checks::Released;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
-pub use ways::Way;
+pub use sign_in_methods::SignInMethod;
 
 use trust::Rank;
 

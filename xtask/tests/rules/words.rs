@@ -285,6 +285,79 @@ fn the_texts_of_the_program_use_the_words_of_the_glossary() {
     assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
 }
 
+/// Words that do not say what a type is.
+const NO_TYPES: &[&str] = &[
+    "Anywhere",
+    "As",
+    "Became",
+    "Beside",
+    "Each",
+    "Elsewhere",
+    "Given",
+    "Here",
+    "Kept",
+    "Left",
+    "Reach",
+    "Said",
+    "Says",
+    "Seen",
+    "Sides",
+    "Somewhere",
+    "Taken",
+    "Together",
+    "Waits",
+    "Way",
+    "Ways",
+    "What",
+    "Within",
+];
+
+/// What declares a type, before its name.
+const DECLARATIONS: &[&str] = &["enum", "struct", "trait", "type"];
+
+/// Fewer types than this mean that reading the sources is broken.
+const TYPES_AT_LEAST: usize = 1000;
+
+#[test]
+fn types_have_names_that_say_what_they_are() {
+    let (mut types, mut broken) = (0, Vec::new());
+    for File { path, text } in support::files(SOURCES) {
+        if !path.ends_with(".rs") || path.starts_with(BENCHMARKS) {
+            continue;
+        }
+        for (line, name) in declared(waiting::split(&path, &text).0) {
+            types += 1;
+            if NO_TYPES.contains(&name) {
+                broken.push(format!("{path}:{line}: {name}"));
+            }
+        }
+    }
+    assert!(types >= TYPES_AT_LEAST, "only {types} types were found");
+    assert!(broken.is_empty(), "types whose names say nothing:\n- {}", broken.join("\n- "));
+}
+
+#[test]
+fn a_declared_type_is_found() {
+    let source =
+        "// struct No;\npub(crate) struct Kept<T>(T);\n    type With = ();\nfn enumerate() {}\n";
+    assert_eq!(declared(source), [(2, "Kept"), (3, "With")]);
+}
+
+/// The types that a source declares, each with its line.
+fn declared(source: &str) -> Vec<(usize, &str)> {
+    let mut types = Vec::new();
+    for (at, line) in source.lines().enumerate() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let pairs = words.windows(2).filter(|pair| DECLARATIONS.contains(&pair[0]));
+        types.extend(pairs.map(|pair| (at + 1, pair[1])));
+    }
+    types
+}
+
 /// The directories with Rust sources, also of tests and benchmarks.
 const RUST: &[&str] = &["app/src", "crates", "fuzz", "server", "xtask"];
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use weir_catalogue::Step;
-use weir_ingest::transform::{Given, Transform, Transformed};
+use weir_ingest::transform::{Transform, TransformInput, Transformed};
 use weir_model::{ProjectId, panics};
 
 use crate::allowance::{Allowance, Available, Payers};
@@ -89,7 +89,7 @@ impl Transform for Plugins {
         &self,
         project: ProjectId,
         partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed> {
         let shared = &self.shared;
         shared.registry.ready(project).await;

@@ -71,7 +71,7 @@ pub(super) struct Objects {
     bucket: Bucket,
     /// Upper bound of local copies, bytes.
     cache: u64,
-    known: Mutex<Known>,
+    known: Mutex<BucketContents>,
     local: Mutex<Local>,
     /// Held while the bucket is claimed.
     claiming: tokio::sync::Mutex<()>,
@@ -83,7 +83,7 @@ pub(super) struct Objects {
 }
 
 #[derive(Default)]
-struct Known {
+struct BucketContents {
     /// Whether the bucket answered last, and is used by this process alone.
     is_ours: bool,
     /// The names of our objects; `None`: they were not listed yet. Some of them may be
@@ -407,7 +407,7 @@ pub(super) async fn catch_up(store: &Store) -> Result<bool> {
     let (mut all, mut uploads) = (Catalog::all(store).await?, 0);
     while let Some(some) = all.next(store).await? {
         for segment in some {
-            let is_done = |known: &Known| {
+            let is_done = |known: &BucketContents| {
                 let present = known.present.as_ref();
                 present.is_some_and(|present| present.contains(&segment.file))
                     || known.unreadable.contains(&segment.file)
