@@ -298,10 +298,10 @@ pub(crate) async fn admit<W: PathTarget>(
 ) -> ApiResult<W::Context> {
     let request_id = RequestId::from_request_parts(parts, app).await?;
     let path = PathParams::from_request_parts(parts, app).await?;
-    let Some(Credential { value, place }) = parts.extensions.get::<Credential>() else {
+    let Some(Credential { value, found_in }) = parts.extensions.get::<Credential>() else {
         return Err(ServiceError::NotAuthenticated.into());
     };
-    let ctx = app.services.keys.authenticate(value, place, request_id.to_string()).await?;
+    let ctx = app.services.keys.authenticate(value, found_in, request_id.to_string()).await?;
     if let (Actor::Key { user, key }, Some(caller)) = (&ctx.actor, parts.extensions.get::<Caller>())
     {
         caller.is(*user, &key.id);
