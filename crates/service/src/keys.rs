@@ -58,7 +58,7 @@ impl PersonalKeys {
         Self { core, uses: Arc::default() }
     }
 
-    /// The context of the key with this value. `place` says where in the request it was
+    /// The context of the key with this value. `found_in` says where in the request it was
     /// found.
     ///
     /// # Errors
@@ -67,10 +67,10 @@ impl PersonalKeys {
     pub async fn authenticate(
         &self,
         value: &str,
-        place: &'static str,
+        found_in: &'static str,
         request_id: String,
     ) -> Result<Ctx> {
-        let bad = || Error::BadCredential(place);
+        let bad = || Error::BadCredential(found_in);
         // A shorter way to the same answer: only values of our own form are stored.
         if value.len() > VALUE_MAX || !value.starts_with(PREFIX) {
             return Err(bad());
