@@ -137,7 +137,7 @@ fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
 }
 
 fn in_bucket(bucket: BucketView) -> impl IntoView {
-    let BucketView { place, failure, cached_bytes } = bucket;
+    let BucketView { location, failure, cached_bytes } = bucket;
     let state = match failure {
         None => view! { <Status tone=Tone::Good label="No failure" /> }.into_any(),
         Some(failure) => view! {
@@ -147,7 +147,7 @@ fn in_bucket(bucket: BucketView) -> impl IntoView {
         .into_any(),
     };
     view! {
-        <dt>"Files of events"</dt><dd><code class="wrap">{place}</code></dd>
+        <dt>"Files of events"</dt><dd><code class="wrap">{location}</code></dd>
         <dt>"Bucket"</dt><dd>{state}</dd>
         <dt>"Copies of these files"</dt><dd>{bytes::text(cached_bytes)}</dd>
     }

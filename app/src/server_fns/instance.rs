@@ -21,7 +21,7 @@ pub(crate) struct FilesView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BucketView {
     /// `s3://bucket/prefix`.
-    pub(crate) place: String,
+    pub(crate) location: String,
     /// Why it could not be used last; `None` if nothing has failed since the last success.
     pub(crate) failure: Option<String>,
     /// Bytes of the copies in the data directory.
@@ -102,7 +102,7 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
     }
     let files = services.instance.event_files(&ctx).await.map_err(ui_error)?;
     let bucket = files.bucket.map(|bucket| BucketView {
-        place: bucket.place,
+        location: bucket.location,
         failure: bucket.failure,
         cached_bytes: bucket.cached_bytes,
     });
