@@ -57,7 +57,7 @@ where
 }
 
 /// The steps of a page without their types, so that the code that pages share is compiled
-/// once.
+/// once. Data that cannot be read as the type of the page is [`UiError::NoAnswer`].
 #[derive(Clone)]
 struct Steps {
     title: String,

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use serde_json::json;
 use weir_model::domains::{DomainDetails, SsoEnforcement, VERIFIED_ELSEWHERE};
 
-use super::{ADMINISTRATORS, Tabs};
+use super::{FOR_ADMINISTRATORS, Tabs};
 use crate::pages::id_in_path;
 use crate::server_fns::domains::{AddDomain, DomainsView, list_domains};
 use crate::server_fns::organizations::{OrganizationView, get_organization};
@@ -52,7 +52,7 @@ fn draw(id: String, organization: OrganizationView, domains_view: DomainsView) -
             {if may_change {
                 view! { <AddForm id=id /> }.into_any()
             } else {
-                view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+                view! { <ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
         </Section>
     }
