@@ -110,7 +110,7 @@ test("a pasted list is previewed and sent, and an invite is accepted", async ({ 
   await page.reload();
   await alive(page, scripts);
   await expect(row(page, grace.email)).toHaveCount(0);
-  // The other one gets another link, and is then taken back.
+  // The other one gets another link, and is then withdrawn.
   await openMenu(page, "linus@weir.example");
   await page.getByRole("button", { name: "New link..." }).click();
   await page.getByRole("button", { name: "Make new link" }).click();

@@ -145,7 +145,7 @@ settings! {
     /// Seconds for which the clock must not have been set before old events are removed, also after a start; less is for tests [default: 1800]
     retention_clock_seconds: u64 = 1800, "WEIR_RETENTION_CLOCK_SECONDS";
     /// Where the files of events are: s3://bucket/prefix, in a storage with the protocol of S3 [default: in the data directory]
-    segments: SegmentPlace = SegmentPlace::default(), "WEIR_SEGMENTS";
+    segments: SegmentLocation = SegmentLocation::default(), "WEIR_SEGMENTS";
     /// Address of that storage, such as https://s3.example.org [default: the one of Amazon in the region]
     segments_endpoint: PublicUrl = PublicUrl::default(), "WEIR_SEGMENTS_ENDPOINT";
     /// Region of the bucket [default: us-east-1]
@@ -335,14 +335,14 @@ impl Config {
 
     /// The bucket of the files of events; `None`: they are in the data directory.
     pub fn segment_bucket(&self) -> Option<SegmentBucket> {
-        let place = self.segments.0.clone()?;
+        let location = self.segments.0.clone()?;
         let access = Access {
             endpoint: self.segments_endpoint.origin(),
             region: self.segments_region.clone(),
             key: self.segments_access_key.clone(),
             secret: self.segments_secret_key.0.clone(),
         };
-        Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
+        Some(SegmentBucket { location, access, cache: self.segment_cache.0 })
     }
 
     /// How a bucket of backups is reached.
@@ -443,7 +443,7 @@ written_as_text!(
     Networks,
     NameServers,
     ByteSize,
-    SegmentPlace,
+    SegmentLocation,
     SecretText,
     SignInProviders,
     EventsPerMonthLimit,
@@ -537,24 +537,24 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Where the files of events are. Without a place they are in the data directory.
+/// The location of the bucket of event segments. `None`: they are in the data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SegmentPlace(Option<BucketLocation>);
+pub struct SegmentLocation(Option<BucketLocation>);
 
-impl FromStr for SegmentPlace {
+impl FromStr for SegmentLocation {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "" => Ok(Self(None)),
-            place => place.parse().map(|place| Self(Some(place))),
+            location => location.parse().map(|location| Self(Some(location))),
         }
     }
 }
 
-impl fmt::Display for SegmentPlace {
+impl fmt::Display for SegmentLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |place| place.fmt(f))
+        self.0.as_ref().map_or(Ok(()), |location| location.fmt(f))
     }
 }
 

@@ -21,7 +21,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use weir_export::engine::Taken;
+use weir_export::engine::EngineCounts;
 use weir_ingest::Outcome;
 use weir_model::Timestamp;
 use weir_model::exports::Status;
@@ -598,7 +598,7 @@ impl Metrics {
         self.count_outcomes(Warning::ALL.iter().map(|warning| (Outcome::Altered(*warning), 0)));
         let ended = Status::ALL.into_iter().filter(|status| !status.is_active());
         let ended = ended.map(|status| (status, 0)).collect();
-        self.count_exports(Taken { ended, ..Taken::default() });
+        self.count_exports(EngineCounts { ended, ..EngineCounts::default() });
         for effect in Effect::ALL {
             self.count_plugins(Ending::ALL.map(|ending| ((effect, ending), 0)));
         }
@@ -645,7 +645,7 @@ impl Metrics {
     }
 
     /// Counts what exports have done since the previous call.
-    pub fn count_exports(&self, taken: Taken) {
+    pub fn count_exports(&self, taken: EngineCounts) {
         for (status, count) in taken.ended {
             self.export_runs.get_or_create(&StatusLabel { status: Ended(status) }).inc_by(count);
         }
@@ -745,7 +745,11 @@ mod tests {
         metrics.count_drops(DropReason::InvalidUuid, 1);
         metrics.count_outcomes([(Outcome::Altered(Warning::MergeRefused), 2)]);
         let ended = [(weir_model::exports::Status::TimedOut, 4)].into();
-        metrics.count_exports(weir_export::engine::Taken { ended, rows: 5, ..Default::default() });
+        metrics.count_exports(weir_export::engine::EngineCounts {
+            ended,
+            rows: 5,
+            ..Default::default()
+        });
         metrics.count_plugins([((super::Effect::Transformed, super::Ending::Dropped), 3)]);
         metrics.count_children(super::Children { alive: 6, replaced: 2 });
         let page = metrics.page().unwrap();

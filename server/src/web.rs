@@ -80,7 +80,7 @@ pub fn router(app: &App) -> Router {
             assets,
             projects_changed,
             capture_prefix: app.config.capture_prefix.to_string(),
-            instance_facts: instance::facts(app),
+            process_facts: instance::facts(app),
             try_destination,
             send_event,
         },

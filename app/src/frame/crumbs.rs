@@ -3,11 +3,11 @@
 
 use leptos::prelude::*;
 
-use super::here::Here;
 use super::links::{beside_rail, in_rail};
+use super::nav_target::NavTarget;
 use crate::local_path::decode_part;
 
-/// Pages that `links` does not name: the end of the address, see [`Here::rest`], and the
+/// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
 const NAMES: [(&str, &str); 31] = [
@@ -86,18 +86,19 @@ fn ends(rest: &str) -> impl Iterator<Item = usize> {
 
 /// The steps to a page. The last one is the page itself. `object` is the name of the object of
 /// the address, see [`object_of`].
-pub(super) fn crumbs(here: &Here, path: &str, object: Option<&str>) -> Vec<Crumb> {
+pub(super) fn crumbs(target: &NavTarget, path: &str, object: Option<&str>) -> Vec<Crumb> {
     let mut found = Vec::new();
-    let rest = here.rest(path);
+    let rest = target.path_end(path);
     if rest.is_some() {
-        if let Some((id, name)) = &here.organization {
+        if let Some((id, name)) = &target.organization {
             found.push(Crumb { name: name.clone(), href: format!("/organizations/{id}") });
         }
-        if let Some((id, name)) = here.project.as_ref().filter(|_| path.starts_with("/projects/")) {
+        if let Some((id, name)) = target.project.as_ref().filter(|_| path.starts_with("/projects/"))
+        {
             found.push(Crumb { name: name.clone(), href: format!("/projects/{id}") });
         }
-        let entry = in_rail().find(|entry| entry.current(here, path).is_some());
-        if let Some((entry, href)) = entry.and_then(|entry| Some((entry, entry.href(here)?))) {
+        let entry = in_rail().find(|entry| entry.current(target, path).is_some());
+        if let Some((entry, href)) = entry.and_then(|entry| Some((entry, entry.href(target)?))) {
             found.push(Crumb { name: entry.label.to_owned(), href });
         }
     }
@@ -174,7 +175,7 @@ pub(super) fn Breadcrumb(crumbs: Vec<Crumb>) -> impl IntoView {
 
 #[cfg(test)]
 mod tests {
-    use super::super::here::Here;
+    use super::super::nav_target::NavTarget;
     use super::{crumbs, object_of};
     use crate::server_fns::account::OrganizationNav;
 
@@ -184,7 +185,7 @@ mod tests {
             name: "Upstream Works".to_owned(),
             projects: vec![(1, "Mill race".to_owned())],
         };
-        let found = crumbs(&Here::of(&[organization], None, path), path, object);
+        let found = crumbs(&NavTarget::of(&[organization], None, path), path, object);
         found.into_iter().map(|crumb| (crumb.name, crumb.href)).collect()
     }
 

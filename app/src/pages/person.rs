@@ -24,7 +24,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
@@ -256,9 +256,9 @@ fn property(property: PropertyView) -> TableRow {
         None => ("-".to_owned(), "-".into_any()),
     };
     TableRow::new(vec![
-        cell(view! { <span class="mono">{cut(name)}</span> }),
-        cell(view! { <span class="mono">{cut(value)}</span> }),
-        cut(event),
+        cell(view! { <span class="mono">{truncated(name)}</span> }),
+        cell(view! { <span class="mono">{truncated(value)}</span> }),
+        truncated(event),
         cell(at),
     ])
 }

@@ -14,7 +14,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, sort_by, with_query};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Direction, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
@@ -173,13 +173,13 @@ fn order_note(at: String, is_cut: bool) -> AnyView {
 fn row(project: i64, person: PersonRow) -> TableRow {
     let PersonRow { id, name, distinct_ids, more_ids, counts, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
-    let ids = view! { <span class="mono">{cut(distinct_ids.join(", "))}</span> {more} };
+    let ids = view! { <span class="mono">{truncated(distinct_ids.join(", "))}</span> {more} };
     let (tone, known) =
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
     let [first, last] = times(counts.as_ref());
     TableRow::new(vec![
-        cut_link(format!("/projects/{project}/persons/{id}"), shown),
+        truncated_link(format!("/projects/{project}/persons/{id}"), shown),
         cell(ids),
         cell(view! { <Status tone=tone label=known /> }),
         number(counts.as_ref()),

@@ -96,26 +96,26 @@ pub(crate) fn cell(view: impl IntoView + 'static) -> AnyView {
     view.into_any()
 }
 
-/// A text of any length. Its column can cut it; the title has the whole text, and the focus
-/// shows it.
-pub(crate) fn cut(text: String) -> AnyView {
-    if !can_be_cut(&text) {
+/// A text of any length. A narrow column truncates it; the title has the whole text, and the
+/// focus shows it.
+pub(crate) fn truncated(text: String) -> AnyView {
+    if !can_be_truncated(&text) {
         return text.into_any();
     }
     let title = text.clone();
     view! { <span class="cut" title=title tabindex="0"><span>{text}</span></span> }.into_any()
 }
 
-/// A link with a text of any length, see [`cut`].
-pub(crate) fn cut_link(href: String, text: String) -> AnyView {
-    if !can_be_cut(&text) {
+/// A link with a text of any length, see [`truncated`].
+pub(crate) fn truncated_link(href: String, text: String) -> AnyView {
+    if !can_be_truncated(&text) {
         return view! { <a href=href>{text}</a> }.into_any();
     }
     let title = text.clone();
     view! { <a href=href title=title><span class="cut"><span>{text}</span></span></a> }.into_any()
 }
 
-fn can_be_cut(text: &str) -> bool {
+fn can_be_truncated(text: &str) -> bool {
     text.chars().count() > CUT_ABOVE
 }
 

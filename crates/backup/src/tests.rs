@@ -490,7 +490,7 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
 #[test]
 fn a_backup_whose_rest_cannot_be_removed_is_stored() {
     let place = Place::new();
-    // A directory in the place of content that no backup has cannot be removed. While there
+    // A directory with the name of content that no backup has cannot be removed. While there
     // is no manifest, it stays.
     let content = place.root().join("files/00").join("0".repeat(64));
     fs::create_dir_all(content.join("full")).unwrap();

@@ -17,7 +17,7 @@ use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
 use crate::log::Offset;
-use crate::transform::{Given, Transformed};
+use crate::transform::{TransformInput, Transformed};
 use weir_capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
@@ -78,7 +78,12 @@ impl Transform for NoTransformations {
         true
     }
 
-    async fn transform(&self, _: ProjectId, _: u16, given: Vec<Given>) -> Vec<Transformed> {
+    async fn transform(
+        &self,
+        _: ProjectId,
+        _: u16,
+        given: Vec<TransformInput>,
+    ) -> Vec<Transformed> {
         given.iter().map(|_| Transformed::Unchanged).collect()
     }
 }
@@ -537,7 +542,7 @@ impl Transform for Sizes {
         &self,
         _project: ProjectId,
         _partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed> {
         self.0.lock().push(given.len());
         given.iter().map(|_| Transformed::Unchanged).collect()

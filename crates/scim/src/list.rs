@@ -1,7 +1,7 @@
 //! A list of values while a request changes it.
 //!
 //! A request may have a thousand operations, and a group thousands of members. So the
-//! values are found by their keys, and the values that filters look at are counted.
+//! values are found by their keys, and the values that filters read are counted.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,16 +13,16 @@ use crate::{MEMBERS_MAX, member};
 
 /// The part of a value that says whether it is the main one.
 pub(crate) const PRIMARY: &str = "primary";
-/// Most values that the filters of a request look at.
-const LOOKS_MAX: usize = 50 * MEMBERS_MAX;
+/// Most values that the filters of a request read.
+const READS_MAX: usize = 50 * MEMBERS_MAX;
 
-/// The values that a request may still look at.
+/// The number of values that the filters of a request may still read.
 #[derive(Debug)]
-pub(crate) struct Looks(usize);
+pub(crate) struct ReadLimit(usize);
 
-impl Looks {
+impl ReadLimit {
     pub(crate) const fn new() -> Self {
-        Self(LOOKS_MAX)
+        Self(READS_MAX)
     }
 
     fn take(&mut self, count: usize) -> Result<(), Fault> {
@@ -102,7 +102,7 @@ impl List {
     pub(crate) fn find(
         &self,
         filter: Option<&Filter>,
-        looks: &mut Looks,
+        limit: &mut ReadLimit,
     ) -> Result<Vec<usize>, Fault> {
         let matches = |at: &usize| {
             let value = self.values.get(*at).and_then(Option::as_ref);
@@ -110,10 +110,10 @@ impl List {
         };
         if let Some(text) = filter.and_then(|filter| filter.must_equal("value")) {
             let places = self.places.get(&text.to_lowercase());
-            looks.take(places.map_or(0, BTreeSet::len))?;
+            limit.take(places.map_or(0, BTreeSet::len))?;
             return Ok(places.into_iter().flatten().copied().filter(matches).collect());
         }
-        looks.take(self.values.len())?;
+        limit.take(self.values.len())?;
         Ok((0..self.values.len()).filter(matches).collect())
     }
 

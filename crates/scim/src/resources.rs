@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::fault::{Fault, FaultKind};
-use crate::kind::{GROUP, USER};
 use crate::list::PRIMARY;
+use crate::resource_type::{GROUP, USER};
 use crate::{MEMBERS_MAX, member};
 
 /// Most characters of a text, unless the service allows fewer.

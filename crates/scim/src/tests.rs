@@ -374,7 +374,7 @@ fn many_operations_on_a_large_group_take_linear_work() {
     }
     apply(&GROUP, &mut group, &json!({"Operations": operations})).unwrap();
     assert_eq!(GroupInput::read(&group).unwrap().members.len(), 4501);
-    // Filters that look at every member are counted.
+    // Filters that read every member are counted.
     let all = json!({"op": "remove", "path": "members[value co \"none\"]"});
     let few = json!({"Operations": vec![all.clone(); 40]});
     apply(&GROUP, &mut group, &few).unwrap();

@@ -214,7 +214,7 @@ impl Table {
         self.write(Columns::Events(columns), old, new, is_data_change, operation, now_millis)
     }
 
-    /// Writes the next version of a table of persons: these files in the place of all others.
+    /// Writes the next version of a table of persons: these files replace all others.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).

@@ -10,10 +10,10 @@ mod checks;
 mod impact;
 mod lookup;
 pub(crate) mod notices;
+mod sign_in_methods;
 mod signing;
 pub(crate) mod trust;
 mod warnings;
-mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::{Core, Result, secrets};
 
 pub use checks::Released;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
-pub use ways::Way;
+pub use sign_in_methods::SignInMethod;
 
 use trust::Rank;
 
@@ -538,7 +538,7 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
 }
 
 fn verified_elsewhere() -> Error {
-    FieldError::body("verified_elsewhere", VERIFIED_ELSEWHERE).into()
+    FieldError::body(model::VERIFIED_ELSEWHERE, VERIFIED_ELSEWHERE).into()
 }
 
 fn taken() -> Error {
@@ -610,7 +610,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
     let next = row.saml_x509_cert_next.as_deref().map(certificate::read);
     let mut faults = Vec::new();
     if verified_elsewhere {
-        faults.push(warnings::of("domain", "verified_elsewhere", VERIFIED_ELSEWHERE));
+        faults.push(warnings::of("domain", model::VERIFIED_ELSEWHERE, VERIFIED_ELSEWHERE));
     }
     for (attr, read) in [("saml_x509_cert", &certificate), ("saml_x509_cert_next", &next)] {
         if let Some(Err(why)) = read {

@@ -93,8 +93,8 @@ pub struct Settings {
 /// A bucket of event segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentBucket {
-    /// Where it is.
-    pub place: BucketLocation,
+    /// The bucket and the prefix of the names.
+    pub location: BucketLocation,
     /// How it is reached.
     pub access: Access,
     /// Upper bound of the copies in the data directory, bytes.

@@ -72,12 +72,12 @@ struct CountRow {
     count: i64,
     first_at: i64,
     last_at: i64,
-    samples: Option<Vec<Kept>>,
+    samples: Option<Vec<StoredSample>>,
 }
 
 /// A sample as it is stored in the record of its count.
 #[derive(SurrealValue)]
-struct Kept {
+struct StoredSample {
     received_at: i64,
     detail: Option<String>,
     event: Option<String>,
@@ -124,7 +124,7 @@ pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
 pub(crate) async fn erase(store: &Store, project: ProjectId, erased: &Arc<Erased>) -> Result<()> {
     let vars = bind! { range: of_project("ingestion_warning", project) };
     let rows: Vec<CountRow> = store.db.run(COUNTS, vars).await?.rows(0)?;
-    let is_erased = |sample: &Kept| {
+    let is_erased = |sample: &StoredSample| {
         let id = sample.distinct_id.as_deref();
         erased.sample_taken_by(id, &sample.payload, sample.received_at).is_some()
     };
@@ -136,14 +136,14 @@ pub(crate) async fn erase(store: &Store, project: ProjectId, erased: &Arc<Erased
     affected::erase(store, project, erased).await
 }
 
-impl From<Sample> for Kept {
+impl From<Sample> for StoredSample {
     fn from(sample: Sample) -> Self {
         let Sample { code: _, received_at, detail, event, distinct_id, payload } = sample;
         Self { received_at, detail, event, distinct_id, payload }
     }
 }
 
-fn skipped(code: &str, kept: Kept) -> Skipped {
+fn skipped(code: &str, kept: StoredSample) -> Skipped {
     Skipped {
         key: String::new(),
         code: code.to_owned(),
@@ -199,7 +199,7 @@ pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCoun
         count: warning.count,
         first_at: warning.seen.from,
         last_at: warning.seen.to,
-        samples: Some(warning.sample.into_iter().map(Kept::from).collect()),
+        samples: Some(warning.sample.into_iter().map(StoredSample::from).collect()),
     }
     .into_value()
 }

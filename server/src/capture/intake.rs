@@ -72,7 +72,7 @@ pub(super) struct Received {
     /// When processing it must end.
     deadline: tokio::time::Instant,
     /// Its bytes in the budgets.
-    pub(super) room: Room,
+    pub(super) room: IntakeBytes,
     tokens: TokenCache,
     traffic: Arc<TrafficCounters>,
     cookieless_keys: Arc<CookielessKeys>,
@@ -80,8 +80,8 @@ pub(super) struct Received {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Bytes held in the budgets for a body and the data made of it.
-pub(super) struct Room {
+/// The bytes that a request holds of the budgets, for its body and the data made of it.
+pub(super) struct IntakeBytes {
     /// The body as sent; `None` once it is decoded.
     body: Option<HeldBytes>,
     made: HeldBytes,
@@ -90,7 +90,7 @@ pub(super) struct Room {
     kept: usize,
 }
 
-impl Room {
+impl IntakeBytes {
     /// Takes bytes for the text of this body, before its length is known.
     pub(super) fn hold_text_of(&mut self, body: &[u8], coding: ContentCoding) -> ApiResult<()> {
         self.hold_more(match coding {
@@ -252,13 +252,13 @@ pub(super) struct Gathering<'a> {
     batch: Batch,
     /// Bytes of its events.
     bytes: usize,
-    room: &'a mut Room,
+    room: &'a mut IntakeBytes,
 }
 
 impl<'a> Gathering<'a> {
     /// Begins with an empty batch.
     pub(super) fn begin(
-        room: &'a mut Room,
+        room: &'a mut IntakeBytes,
         rules: &ProjectRules,
         key: &str,
         batch: Batch,
@@ -336,7 +336,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
         .map_err(refused_body)?;
     let permit = permit(app)?;
     let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
-    let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
+    let room = IntakeBytes { body: Some(held), made, bytes: 0, kept: 0 };
     let (tokens, traffic) = (app.tokens.clone(), Arc::clone(&app.traffic));
     let cookieless_keys = Arc::clone(&app.cookieless_keys);
     Ok(Received {

@@ -24,9 +24,9 @@ use crate::api::streamed::Streamed;
 use crate::api::{Accepted, Created, NoContent, Nothing};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
-use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, Within};
+use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, PathTarget};
 use crate::http::guards::Guard;
-use crate::http::input::{Asked, Fields, Input};
+use crate::http::input::{Fields, Input, InputField};
 use crate::http::pagination::{Filters, Listing, Parameter, Params};
 use crate::http::visitor::{Opened, Visitor};
 use crate::openapi::Document;
@@ -55,7 +55,7 @@ pub struct Description {
 #[derive(Debug)]
 pub struct Body {
     /// The fields, or the fault of the example.
-    pub fields: Result<Vec<Asked>, String>,
+    pub fields: Result<Vec<InputField>, String>,
     /// A body that is accepted, as JSON text.
     pub example: &'static str,
     /// Whether a list of such bodies is accepted too.
@@ -123,7 +123,7 @@ macro_rules! operations {
 
 operations! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) }
 
-impl<S: Guard, W: Within> Argument for Authorized<S, W> {
+impl<S: Guard, W: PathTarget> Argument for Authorized<S, W> {
     fn describe(_description: &mut Description) {}
 }
 

@@ -15,7 +15,7 @@ use weir_plugins::Plugins;
 use weir_store::Store;
 use weir_store::counts::{Counting, Progress};
 use weir_store::erasures;
-use weir_store::events::{self, Compacted, SealBounds, SealReport};
+use weir_store::events::{self, MergedSegments, SealBounds, SealReport};
 
 use super::retention::Retention;
 use crate::app::App;
@@ -232,7 +232,9 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
         if segments > 0 {
             tracing::info!(segments, events, bytes, "events were sealed into files");
         }
-        while let Some(Compacted { segments, events, bytes }) = events::compact(store, now).await? {
+        while let Some(MergedSegments { segments, events, bytes }) =
+            events::merge_segments(store, now).await?
+        {
             tracing::info!(segments, events, bytes, "files of events were merged");
         }
         if !is_limited {

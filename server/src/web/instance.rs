@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_app::facts::{
-    BackupFacts, BackupFailure, BackupSchedule, DamageFacts, DiskFacts, Facts, InstanceFacts,
-    LastBackupFacts,
+use weir_app::process_facts::{
+    BackupFacts, BackupFailure, BackupSchedule, DamageFacts, DiskFacts, LastBackupFacts,
+    ProcessFacts, ProcessFactsCollector,
 };
 use weir_ingest::log::Damage;
 
@@ -15,17 +15,17 @@ use crate::config::StoreKind;
 use crate::files::size;
 
 /// Collects the facts on every call.
-pub(super) fn facts(app: &App) -> InstanceFacts {
+pub(super) fn facts(app: &App) -> ProcessFactsCollector {
     let app = app.clone();
-    InstanceFacts(Arc::new(move || {
+    ProcessFactsCollector(Arc::new(move || {
         let app = app.clone();
         Box::pin(async move { now(&app).await })
     }))
 }
 
-async fn now(app: &App) -> Facts {
+async fn now(app: &App) -> ProcessFacts {
     let count = |gauge: i64| u64::try_from(gauge).unwrap_or(0);
-    Facts {
+    ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         up_seconds: app.started.elapsed().as_secs(),
         public_url: app.config.public_url.origin(),
@@ -33,7 +33,7 @@ async fn now(app: &App) -> Facts {
         disk: disk(app).await,
         backups: backups(app),
         lag_bytes: app.ingest.lag_bytes(),
-        accepts: app.ingest.accepts(),
+        accepts_events: app.ingest.accepts(),
         damage: damage(app.ingest.damage()),
         export_runs: count(app.metrics.export_runs_active.get()),
         plugin_children: count(app.metrics.plugin_children.get()),
@@ -77,7 +77,7 @@ fn backups(app: &App) -> Option<BackupFacts> {
 
 fn damage(found: Damage) -> Option<DamageFacts> {
     let Damage { copies, bytes, missing } = found;
-    (!found.is_none()).then_some(DamageFacts { places: copies, bytes, missing_bytes: missing })
+    (!found.is_none()).then_some(DamageFacts { copies, bytes, missing_bytes: missing })
 }
 
 /// Reads file sizes off the threads that answer requests.

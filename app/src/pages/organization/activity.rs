@@ -19,7 +19,7 @@ use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Activity";
@@ -235,10 +235,10 @@ fn row(here: &str, entry: EntryView) -> TableRow {
     let name = name.unwrap_or(item);
     let object = view! {
         <span class="faint">{kind(subject)} " "</span>
-        {cut_link(of_item, name)}
+        {truncated_link(of_item, name)}
     };
     let through = match (key, by_service || identity_provider.is_some()) {
-        (Some(label), _) => view! { "API key " {cut(label)} }.into_any(),
+        (Some(label), _) => view! { "API key " {truncated(label)} }.into_any(),
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };

@@ -16,7 +16,7 @@ use weir_segments::run::Key;
 
 use super::apply::Head;
 use super::block::{BlockBuilder, StoredEvent, Summary, decode, decode_one};
-use super::shared::{Reach, SharedEvents};
+use super::shared::{NeededEnd, SharedEvents};
 use super::uuids::{self, Place, UuidKeys};
 use super::{PARTITIONS, keys, segments};
 use crate::bind::bind;
@@ -295,7 +295,7 @@ pub(super) async fn shared_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,
-    reach: Reach,
+    reach: NeededEnd,
     is_closed: bool,
 ) -> Result<SharedEvents> {
     let events = match store.blocks.get(project, block_ref, reach) {

@@ -5,8 +5,8 @@
 //! index says of an event of an open block that it was erased, and the summary of a sealed
 //! block says that its events may be at lower indexes than the runs say.
 //!
-//! A segment is written again as in a merge (`compact`): the new file is complete before one
-//! transaction puts its row in the place of the old one. That transaction changes summaries
+//! A segment is written again as in a merge (`merge`): the new file is complete before one
+//! transaction replaces the old row by its row. That transaction changes summaries
 //! and counts too. The old file is removed later. A crash leaves files without rows, which
 //! the next start removes, or pointers that are missing although their events, which are not
 //! shown, still exist.
@@ -523,7 +523,7 @@ impl Swap {
     }
 }
 
-/// Puts the new file in the place of the old one.
+/// Replaces the old file by the new one.
 async fn swap(
     store: &Store,
     old: SealedSegment,

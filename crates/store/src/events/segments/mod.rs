@@ -20,7 +20,7 @@
 //! | `runs` | where the event of a sealed uuid is; merging runs |
 //! | `repair` | finding damaged runs, and writing them again |
 //! | `seal` | moving blocks into a segment |
-//! | `compact` | merging segments |
+//! | `merge` | merging segments |
 //! | `retention` | removing segments |
 //! | `erase` | removing the events of erased persons |
 //! | `persons` | snapshots of persons for other engines |
@@ -30,9 +30,9 @@
 
 mod catalog;
 mod check;
-mod compact;
 mod erase;
 mod files;
+mod merge;
 mod objects;
 mod persons;
 mod read;
@@ -60,11 +60,11 @@ use weir_segments::{Error as FileError, Segment};
 
 pub(super) use self::catalog::bytes;
 pub use self::check::{Miscount, Unsound, check_counts, check_files};
-#[cfg(test)]
-pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
-pub use self::compact::{Compacted, compact};
 pub(crate) use self::erase::{erase_blocks, erase_segment, has_files, has_replaced, segment_count};
 pub(crate) use self::files::{DIRECTORY, lock_existing};
+#[cfg(test)]
+pub(super) use self::merge::{Bounds as MergeBounds, merge_segments_within, remove_replaced};
+pub use self::merge::{MergedSegments, merge_segments};
 pub use self::objects::BucketState;
 pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
@@ -76,8 +76,8 @@ pub(super) use self::runs::{Found, find, find_readable, forget, holds_any, unrea
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
-use self::compact::Merges;
 use self::files::Files;
+use self::merge::MergeProgress;
 use self::objects::Objects;
 use self::repair::{Checks, RunDamage};
 use self::runs::HeldRun;
@@ -139,8 +139,8 @@ pub(crate) struct Segments {
     suspects: Mutex<BTreeSet<String>>,
     /// Notified when there is another suspect.
     suspected: Notify,
-    /// How far the merges of segments are.
-    merges: Mutex<Merges>,
+    /// The progress of the pass that merges segments.
+    merge_progress: Mutex<MergeProgress>,
     /// How far the check of all runs is.
     checks: Mutex<Checks>,
     /// Damaged blocks that were reported: project, partition, first arrival number.
@@ -165,7 +165,7 @@ impl Segments {
             unreadable: Mutex::default(),
             suspects: Mutex::default(),
             suspected: Notify::new(),
-            merges: Mutex::default(),
+            merge_progress: Mutex::default(),
             checks: Mutex::default(),
             skipped: Mutex::default(),
             damage: AtomicU64::new(0),

@@ -10,7 +10,7 @@
 //!   checksums (`fetch`). Copies that were used least recently are removed.
 //! - What is in the bucket is listed with the first pass of sealing. Objects with names of
 //!   ours that nothing names are removed then, and after a removal or a seal has failed.
-//! - One process uses a place (`claim`). It makes sure of it before each removal.
+//! - One process uses the location of a bucket (`claim`). It checks that before each removal.
 //!
 //! Runs of uuids stay in the directory: each search reads them. A start sends no
 //! request, unless a damaged run needs segments to be repaired.
@@ -33,7 +33,7 @@ use weir_model::ProjectId;
 use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::Segment;
 
-pub(super) use self::claim::claimed;
+pub(super) use self::claim::location_in;
 pub(super) use self::fetch::{fetch, fetch_again};
 pub(super) use self::log::publish;
 
@@ -62,7 +62,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketState {
     /// `s3://bucket/prefix`.
-    pub place: String,
+    pub location: String,
     /// Why it could not be used last; `None` if nothing has failed since it was last claimed.
     pub failure: Option<String>,
     /// Bytes of the copies in the data directory.
@@ -74,9 +74,9 @@ pub(super) struct Objects {
     bucket: Bucket,
     /// Upper bound of local copies, bytes.
     cache: u64,
-    known: Mutex<Known>,
+    known: Mutex<BucketContents>,
     local: Mutex<Local>,
-    /// Held while the place is claimed.
+    /// Held while the bucket is claimed.
     claiming: tokio::sync::Mutex<()>,
     fetching: KeyedLocks<String>,
     fetches: Semaphore,
@@ -86,7 +86,7 @@ pub(super) struct Objects {
 }
 
 #[derive(Default)]
-struct Known {
+struct BucketContents {
     /// Whether the bucket answered last, and is used by this process alone.
     is_ours: bool,
     /// The names of our objects; `None`: they were not listed yet. Some of them may be
@@ -151,9 +151,9 @@ impl Local {
 
 impl Objects {
     pub(super) fn new(settings: &SegmentBucket) -> Result<Self> {
-        let SegmentBucket { place, access, cache } = settings;
-        let bucket = Bucket::new(place, access).map_err(|error| Error::Bucket {
-            place: place.to_string(),
+        let SegmentBucket { location, access, cache } = settings;
+        let bucket = Bucket::new(location, access).map_err(|error| Error::Bucket {
+            location: location.to_string(),
             detail: error.to_string(),
         })?;
         Ok(Self {
@@ -182,7 +182,7 @@ impl Objects {
     /// Where the bucket is, and why it could not be used last.
     pub(super) fn state(&self) -> BucketState {
         BucketState {
-            place: self.bucket.place().to_string(),
+            location: self.bucket.location().to_string(),
             failure: lock(&self.failure).clone(),
             cached_bytes: self.local_bytes(),
         }
@@ -235,7 +235,7 @@ impl Objects {
         }
     }
 
-    /// Removes an object, if the place still belongs to this process.
+    /// Removes an object, if the bucket still belongs to this process.
     async fn remove_object(&self, files: &Files, name: &str) -> Result<()> {
         let removed = match self.check_owner(files).await {
             Ok(()) => self.bucket.remove(name).await.map_err(|error| self.error(error)),
@@ -312,7 +312,7 @@ impl Objects {
     fn refused(&self, detail: String) -> Error {
         self.failures.fetch_add(1, Ordering::Relaxed);
         *lock(&self.failure) = Some(detail.clone());
-        Error::Bucket { place: self.bucket.place().to_string(), detail }
+        Error::Bucket { location: self.bucket.location().to_string(), detail }
     }
 
     /// Copies a table whose files are all in the directory: new files, then the log, and
@@ -426,7 +426,7 @@ pub(super) async fn catch_up(store: &Store) -> Result<bool> {
     let (mut all, mut uploads) = (Catalog::all(store).await?, 0);
     while let Some(some) = all.next(store).await? {
         for segment in some {
-            let is_done = |known: &Known| {
+            let is_done = |known: &BucketContents| {
                 let present = known.present.as_ref();
                 present.is_some_and(|present| present.contains(&segment.file))
                     || known.unreadable.contains(&segment.file)

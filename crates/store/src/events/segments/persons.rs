@@ -1,11 +1,11 @@
 //! Snapshots of persons for other engines: a table of its own in the directory of the table
 //! of events.
 //!
-//! Each snapshot is one commit that puts its files in the place of those of the snapshot
-//! before. These stay until the next one, for readers that have begun. A snapshot with erased
-//! persons is written again without them, and its files go away immediately.
+//! Each snapshot is one commit that replaces the files of the snapshot before by its own.
+//! The old files stay until the next one, for readers that have begun. A snapshot with erased
+//! persons is written again without them, and its files are removed immediately.
 //!
-//! What belongs here: which persons are written, and when their files go away. What does
+//! What belongs here: which persons are written, and when their files are removed. What does
 //! not: the form of the files (`weir-segments`).
 
 use std::collections::BTreeSet;
@@ -256,7 +256,7 @@ impl Snapshot {
     }
 }
 
-/// Puts these files in the place of those that the table has. Returns the old ones.
+/// Replaces the files of the table by these. Returns the old ones.
 fn commit(directory: &Path, new: &[TableFile], now: i64) -> Result<Vec<String>, FileError> {
     let replace = || {
         let mut table = Table::open(directory)?;

@@ -11,7 +11,7 @@
 //!    next sealing does it again.
 //!
 //! What belongs here: which blocks are sealed together, and this order. What does not: the
-//! form of the files (`weir-segments`), and merging them (`compact`, `runs`).
+//! form of the files (`weir-segments`), and merging them (`merge`, `runs`).
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::{Files, Unlisted};
 use super::runs::{self, HeldRun, NewRun};
-use super::{Segments, change, compact, lock, objects, repair, table};
+use super::{Segments, change, lock, merge, objects, repair, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
@@ -126,7 +126,7 @@ async fn seal_into(
     bounds: SealBounds,
     report: &mut SealReport,
 ) -> Result<()> {
-    change(store, move |store| async move { compact::remove_replaced(&store, now).await }).await?;
+    change(store, move |store| async move { merge::remove_replaced(&store, now).await }).await?;
     let checked = change(store, |store| async move { repair::check(&store).await });
     if let Err(error) = checked.await {
         tracing::warn!(%error, "runs of event uuids are not checked yet");

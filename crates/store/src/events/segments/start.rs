@@ -89,8 +89,8 @@ async fn compare(
         if is_cache {
             // They are in the bucket.
             missing.retain(|name| is_run_path(name));
-        } else if let (Some(place), false) = (objects::claimed(&of), missing.is_empty()) {
-            let why = format!("stored events are in {place}; set `segments`");
+        } else if let (Some(location), false) = (objects::location_in(&of), missing.is_empty()) {
+            let why = format!("stored events are in {location}; set `segments`");
             return Err(unusable(&root, io::Error::new(ErrorKind::NotFound, why)));
         }
         if has_segments && !missing.is_empty() && known.is_disjoint(&present) {

@@ -18,10 +18,10 @@ use super::removing::add_at;
 use super::repair::ENTRY;
 use super::seen::Seen;
 use super::support::{
-    NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
+    NOW, Opened, add_blocks, drop_old, merge_once, now, open_again, open_with, seal,
 };
 use crate::erasures::erase_stored;
-use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
+use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     Scan, SealBounds, SealReport, Selection, StoredEvent, apply, damage_found, position, purge,
     repair_runs, seal_all, stored_uuids, write_persons,
@@ -30,7 +30,7 @@ use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
 
 const DAY: i64 = 86_400_000_000;
-const PLACE: &str = "s3://events/weir";
+const LOCATION: &str = "s3://events/weir";
 /// Keeps all copies.
 const LARGE: u64 = 1 << 30;
 
@@ -72,8 +72,8 @@ impl Storage {
     }
 
     fn settings(&self, cache: u64) -> Settings {
-        let (place, access) = (PLACE.parse().unwrap(), self.access());
-        let segments = Some(SegmentBucket { place, access, cache });
+        let (location, access) = (LOCATION.parse().unwrap(), self.access());
+        let segments = Some(SegmentBucket { location, access, cache });
         Settings { segments, ..Settings::default() }
     }
 
@@ -88,7 +88,7 @@ impl Storage {
 
     fn bucket(&self) -> Bucket {
         let access = Access { endpoint: Some(self.moto.url()), ..self.access() };
-        Bucket::new(&PLACE.parse::<BucketLocation>().unwrap(), &access).unwrap()
+        Bucket::new(&LOCATION.parse::<BucketLocation>().unwrap(), &access).unwrap()
     }
 
     /// The names of all objects.
@@ -105,7 +105,7 @@ impl Storage {
     /// The version, the number of files and events, the first and the last arrival number
     /// of the table, as another engine reads it.
     async fn table(&self) -> Value {
-        let table = format!("{PLACE}/{PROJECT}");
+        let table = format!("{LOCATION}/{PROJECT}");
         python(SCRIPT, &json!({ "url": self.moto.url(), "table": table })).await
     }
 }
@@ -149,7 +149,7 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     assert_eq!(storage.segments().await.len(), 5);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
-    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [50, 1, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
@@ -246,7 +246,7 @@ async fn copies_are_evicted_and_fetched_when_they_are_read() {
     opened = opened.reopen_after(remove_segments).await;
     before.assert_same(&Seen::of(&opened.store, &known).await);
     seal(&opened.store, 37).await;
-    assert_eq!(compact(&opened.store, 5, 10_000).await.unwrap().segments, 5);
+    assert_eq!(merge_once(&opened.store, 5, 10_000).await.unwrap().segments, 5);
     before.assert_same(&Seen::of(&opened.store, &known).await);
     assert_eq!(storage.segments().await.len(), 16);
     assert_eq!(opened.store.segment_damage(), 0);
@@ -262,7 +262,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     assert_eq!(report.segments, 0);
     assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
     let state = opened.store.segment_bucket().unwrap();
-    assert!(state.place == PLACE && state.failure.is_some(), "{state:?}");
+    assert!(state.location == LOCATION && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
@@ -278,7 +278,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     opened = opened.reopen_after(remove_segments).await;
     let error = all(&opened.store).await.unwrap_err();
     assert!(matches!(error, Error::Bucket { .. }) && error.is_temporary(), "{error}");
-    assert!(error.to_string().contains(PLACE), "{error}");
+    assert!(error.to_string().contains(LOCATION), "{error}");
     // It goes away between two requests of a pass.
     add_blocks(&opened.store, PROJECT, 4, 20).await;
     assert_eq!(pass(&opened.store, 20, now()).await.segments, 0);
@@ -306,7 +306,7 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     seal(&opened.store, 10).await;
     storage.proxy.switch(false);
     assert_eq!(pass(&opened.store, 10, now()).await.segments, 0);
-    assert_eq!(compact(&opened.store, 2, 1_000).await, None);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await, None);
     let before = Timestamp::from_micros(2 * DAY);
     storage.proxy.switch(true);
     // No pass has found that the storage is back.
@@ -318,8 +318,8 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [40, 11, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
     // Files of a merge stay for a while, also as objects.
-    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
-    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    let bounds = MergeBounds { fan_in: 2, events: 1_000 };
+    merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     for (minutes, objects) in [(0, 5), (9, 5), (10, 3)] {
         pass(&opened.store, 10, Timestamp::from_micros(NOW + minutes * 60_000_000)).await;
         assert_eq!(storage.segments().await.len(), objects, "{minutes}");
@@ -355,9 +355,9 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     // A merge does the same.
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     seal(&opened.store, 20).await;
-    let bounds = CompactBounds { fan_in: 2, events: 40 };
+    let bounds = MergeBounds { fan_in: 2, events: 40 };
     for _ in 0..4 {
-        compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+        merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     }
     assert_eq!(opened.store.segment_damage(), 0);
     opened = opened.reopen_after(|_| {}).await;
@@ -412,11 +412,11 @@ async fn segments_from_before_the_setting_are_uploaded() {
     let directory = opened.close().await;
     let refused = open_again(directory.path()).await.err().unwrap();
     let Error::File { source, .. } = refused else { panic!("{refused}") };
-    assert!(source.to_string().contains(PLACE), "{source}");
+    assert!(source.to_string().contains(LOCATION), "{source}");
 }
 
 #[tokio::test]
-async fn two_data_directories_never_share_a_place() {
+async fn two_data_directories_never_share_a_bucket() {
     let Some(storage) = Storage::start().await else { return };
     let opened = Opened::with(storage.settings(LARGE)).await;
     add_blocks(&opened.store, PROJECT, 8, 20).await;
@@ -445,7 +445,7 @@ async fn two_data_directories_never_share_a_place() {
 
 /// As a restored backup beside the running instance.
 #[tokio::test]
-async fn a_copy_of_a_data_directory_never_shares_its_place() {
+async fn a_copy_of_a_data_directory_never_shares_its_bucket() {
     let Some(storage) = Storage::start().await else { return };
     for is_copy_first in [false, true] {
         let settings = storage.settings(LARGE);

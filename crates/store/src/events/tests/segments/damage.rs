@@ -8,7 +8,7 @@ use weir_model::events::EventQuery;
 use super::super::support::{PROJECT, batch, events, query, records};
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, compact, seal, uuid};
+use super::support::{Opened, add_blocks, merge_once, seal, uuid};
 use crate::events::{
     Scan, Selection, StoredEvent, apply, page, position, purge, repair_runs, stored_uuids,
 };
@@ -166,7 +166,7 @@ async fn a_damaged_segment_is_left_out_of_merges() {
     let content = std::fs::read(&damaged).unwrap();
     opened = opened.reopen_after(|_| flip(&damaged, content.len() / 2)).await;
     let mut merged = 0;
-    while let Some(done) = compact(&opened.store, 2, 1_000).await {
+    while let Some(done) = merge_once(&opened.store, 2, 1_000).await {
         assert_eq!(done.segments, 2);
         merged += 1;
     }

@@ -8,7 +8,7 @@ use weir_model::events::EventQuery;
 use weir_model::{OrganizationId, PersonId, Timestamp, UserId};
 
 use super::super::support::{PROJECT, batch, query, records};
-use super::support::{NOW, Opened, compact, now, seal};
+use super::support::{NOW, Opened, merge_once, now, seal};
 use crate::erasures::{
     Begun, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
 };
@@ -243,13 +243,13 @@ async fn merged_segments_are_rewritten_and_merged_again() {
         sent.extend(add(&opened.store, &ids, Vec::new()).await);
     }
     assert_eq!(seal(&opened.store, 2).await.segments, 4);
-    compact(&opened.store, 2, 1_000).await.unwrap();
+    merge_once(&opened.store, 2, 1_000).await.unwrap();
     erase(&opened.store, "ada", true).await.unwrap();
     erase_stored(&opened.store, now()).await.unwrap();
     assert_shown(&opened.store, &sent, is_of_others).await;
     assert_counts(&opened.store, 5).await;
     // All blocks are in segments that merge as before.
-    while compact(&opened.store, 2, 1_000).await.is_some() {}
+    while merge_once(&opened.store, 2, 1_000).await.is_some() {}
     opened = opened.reopen().await;
     assert_shown(&opened.store, &sent, is_of_others).await;
     assert_counts(&opened.store, 5).await;

@@ -11,7 +11,7 @@ use super::damage::flip;
 use super::reading::known;
 use super::seen::Seen;
 use super::support::{
-    OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal, uuid,
+    OTHER, Opened, add_blocks, files, merge_once, now, open_again, open_with, seal, uuid,
 };
 use crate::bind::bind;
 use crate::db::Statement;
@@ -394,7 +394,7 @@ async fn a_partition_that_cannot_be_sealed_does_not_stop_the_others() {
     let failed = report.failure.unwrap();
     assert!(matches!(failed, Error::File { .. }), "{failed}");
     assert_eq!(report.segments, 3 * 2);
-    while compact(store, 2, 1_000).await.is_some() {}
+    while merge_once(store, 2, 1_000).await.is_some() {}
     assert_eq!(records(store, "event_segment").await, 3, "merges go on");
     std::fs::remove_file(opened.table(PROJECT).join("1")).unwrap();
     assert_eq!(seal(store, 20).await.segments, 2);

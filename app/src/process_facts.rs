@@ -1,18 +1,19 @@
-//! Facts about the process. The server collects them, and the instance page shows them to
-//! staff.
+//! Facts about the process: what the instance page shows to staff. The server collects them.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-/// Collects the facts about the process.
+/// The function of the server that collects the facts.
 #[derive(Clone)]
-pub struct InstanceFacts(pub Arc<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>);
+pub struct ProcessFactsCollector(
+    pub Arc<dyn Fn() -> BoxFuture<'static, ProcessFacts> + Send + Sync>,
+);
 
 /// Facts about the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ProcessFacts {
     /// Version of the program.
     pub version: String,
     /// Seconds since the start of the process.
@@ -29,7 +30,7 @@ pub struct Facts {
     /// Bytes of the log that are acknowledged and not yet applied.
     pub lag_bytes: u64,
     /// Whether capture accepts events.
-    pub accepts: bool,
+    pub accepts_events: bool,
     /// Damage of the ingest log, if there is any.
     pub damage: Option<DamageFacts>,
     /// Number of runs of exports in progress.
@@ -43,10 +44,11 @@ pub struct Facts {
 pub struct DamageFacts {
     /// Number of copies in `log/quarantine`: damaged ranges, and records that this version
     /// cannot read.
-    pub places: u64,
+    pub copies: u64,
     /// Size of these copies, in bytes.
     pub bytes: u64,
-    /// Bytes of the log that no segment of it had at the last start.
+    /// Bytes of the log that were in no segment at the last start: before, between or after
+    /// the segments that it found.
     pub missing_bytes: u64,
 }
 
