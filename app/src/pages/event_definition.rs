@@ -12,7 +12,7 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::{ProjectZone, Time};
 
 /// An event name with its properties.
@@ -97,9 +97,9 @@ fn why_empty(read: u64, is_early: bool) -> &'static str {
 fn row(property: SampledPropertyView, read: u64) -> TableRow {
     let SampledPropertyView { name, kinds, sample, events } = property;
     TableRow::new(vec![
-        cell(view! { <span class="mono">{cut(name)}</span> }),
+        cell(view! { <span class="mono">{truncated(name)}</span> }),
         cell(kinds),
-        cell(view! { <span class="mono">{cut(sample)}</span> }),
+        cell(view! { <span class="mono">{truncated(sample)}</span> }),
         cell(format!("{} of {}", grouped(events), grouped(read))),
     ])
 }

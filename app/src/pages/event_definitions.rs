@@ -19,7 +19,7 @@ use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, sort_by, with_query};
-use crate::ui::table::{ACTIONS, Column, Direction, Table, TableRow, cell, cut_link};
+use crate::ui::table::{ACTIONS, Column, Direction, Table, TableRow, cell, truncated_link};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Event definitions";
@@ -167,7 +167,7 @@ fn row(project: i64, event: EventNameView, others: u64) -> TableRow {
         </RowMenu>
     };
     TableRow::new(vec![
-        cut_link(href, name),
+        truncated_link(href, name),
         cell(volume(events, others)),
         cell(view! { <Time iso=first_seen /> }),
         cell(view! { <Time iso=last_seen /> }),

@@ -131,8 +131,8 @@ impl List {
     ///
     /// # Errors
     /// `tooMany`.
-    pub(crate) fn make_main(&mut self, main: usize, looks: &mut Looks) -> Result<(), Fault> {
-        looks.take(self.values.len())?;
+    pub(crate) fn make_main(&mut self, main: usize, limit: &mut ReadLimit) -> Result<(), Fault> {
+        limit.take(self.values.len())?;
         for at in (0..self.values.len()).filter(|at| *at != main) {
             self.change(at, |value| {
                 if let Value::Object(parts) = value {

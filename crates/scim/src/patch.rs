@@ -170,7 +170,7 @@ fn many(
     present: &mut List,
     operation: Operation,
     value: &Value,
-    looks: &mut Looks,
+    limit: &mut ReadLimit,
 ) -> Result<(), Fault> {
     if operation == Operation::Replace {
         present.clear();
@@ -181,7 +181,7 @@ fn many(
         main = main.or(added.filter(|_| is_main(value)));
     }
     match main {
-        Some(at) => present.make_main(at, looks),
+        Some(at) => present.make_main(at, limit),
         None => Ok(()),
     }
 }
@@ -202,7 +202,7 @@ fn each_part(
         });
     }
     if let Some(at) = found.first() {
-        return if makes_main { present.make_main(*at, looks) } else { Ok(()) };
+        return if makes_main { present.make_main(*at, limit) } else { Ok(()) };
     }
     // Entra replaces `emails[type eq "work"].value` also where there is no such value yet.
     let mut new = Map::new();
@@ -215,7 +215,7 @@ fn each_part(
     }
     set_part(&mut new, part, single(value).clone());
     match present.add(&Value::Object(new))? {
-        Some(at) if makes_main => present.make_main(at, looks),
+        Some(at) if makes_main => present.make_main(at, limit),
         _ => Ok(()),
     }
 }
@@ -244,7 +244,7 @@ fn matching(
         });
     }
     match found.first() {
-        Some(at) if is_main(single(value)) => present.make_main(*at, looks),
+        Some(at) if is_main(single(value)) => present.make_main(*at, limit),
         _ => Ok(()),
     }
 }

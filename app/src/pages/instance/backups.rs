@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::facts::{BackupFacts, BackupFailure, BackupSchedule, LastBackupFacts};
+use crate::process_facts::{BackupFacts, BackupFailure, BackupSchedule, LastBackupFacts};
 use crate::ui::bytes;
 use crate::ui::number::duration;
 use crate::ui::sections::Section;

@@ -8,7 +8,7 @@ use crate::ui::alert::Alert;
 use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, ROOMY, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, ROOMY, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 /// Above this rate, in events per minute, hosted services ask for notice in advance.
@@ -107,7 +107,7 @@ pub(super) fn sources(
 fn row(source: &SourceView, shown: &[&'static str]) -> TableRow {
     let (day, key) = (source.day.clone(), source.key.clone());
     let name = cell(view! {
-        <span>{day}</span> " " <code>{key}</code> " " {cut(source.library.clone())}
+        <span>{day}</span> " " <code>{key}</code> " " {truncated(source.library.clone())}
     });
     let cells = shown.iter().map(|column| value(source, column));
     TableRow::new(std::iter::once(name).chain(cells).collect())
@@ -141,7 +141,7 @@ fn dropped(source: &SourceView) -> AnyView {
         .map(|(code, times)| format!("{} {code}", grouped(*times)))
         .collect::<Vec<String>>()
         .join(", ");
-    let why = (!why.is_empty()).then(|| view! { <span class="hint">" "{cut(why)}</span> });
+    let why = (!why.is_empty()).then(|| view! { <span class="hint">" "{truncated(why)}</span> });
     cell(view! { {grouped(source.dropped)} {why} })
 }
 

@@ -177,13 +177,14 @@ fn lock_out(domain: &Domain, impact: &SignInImpact) -> Option<AnyView> {
     let is_it =
         |way: &&WayImpact| way.sso_enforcement == domain.sso_enforcement && way.locks_out_owners;
     let way = impact.ways.iter().find(is_it)?;
+    let members = named(&way.unproved);
     let warning = view! {
         <Alert kind="warning">
             <p>
                 <strong>"Perhaps no owner can sign in."</strong>
                 " Every owner has an address of this domain, and none of them has signed in this way with these settings. These members may not be able to sign in any more:"
             </p>
-            {named(&way.unproved)}
+            {members}
             <p>"Let an owner sign in this way, or change what the domain requires."</p>
         </Alert>
     };
