@@ -187,9 +187,10 @@ impl Visit for Beginning {
 
 impl Content {
     fn set(&mut self, name: &'static str, value: Value) {
+        let has_room = self.attributes.len() < ATTRIBUTES;
         match self.attributes.iter_mut().find(|(other, _)| *other == name) {
             Some((_, present)) => *present = value,
-            None if self.attributes.len() < ATTRIBUTES => self.attributes.push((name, value)),
+            None if has_room => self.attributes.push((name, value)),
             None => {}
         }
     }

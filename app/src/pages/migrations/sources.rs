@@ -75,7 +75,7 @@ pub(super) fn sources(
     let choices: Vec<Choice> =
         COLUMNS.into_iter().map(|(name, label, _)| (name, label, shown.contains(&name))).collect();
     let headings = choices.iter().filter(|(.., is_shown)| *is_shown).map(|(name, label, _)| {
-        if NUMBERS.contains(name) { Column::number(*label) } else { Column::text(*label) }
+        if NUMBERS.contains(name) { Column::number(label) } else { Column::text(label) }
     });
     let columns: Vec<Column> = std::iter::once(Column::text("Source")).chain(headings).collect();
     let can_scroll = columns.len() > ROOMY;
