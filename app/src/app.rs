@@ -5,9 +5,9 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
 use crate::areas::{
-    account, activity, configs, domains, entrance, events, export_forms, exports, gallery, health,
-    help, keys, migrations, organization, overview, people, persons, plugins, project, start,
-    transformations,
+    account, activity, configs, definitions, domains, entrance, events, export_forms, exports,
+    gallery, health, help, keys, migrations, organization, overview, people, persons, plugins,
+    project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -37,6 +37,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/definitions") view=definitions::EventDefinitions ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/definitions/:event") view=definitions::EventDefinition ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/health") view=health::Health ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/health/events") view=health::AffectedEvents ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/transformations") view=transformations::Transformations ssr=SsrMode::Async />

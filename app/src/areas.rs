@@ -155,6 +155,11 @@ area!(events {
     Events => pages::events::Events,
 });
 
+area!(definitions {
+    EventDefinitions => pages::event_definitions::EventDefinitions,
+    EventDefinition => pages::event_definition::EventDefinition,
+});
+
 area!(health {
     Health => pages::health::Health,
     AffectedEvents => pages::health::affected::AffectedEvents,
@@ -283,7 +288,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 66] = [
+const PAGES: [(&str, AreaPage); 68] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -297,6 +302,8 @@ const PAGES: [(&str, AreaPage); 66] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
+    ("/projects/:id/definitions", definitions::EventDefinitions),
+    ("/projects/:id/definitions/:event", definitions::EventDefinition),
     ("/projects/:id/health", health::Health),
     ("/projects/:id/health/events", health::AffectedEvents),
     ("/projects/:id/transformations", transformations::Transformations),

@@ -21,9 +21,9 @@ use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
 use crate::destination_test::TriedStep;
 use crate::error::UiError;
-use crate::facts::{Facts, InstanceFacts};
 use crate::local_path;
 use crate::notice::Notice;
+use crate::process_facts::{ProcessFacts, ProcessFactsCollector};
 use crate::theme::{self, Theme};
 
 /// Longest lifetime of a session, in seconds.
@@ -59,7 +59,7 @@ pub struct WebContext {
     /// there is none.
     pub capture_prefix: String,
     /// Collects the facts that staff see about the process.
-    pub instance_facts: InstanceFacts,
+    pub process_facts: ProcessFactsCollector,
     /// Tests a destination of an export.
     pub try_destination: TryDestination,
     /// Sends an event through capture, as a client would.
@@ -312,9 +312,9 @@ pub(crate) fn capture_host() -> Result<String, UiError> {
 }
 
 /// Facts about the process. The caller checks who may see them.
-pub(crate) async fn facts() -> Result<Facts, UiError> {
+pub(crate) async fn process_facts() -> Result<ProcessFacts, UiError> {
     let (web, _) = context()?;
-    Ok((web.instance_facts.0)().await)
+    Ok((web.process_facts.0)().await)
 }
 
 /// Tests a destination until a step fails. An empty list means that there is nothing to

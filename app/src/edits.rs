@@ -2,7 +2,7 @@
 //! it changed.
 //!
 //! A form carries, in one hidden field, a fingerprint of every value that it was drawn
-//! with ([`Seen`]). When the form is sent, three values of a field are compared: the
+//! with ([`FormFingerprints`]). When the form is sent, three values of a field are compared: the
 //! shown value, the sent value and the stored value ([`Edits`]). A field that the sender
 //! did not change is not written. If another user changed a field of the sender in the
 //! meantime, to a different value, that is a conflict: nothing is written, and the
@@ -29,9 +29,9 @@ const FIELDS_NAMED: usize = 5;
 
 /// Fingerprints of the values that a form showed, by name of the field.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen(BTreeMap<String, String>);
+pub(crate) struct FormFingerprints(BTreeMap<String, String>);
 
-impl Seen {
+impl FormFingerprints {
     /// Parses the hidden field.
     pub(crate) fn read(text: &str) -> Self {
         let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
@@ -64,14 +64,14 @@ pub(crate) fn fingerprint(value: &str) -> String {
 
 /// Decides which fields of a form are written.
 pub(crate) struct Edits {
-    seen: Seen,
+    seen: FormFingerprints,
     conflicts: Vec<String>,
 }
 
 impl Edits {
     /// For a form with this value of the hidden field.
     pub(crate) fn of(seen: &str) -> Self {
-        Self { seen: Seen::read(seen), conflicts: Vec::new() }
+        Self { seen: FormFingerprints::read(seen), conflicts: Vec::new() }
     }
 
     /// Whether the sender changed the field. If the form has no fingerprint of the field,
@@ -166,23 +166,23 @@ fn now_is(label: &str, stored: &str) -> String {
 mod tests {
     use weir_model::Patch;
 
-    use super::{CHANGED_ELSEWHERE, Edits, Seen, fingerprint};
+    use super::{CHANGED_ELSEWHERE, Edits, FormFingerprints, fingerprint};
     use crate::error::UiError;
 
     fn seen(values: &[(&str, &str)]) -> String {
         let prints: Vec<_> =
             values.iter().map(|(name, value)| (*name, fingerprint(value))).collect();
-        Seen::write(&prints)
+        FormFingerprints::write(&prints)
     }
 
     #[test]
     fn a_form_sends_its_original_values_back() {
         let text = seen(&[("name", "Mill race"), ("config[host]", "a=b&c")]);
-        let read = Seen::read(&text);
+        let read = FormFingerprints::read(&text);
         assert_eq!(read.print("name"), Some(fingerprint("Mill race").as_str()));
         assert_eq!(read.print("config[host]"), Some(fingerprint(" a=b&c\r\n").as_str()));
         assert_eq!(read.print("config"), None);
-        assert_eq!(Seen::read("&=&x").print("x"), None);
+        assert_eq!(FormFingerprints::read("&=&x").print("x"), None);
         assert_ne!(fingerprint("a\r\nb"), fingerprint("ab"));
         assert_eq!(fingerprint("a\r\nb"), fingerprint("a\nb"));
     }

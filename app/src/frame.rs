@@ -5,8 +5,8 @@
 mod account_menu;
 mod crumbs;
 mod dialogs;
-mod here;
 pub(crate) mod links;
+mod nav_target;
 mod rail;
 mod switcher;
 mod top_line;
@@ -15,13 +15,14 @@ use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::{use_location, use_query_map};
 
-use self::crumbs::crumbs;
+use self::crumbs::{crumbs, object_of};
 use self::dialogs::Dialogs;
-use self::here::Here;
+use self::nav_target::{NavTarget, PathIds};
 use self::rail::Rail;
 use self::top_line::TopLine;
 use crate::error::UiError;
 use crate::server_fns::account::{FailingNav, Viewer, find_failing, get_viewer};
+use crate::server_fns::object_names::find_object_name;
 use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
 
@@ -61,10 +62,13 @@ pub(crate) fn Frame() -> impl IntoView {
     #[cfg(not(feature = "ssr"))]
     crate::client::navigation::follow_frame(changes);
     // Pages of one organization share the data.
-    let of = Memo::new(move |_| path.with(|path| Here::asked(path)));
+    let ids = Memo::new(move |_| path.with(|path| PathIds::of(path)));
     // The frame can be gone when the page has changed.
-    let asked = move || (of.try_get().unwrap_or_default(), changes.get());
-    let loaded = Resource::new(asked, move |(of, _)| load(of));
+    let inputs = move || (ids.try_get().unwrap_or_default(), changes.get());
+    let loaded = Resource::new(inputs, move |(ids, _)| load(ids));
+    let object = Memo::new(move |_| path.with(|path| object_of(path).to_owned()));
+    let inputs = move || (object.try_get().unwrap_or_default(), changes.get());
+    let named = Resource::new(inputs, move |(object, _)| load_name(object));
     let head = move || {
         Suspend::new(async move {
             let Ok((viewer, failing)) = loaded.await else {
@@ -73,11 +77,14 @@ pub(crate) fn Frame() -> impl IntoView {
             };
             #[cfg(not(feature = "ssr"))]
             crate::page_facts::apply_preferences(&viewer);
+            let (object, name) = named.await;
             let path = path.get();
-            let here = Here::of(&viewer.organizations, viewer.project, &path);
-            let crumbs = crumbs(&here, &path);
+            let target = NavTarget::of(&viewer.organizations, viewer.project, &path);
+            // The name can be that of the page before.
+            let name = name.filter(|_| object == object_of(&path));
+            let crumbs = crumbs(&target, &path, name.as_deref());
             view! {
-                <Rail viewer=viewer here=here path=path failing=failing />
+                <Rail viewer=viewer target=target path=path failing=failing />
                 <TopLine crumbs=crumbs />
             }
             .into_any()
@@ -97,12 +104,12 @@ pub(crate) fn Frame() -> impl IntoView {
 }
 
 /// The viewer, and what fails in the organization and project of the page.
-async fn load(asked: here::Asked) -> Result<(Viewer, FailingNav), UiError> {
+async fn load(ids: PathIds) -> Result<(Viewer, FailingNav), UiError> {
     let viewer = get_viewer().await?;
-    let here = Here::of_asked(&viewer.organizations, viewer.project, &asked);
-    let failing = match here.organization {
+    let target = NavTarget::for_ids(&viewer.organizations, viewer.project, &ids);
+    let failing = match target.organization {
         Some((id, _)) => {
-            let project = here.project.map(|(id, _)| id);
+            let project = target.project.map(|(id, _)| id);
             find_failing(id, project).await.unwrap_or_default()
         }
         None => FailingNav::default(),
@@ -110,8 +117,17 @@ async fn load(asked: here::Asked) -> Result<(Viewer, FailingNav), UiError> {
     Ok((viewer, failing))
 }
 
+/// The address of an object, and its name.
+async fn load_name(object: String) -> (String, Option<String>) {
+    if object.is_empty() {
+        return (object, None);
+    }
+    let name = find_object_name(object.clone()).await.unwrap_or_default();
+    (object, name)
+}
+
 /// Whether a script requests a part of a page, to insert it into another page.
 fn is_part() -> bool {
-    let asked = use_query_map().with_untracked(|query| query.get_str("part") == Some("1"));
-    asked && use_location().pathname.get_untracked() == "/search"
+    let wants_part = use_query_map().with_untracked(|query| query.get_str("part") == Some("1"));
+    wants_part && use_location().pathname.get_untracked() == "/search"
 }

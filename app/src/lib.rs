@@ -27,7 +27,6 @@ pub mod destination_test;
 mod device;
 mod edits;
 pub mod error;
-pub mod facts;
 #[cfg(feature = "ssr")]
 pub mod filters;
 pub mod form_names;
@@ -41,6 +40,7 @@ pub mod notice;
 mod page_facts;
 mod pages;
 mod plugin_settings;
+pub mod process_facts;
 #[cfg(feature = "ssr")]
 mod qr;
 mod server_fns;

@@ -48,6 +48,11 @@ pub fn pairs(text: &str) -> Vec<(String, String)> {
     split.map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
+/// Decodes a part of a path.
+pub fn decode_part(part: &str) -> String {
+    percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()
+}
+
 /// Decodes a text of a form or query. What is not encoded validly stays as it is.
 fn decode(text: &str) -> String {
     let spaced = text.replace('+', " ");
@@ -76,7 +81,7 @@ fn without(path: &str, names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{encode, path_of, safe, to_open_later, without_outcome};
+    use super::{decode_part, encode, path_of, safe, to_open_later, without_outcome};
 
     #[test]
     fn only_paths_of_this_site_are_safe() {
@@ -97,6 +102,12 @@ mod tests {
         assert_eq!(path_of("http://h:1/a?b"), "/a?b");
         assert_eq!(path_of("http://h:1"), "/");
         assert_eq!(path_of("/a"), "/a");
+    }
+
+    #[test]
+    fn parts_of_paths_are_decoded() {
+        assert_eq!(decode_part("acme%2Ftea+pot%C3%A4"), "acme/tea+potä");
+        assert_eq!(decode_part("100%"), "100%");
     }
 
     #[test]

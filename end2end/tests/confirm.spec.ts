@@ -88,7 +88,7 @@ test("an address is changed once the new one is confirmed", async ({ page, serve
   const pending = page.getByText(`A mail with a link is on its way to ${moved}`);
   await expect(pending).toBeVisible();
 
-  // Taken back, and asked for again.
+  // Withdrawn, and requested again.
   await page.getByRole("button", { name: "Keep the current address" }).click();
   await expect(pending).toHaveCount(0);
   const void_ = linkOf(await mailbox.wait(moved, SUBJECT));

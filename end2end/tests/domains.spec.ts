@@ -76,6 +76,27 @@ test("rules require the proof, SAML can be configured before", async ({ page, se
   await expect(page.getByLabel("Entity id", { exact: true })).toHaveValue("https://idp.otter-tea.example");
 });
 
+test("settings that an API key saved sign in members alone, until an owner saves them", async ({ page, server, scripts }) => {
+  const key = await apiKey(page, server, scripts);
+  const { id } = await call(server, key, "GET", "/api/organizations/@current/");
+  const { id: made } = await call(server, key, "POST", `/api/organizations/${id}/domains/`, {
+    domain: "by-key.example",
+    saml_entity_id: "https://idp.otter-tea.example",
+    saml_acs_url: "https://idp.otter-tea.example/sso",
+    saml_x509_cert: "no certificate",
+  });
+  await page.goto(`/organizations/${id}/domains/${made}`);
+  await alive(page, scripts);
+  const warning = page.locator("#saml").getByText("An API key saved the SAML settings");
+  await expect(warning).toContainText("does not sign in administrators, owners");
+  await checkPage(page, "domain whose settings a key saved");
+  await save(page, "Save SAML");
+  await expect(warning).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByLabel("Entity id", { exact: true })).toHaveValue("https://idp.otter-tea.example");
+  await expect(warning).toHaveCount(0);
+});
+
 test("a domain is removed by typing its name", async ({ page, server, scripts }) => {
   const removed = "removed.example";
   const address = await claim(page, server, scripts, removed);

@@ -12,6 +12,7 @@ test("the navigation stays in the organization and project of the page", async (
     "Groups",
     "Health",
     "Project settings",
+    "Event definitions",
     "Transformations",
     "Exports",
     "Plugins",
@@ -20,7 +21,7 @@ test("the navigation stays in the organization and project of the page", async (
     "Activity",
     "Settings",
   ]);
-  await expect(main.getByRole("group", { name: "Data" }).getByRole("link")).toHaveCount(4);
+  await expect(main.getByRole("group", { name: "Data" }).getByRole("link")).toHaveCount(5);
   await expect(page.locator(".switch-organization")).toHaveText(person.organization);
   await expect(page.locator(".switch-project")).toHaveText(person.project);
 

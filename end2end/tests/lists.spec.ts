@@ -29,6 +29,7 @@ test("lists are downloaded with their filter", async ({ page, server, scripts })
     [`/organizations/${id}`, "id,name"],
     [`/organizations/${id}/members?search=ada`, "id,first_name"],
     [`/organizations/${id}/activity?kind=PersonalAPIKey`, "id,time"],
+    ["/projects/1/definitions?q=cup", "name,events_30d"],
     ["/projects/1/persons?q=ada", "id,name"],
     ["/projects/1/settings/keys", "key,events_24h"],
   ] as const) {

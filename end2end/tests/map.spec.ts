@@ -169,6 +169,8 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id", project, "Overview"],
     ["/projects/:id/start", `${project}/start`, "Overview"],
     ["/projects/:id/events", `${project}/events`, "Events"],
+    ["/projects/:id/definitions", `${project}/definitions`, "Event definitions"],
+    ["/projects/:id/definitions/:event", `${project}/definitions/page%20viewed`, "Event definitions"],
     ["/projects/:id/health", `${project}/health`, "Health"],
     ["/projects/:id/health/events", `${project}/health/events?code=missing_distinct_id`, "Health"],
     ["/projects/:id/transformations", `${project}/transformations`, "Transformations"],

@@ -61,6 +61,20 @@ test("the printed script imports, resumes where it stopped, and is followed", as
   await shot(page, "migrations");
   await checkPage(page, "migrations");
 
+  // The usual columns fit beside the navigation, and the others are chosen.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const beyond = () => page.locator(".table-frame", { has: came }).evaluate((frame) => frame.scrollWidth - frame.clientWidth);
+  expect(await beyond()).toBeLessThanOrEqual(0);
+  await expect(came.getByRole("columnheader")).toHaveText(["Source", "Accepted", "Dropped", "Per minute", "Event times", "Order"]);
+  await page.locator(".columns-menu > summary").click();
+  await page.getByRole("checkbox", { name: "Last request" }).check();
+  await page.getByRole("checkbox", { name: "Per minute" }).uncheck();
+  await page.getByRole("button", { name: "Show columns" }).click();
+  await expect(page).toHaveURL(/plan=.*columns=last/);
+  await expect(came.getByRole("columnheader")).toHaveText(["Source", "Accepted", "Dropped", "Event times", "Order", "Last request"]);
+  await alive(page, scripts);
+  await checkPage(page, "migrations with chosen columns");
+
   const answer = await page.request.get("/_csv/projects/1/migrations");
   expect(answer.status()).toBe(200);
   expect(await answer.text()).toContain("historical_migration");

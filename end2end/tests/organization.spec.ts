@@ -110,7 +110,7 @@ test("a pasted list is previewed and sent, and an invite is accepted", async ({ 
   await page.reload();
   await alive(page, scripts);
   await expect(row(page, grace.email)).toHaveCount(0);
-  // The other one gets another link, and is then taken back.
+  // The other one gets another link, and is then withdrawn.
   await openMenu(page, "linus@weir.example");
   await page.getByRole("button", { name: "New link..." }).click();
   await page.getByRole("button", { name: "Make new link" }).click();
@@ -177,7 +177,7 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   const mary = await onlyMember(server, key, home, { ...grace, name: "Mary", email: "mary@weir.example" });
   await call(server, key, "PATCH", `${path}members/${mary}/`, { level: 8 });
   await open(page, scripts, home, "/activity");
-  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("false");
+  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("Yes → No");
   await checkPage(page, "activity");
   await shot(page, "activity");
   await page.getByLabel("Kind").selectOption({ label: "Member" });

@@ -165,6 +165,8 @@ test("the other pages", async ({ page, server }) => {
     ["groups-all", "/projects/1/groups"],
     ["groups", "/projects/1/groups/company"],
     ["group", "/projects/1/groups/company/acme"],
+    ["event-definitions", "/projects/1/definitions"],
+    ["event-definition", "/projects/1/definitions/page%20viewed"],
     ["migrations", "/projects/1/migrations"],
     ["affected-events", "/projects/1/health/events"],
     ["project-keys", "/projects/1/settings/keys"],

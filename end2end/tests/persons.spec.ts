@@ -1,7 +1,7 @@
 // Persons and groups: who sent events, how ids came together, what is known.
 
 import type { Page } from "@playwright/test";
-import { alive, checkPage, enter, expect, projectKey, send, type Server, test } from "./helpers";
+import { alive, checkPage, enter, expect, person, projectKey, send, type Server, test } from "./helpers";
 
 test("before the first event both pages explain what is missing", async ({ page, server, scripts }) => {
   await enter(page, server, scripts, "/projects/1/persons");
@@ -64,6 +64,8 @@ test("a person is found, and shows how its ids were merged", async ({ page, serv
     await expect(page.getByText("plan paid").first()).toBeVisible({ timeout: 1_000 });
   }).toPass();
   await expect(page.getByText("Merged into this person at")).toBeVisible();
+  const crumbs = page.getByRole("navigation", { name: "Breadcrumb" });
+  await expect(crumbs.locator("[aria-current=page]")).toHaveText("ada7@example.com");
   const properties = page.getByRole("table", { name: "Properties of the person" });
   await expect(properties).toContainText("ada7@example.com");
   await expect(properties).toContainText("$identify");
@@ -95,6 +97,8 @@ test("a group shows its properties, its members and its events", async ({ page, 
   await checkPage(page, "groups");
   await page.getByRole("link", { name: "Acme Tea" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Acme Tea" })).toBeVisible();
+  const crumbs = page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("listitem");
+  await expect(crumbs).toHaveText([person.organization, person.project, "Groups", "company", "Acme Tea"]);
   await expect(page.getByRole("table", { name: "Persons seen with the group" })).toContainText("ada7@example.com");
   await expect(page.locator(".timeline")).toContainText("plan paid");
   await alive(page, scripts);
@@ -124,6 +128,52 @@ test("groups that events only name are shown as such", async ({ page, server, sc
   await expect(page.getByRole("heading", { level: 1, name: "blue" })).toBeVisible();
   await expect(page.getByText("No properties yet.")).toBeVisible();
   await expect(page.locator(".timeline")).toContainText("plan paid");
+});
+
+test("a person is exported and deleted with its events", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  const properties = { $set: { email: "gone7@example.com" } };
+  await send(server, key, { event: "plan chosen", distinct_id: "gone-7", properties });
+  await send(server, key, { event: "plan left", distinct_id: "gone-7" });
+  const link = page.getByRole("link", { name: "gone7@example.com" });
+  await expect(async () => {
+    await page.goto("/projects/1/persons?q=gone7%40example");
+    await link.click({ timeout: 1_000 });
+    await expect(page.locator(".timeline")).toContainText("plan left", { timeout: 1_000 });
+  }).toPass();
+  const address = page.url();
+
+  const href = await page.getByRole("link", { name: "Export person" }).getAttribute("href");
+  const exported = await page.request.get(`${server.url}${href}`);
+  expect(exported.headers()["content-disposition"]).toContain("attachment");
+  const lines = (await exported.text()).trim().split("\n").map((line) => JSON.parse(line));
+  expect(lines[0].person.distinct_ids).toEqual(["gone-7"]);
+  expect(lines.slice(1).map((line) => line.event.event)).toEqual(["plan left", "plan chosen"]);
+
+  await alive(page, scripts);
+  await page.locator("summary", { hasText: "Delete person" }).click();
+  await page.getByLabel("Delete its events too").check();
+  await checkPage(page, "person that is to be deleted");
+  await page.getByRole("button", { name: "Delete the person" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Deleted person" })).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe(new URL(address).pathname);
+  await expect(page.getByText("This person and its events were deleted.")).toBeVisible();
+  await alive(page, scripts);
+  await checkPage(page, "deleted person");
+
+  await page.goto("/projects/1/persons?q=gone7%40example");
+  await expect(page.getByRole("link", { name: "Clear filters" })).toBeVisible();
+  await expect(link).toHaveCount(0);
+  expect((await page.request.get(`${server.url}${href}`)).status()).toBe(404);
+
+  // A later event makes a new person.
+  await send(server, key, { event: "plan paid", distinct_id: "gone-7" });
+  await expect(async () => {
+    await page.goto(address);
+    await expect(page.locator(".timeline")).toContainText("plan paid", { timeout: 1_000 });
+  }).toPass();
+  await expect(page.locator(".timeline > li")).toHaveCount(1);
 });
 
 test("unknown persons and groups have no page", async ({ page, server, scripts }) => {

@@ -64,7 +64,7 @@ test("source is written, and a fault is shown at its line", async ({ page, serve
   await text.fill("export function processEvent(event) {\n  event.event = event.event.toUpperCase()\n  return event\n}\n");
   await save(page, "Save file");
   await expect(page.getByText("it cannot be run as it is")).toHaveCount(0);
-  await page.getByRole("link", { name: "Shout" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Shout" }).click();
   await page.waitForURL("**/plugins/transformations/*");
   await expect(page.getByText("processEvent")).toBeVisible();
 });

@@ -171,6 +171,17 @@ export async function moveToSingleSignOn({ page, server, names, scripts, browser
     await expect(theirs).toHaveURL(/\/login\//);
   });
 
+  const lockedOut = section.getByText("Perhaps no owner can sign in.");
+
+  await test.step("the page warns that no owner has signed in this way", async () => {
+    await page.goto(home.domain);
+    await alive(page, scripts);
+    await expect(lockedOut).toBeVisible();
+    // The owner saved these settings on the page.
+    await expect(page.getByText("An API key saved")).toHaveCount(0);
+    await look(page, "domain with a lock-out");
+  });
+
   await test.step("what is wrong is refused", async () => provider.refuse?.(home));
 
   await test.step("a colleague whom the provider deactivates is out within a second", async () => {
@@ -212,6 +223,7 @@ export async function moveToSingleSignOn({ page, server, names, scripts, browser
     await alive(page, scripts);
     await rules.selectOption({ label: "Any sign-in method" });
     await save(page, "Save single sign-on");
+    await expect(lockedOut).toHaveCount(0);
     expect(await withPassword(server, MEMBER)).toEqual([200, undefined]);
   });
   for (const one of [theirs, colleague]) await one.context().close();

@@ -327,6 +327,8 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/groups", "Groups", walk.rail("Groups"));
   await walk.stop("/projects/:id/groups/:type", "Groups", walk.tab("Group types", "company"));
   await walk.stop("/projects/:id/groups/:type/:key", "Acme", walk.follow("Acme"));
+  await walk.stop("/projects/:id/definitions", "Event definitions", walk.rail("Event definitions"));
+  await walk.stop("/projects/:id/definitions/:event", "page viewed", walk.follow("page viewed"));
   await walk.stop("/projects/:id/health", "Health", walk.rail("Health"));
   await walk.stop("/projects/:id/health/events", "Dropped and altered events", walk.follow("Dropped and altered events"));
   await walk.stop("/projects/:id/migrations", "Migrations", walk.rail("Migrations"));

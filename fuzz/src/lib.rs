@@ -28,7 +28,7 @@ mod addresses;
 #[path = "../../crates/oidc/src/callback.rs"]
 #[expect(dead_code, reason = "the texts of faults are for administrators")]
 mod callback;
-#[path = "../../crates/oidc/src/corpus/outcomes.rs"]
+#[path = "../../crates/oidc/src/corpus/checks.rs"]
 mod callbacks;
 
 #[path = "../../crates/plugins/src/code/archive.rs"]
@@ -81,5 +81,5 @@ pub fn check_callback(text: &str) {
 
 /// Checks a file of `corpus/saml_response`: the XML of a response.
 pub fn check_response(document: &[u8]) {
-    saml::outcomes::check_response(document);
+    saml::checks::check_response(document);
 }

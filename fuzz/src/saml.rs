@@ -5,5 +5,5 @@ use weir_saml::{
     ReplayCache, ReplayUnavailable, ServiceProvider,
 };
 
-#[path = "../../crates/saml/src/tests/outcomes.rs"]
-pub(crate) mod outcomes;
+#[path = "../../crates/saml/src/tests/checks.rs"]
+pub(crate) mod checks;

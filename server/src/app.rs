@@ -14,6 +14,7 @@ use weir_store::Store;
 use weir_store::disk::DiskState;
 use weir_store::traffic::TrafficCounters;
 
+use crate::backup::schedule::Backups;
 use crate::capture::{BrowserLibrary, CookielessKeys};
 use crate::config::Config;
 use crate::limits::{Limits, Permits};
@@ -55,6 +56,8 @@ pub struct Parts {
     pub traffic: Arc<TrafficCounters>,
     /// Free disk space.
     pub disk: Arc<DiskState>,
+    /// What is known of the backups.
+    pub backups: Arc<Backups>,
     /// Connections to addresses that members enter.
     pub egress: Egress,
     /// Addresses of the public services that exports write to.
@@ -118,6 +121,7 @@ impl AppBuilder {
             metrics,
             traffic: Arc::clone(store.traffic()),
             disk: store.disk(),
+            backups: Arc::default(),
             egress,
             destination_addresses: Arc::new(destination_addresses),
             browser_library: BrowserLibrary::at(&config.browser_library),

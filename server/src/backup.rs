@@ -1,34 +1,49 @@
-//! `weir backup`, `weir restore` and `weir check`.
+//! `weir backup`, `weir restore` and `weir check`, and backups that the server makes itself.
 //!
-//! A backup is made by the command and needs no connection to the server, which may run.
+//! A backup is made from the files of the data directory, by the command or by the server.
+//! The command needs no connection to the server, which may run.
 //! The order makes it consistent (DUR-16, `docs/adr/0023-backup.md`): the segments of the
 //! ingest log are linked, then the store, then newer segments of the log. So the log has
 //! every event that the store does not have yet, and the positions in the store say which
 //! these are.
 //!
-//! What belongs here: the commands, their order and their outcome. What does not: the files
-//! of the store (`weir_store::checkpoint`) and of the log (`weir_ingest::log`), storing and
-//! restoring them (`weir_backup`).
+//! What belongs here: the commands, their order and their outcome. What does not: when the
+//! server makes a backup (`schedule`), the files of the store (`weir_store::checkpoint`) and
+//! of the log (`weir_ingest::log`), storing and restoring them (`weir_backup`).
 
+mod bucket;
 pub mod check;
+mod last;
+mod lease;
+mod place;
+pub mod schedule;
 
+use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use uuid::Uuid;
-use weir_backup::{About, Found, Limits, Partial, Repository, Restored, Staging, Stored};
+use weir_backup::{
+    About, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
+};
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
-use weir_store::{CheckpointError, checkpoint, schema_version};
+use weir_store::{CheckpointError, checkpoint, erasures, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
 use crate::logs::with_causes;
 use crate::master_key;
 use crate::serve::StopSignals;
+use place::{Opened, Place};
+use schedule::Schedule;
+
+pub use last::LastBackup;
 
 /// The directory in the data directory for the links of a backup while it is stored.
 const STAGING: &str = ".weir-backup";
@@ -54,9 +69,12 @@ pub enum BackupError {
     /// The files of events are in a bucket.
     #[error("the files of events are in a bucket, which backups do not contain yet")]
     InBucket,
-    /// The target is not a directory of this machine.
-    #[error("`{0}` is not a directory: backups are stored in a directory of this machine")]
+    /// The target is neither a directory of this machine nor a bucket.
+    #[error("`{0}` is neither a directory nor a place such as s3://bucket/prefix")]
     Remote(PathBuf),
+    /// The settings of the bucket of backups cannot be used.
+    #[error("the settings of the bucket of backups (backup_endpoint and others): {0}")]
+    Access(&'static str),
     /// The files of the store belong to another user.
     #[error(
         "the store in the data directory `{0}` belongs to another user; run the command as \
@@ -66,6 +84,12 @@ pub enum BackupError {
     /// The directory of backups would be in the data directory.
     #[error("`{0}` is in the data directory: choose a directory outside it")]
     Inside(PathBuf),
+    /// The directory of the schedule had backups, and has none any more.
+    #[error(
+        "`{0}` had backups and has none now: its disk may not be mounted; to begin again there, \
+         run `weir backup` with this directory once"
+    )]
+    Vanished(PathBuf),
     /// The backup was made by a newer program.
     #[error(
         "the backup has schema version {found}, this program knows versions up to {known}; \
@@ -80,6 +104,9 @@ pub enum BackupError {
     /// The log removed segments during every attempt.
     #[error("the ingest log removes segments faster than they are linked; free disk space first")]
     LogMoves,
+    /// The list of erasures cannot be copied.
+    #[error("the list of erased persons cannot be copied")]
+    Erasures(#[source] std::io::Error),
     /// The process cannot receive signals.
     #[error("the process cannot be set up")]
     Signals(#[source] std::io::Error),
@@ -100,7 +127,29 @@ pub enum BackupError {
     Interrupted,
 }
 
-/// Stores a backup in a directory, and returns the lines to print.
+/// A backup to make.
+#[derive(Debug)]
+struct Order {
+    /// The directory of backups, or the address of a bucket.
+    directory: PathBuf,
+    /// When it begins.
+    began_at: Timestamp,
+    /// How many backups stay there; `None`: all of them.
+    keep: Option<NonZeroUsize>,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+struct Made {
+    /// What was stored.
+    stored: Stored,
+    /// The names of the old backups that were removed.
+    removed: Vec<String>,
+    /// What is noted of it in the data directory.
+    last: LastBackup,
+}
+
+/// Stores a backup in a directory or a bucket, and returns the lines to print.
 ///
 /// # Errors
 /// [`BackupError`] with the reason. Earlier backups stay as they are.
@@ -109,53 +158,112 @@ pub async fn back_up(
     directory: PathBuf,
     now: Timestamp,
 ) -> Result<String, BackupError> {
-    refuse(config, Some(&directory))?;
+    refuse_backup(config, &directory)?;
+    let key = about_key(master_key::source(config)?.as_ref());
+    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+    let order = Order { directory, began_at: now, keep: None };
+    let Made { stored, .. } = make(config, order, is_stopped).await?;
+    Ok(outcome(&stored, &key))
+}
+
+/// Refuses a backup that would not be complete, or would be in the wrong place.
+fn refuse_backup(config: &Config, directory: &Path) -> Result<(), BackupError> {
+    refuse(config, Some(directory))?;
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
     refuse_other_user(&config.data)?;
-    if is_inside(&directory, &config.data) {
-        return Err(BackupError::Inside(directory));
+    match Place::of(config, directory)? {
+        Place::Directory(directory) if is_inside(&directory, &config.data) => {
+            Err(BackupError::Inside(directory))
+        }
+        _ => Ok(()),
     }
-    let key = about_key(master_key::source(config)?.as_ref());
-    let is_stopped = stop_flag().map_err(BackupError::Signals)?;
+}
+
+/// Makes a backup, and notes it as the last one. Only one is made at a time: another command
+/// or the server may be making one.
+async fn make(
+    config: &Config,
+    order: Order,
+    is_stopped: Arc<AtomicBool>,
+) -> Result<Made, BackupError> {
+    let begun = Instant::now();
+    let Order { directory, began_at, keep } = order;
+    let (place, known_as) = (Place::of(config, &directory)?, place::known_as(&directory));
+    // With a schedule, another place says nothing about its age.
+    let is_noted = Schedule::of(config).is_none_or(|schedule| schedule.directory == known_as);
     let data = config.data.clone();
-    let begun = blocking(move || {
+    let begin = blocking(move || {
         let staging = Staging::create(&data.join(STAGING))?;
         let id = weir_backup::instance_id(&data, || Uuid::new_v4().to_string())?;
-        // Before anything is linked, so that a wrong directory is noticed first.
-        let repository = Repository::create(&directory, &id)?;
-        remove_links(&directory.join(check::STAGING), check::STAGING);
-        Ok((staging, repository))
+        Ok((staging, id))
     });
-    let (staging, repository) = begun.await?;
+    let (staging, id) = begin.await?;
+    // Before anything is linked, so that a wrong place is noticed first.
+    let opened = place.create(config, id, began_at).await?;
     let taken = take(&config.data, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at: now.micros(),
+        created_at: began_at.micros(),
     };
     let least_free = config.disk_marks().high;
-    let stored = blocking(move || {
+    let data = config.data.clone();
+    let made = blocking(move || {
+        let Opened { repository, mirror } = opened;
         let stored = taken.and_then(|()| {
             let partial = last_segment(staging.path())?;
             let limits = Limits { is_stopped: &is_stopped, least_free };
             Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
         });
-        let removed = staging.remove();
-        let stored = stored?;
+        let made = stored.map(|stored| {
+            let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let removed = keep.map(|keep| remove_old(&repository, keep, &stored));
+            let last = LastBackup {
+                directory: known_as,
+                name: stored.name.clone(),
+                began_at,
+                took_ms,
+                bytes: stored.bytes,
+                new_bytes: stored.new_bytes,
+            };
+            // While no other backup can be noted.
+            if is_noted && let Err(error) = last::write(&data, &last) {
+                tracing::warn!(%error, "the time of this backup is not noted");
+            }
+            Made { stored, removed: removed.unwrap_or_default(), last }
+        });
+        let closed = repository.close();
+        drop(mirror);
+        let unlinked = staging.remove();
+        if let Err(error) = closed {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the bucket is not released; it will be after some minutes");
+        }
+        let made = made?;
         // The backup exists, whatever happens to its links.
-        if let Err(error) = removed {
+        if let Err(error) = unlinked {
             let error = with_causes(&error);
             tracing::warn!(error, "the links are not removed; a server that runs removes them");
         }
-        if let Some(error) = &stored.unremoved {
+        if let Some(error) = &made.stored.unremoved {
             let error = with_causes(error);
             tracing::warn!(error, "unused content stays; the next backup removes it");
         }
-        Ok(stored)
+        Ok(made)
     });
-    Ok(outcome(&stored.await?, &key))
+    made.await
+}
+
+/// Removes the backups beyond those that stay, and returns their names. The backup that was
+/// just stored exists, whatever happens to them.
+fn remove_old(repository: &Repository, keep: NonZeroUsize, stored: &Stored) -> Vec<String> {
+    repository.remove_old(keep, &stored.name).unwrap_or_else(|error| {
+        let error = with_causes(&error);
+        tracing::warn!(error, "not all old backups were removed; the next backup removes them");
+        Vec::new()
+    })
 }
 
 /// A flag that is set when the process is asked to end, so that a command can remove its
@@ -178,7 +286,7 @@ pub async fn remove_abandoned(config: &Config) {
     if config.store == StoreKind::Memory {
         return;
     }
-    for name in [STAGING, check::STAGING] {
+    for name in [STAGING, check::STAGING].into_iter().chain(place::MIRRORS) {
         let at = config.data.join(name);
         // It fails only when the process ends.
         let _ = blocking(move || {
@@ -203,6 +311,7 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         let newest = link_log(data, staging).await?;
         let attempts = checkpoint(data, staging, is_stopped).await?;
         tracing::debug!(attempts, "the store is linked");
+        copy_erasures(data, staging).await?;
         link_log(data, staging).await?;
         // The log removes its oldest segments first. So if this one is there, none was
         // removed that was written in between.
@@ -211,6 +320,17 @@ async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<()
         }
     }
     Err(BackupError::LogMoves)
+}
+
+/// Copies the list of erasures, which is written to while the server runs. It has all
+/// erasures that the store has.
+async fn copy_erasures(data: &Path, staging: &Path) -> Result<(), BackupError> {
+    let (from, to) = (data.join(erasures::FILE), staging.join(erasures::FILE));
+    blocking(move || match std::fs::copy(&from, &to) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        copied => copied.map(|_| ()).map_err(BackupError::Erasures),
+    })
+    .await
 }
 
 async fn link_log(data: &Path, staging: &Path) -> Result<Option<PathBuf>, BackupError> {
@@ -249,15 +369,26 @@ fn last_segment(staging: &Path) -> Result<Option<Partial>, BackupError> {
     Ok(name.map(|name| Partial { path: format!("{LOG}/{name}"), bytes }))
 }
 
+/// Which backup is restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The newest with a sound manifest.
+    Newest,
+    /// The one with this name.
+    Named(String),
+    /// The newest with a sound manifest that began at this time or before (DUR-24).
+    At(Timestamp),
+}
+
 /// Restores a backup to the data directory, which must not exist or be empty, and returns
-/// the lines to print. `name`: the backup; `None`: the newest.
+/// the lines to print.
 ///
 /// # Errors
 /// [`BackupError`] with the reason. There is no data directory then.
 pub async fn restore(
     config: &Config,
     directory: PathBuf,
-    name: Option<String>,
+    which: Which,
 ) -> Result<String, BackupError> {
     refuse(config, Some(&directory))?;
     let source = master_key::source(config)?;
@@ -268,31 +399,61 @@ pub async fn restore(
     };
     let target = config.data.clone();
     warn_other_user(&target);
+    // The data is not on this disk yet, so nothing needs its space.
+    let opened = Place::of(config, &directory)?.open(config, 0).await?;
     let restored = blocking(move || {
-        let repository = Repository::open(&directory)?;
-        let Found { name, passed_over } = repository.find(name.as_deref())?;
+        let Opened { repository, mirror: _mirror } = opened;
+        let Found { name, passed_over } = match which {
+            Which::Newest => repository.find(None)?,
+            Which::Named(name) => repository.find(Some(&name))?,
+            Which::At(time) => repository.find_at(time.micros())?,
+        };
         if !passed_over.is_empty() {
             let newer = passed_over.join(", ");
             tracing::warn!(backup = name, newer, "manifests of newer backups cannot be used");
         }
-        let manifest = repository.manifest(&name)?;
+        let mut manifest = repository.manifest(&name)?;
+        take_newest_erasures(&repository, &name, &mut manifest);
         let known = schema_version();
         if manifest.schema > known {
             return Err(BackupError::NewerSchema { found: manifest.schema, known });
         }
         let restored = weir_backup::restore(&repository, &manifest, &target)?;
-        Ok((name, restored))
+        Ok((name, Timestamp::from_micros(manifest.created_at), restored))
     });
-    let (name, Restored { files, bytes }) = restored.await?;
+    let (name, began_at, Restored { files, bytes }) = restored.await?;
     Ok(format!(
         "Restored the backup {name} to {}: {files} files, {bytes} bytes\n\
+         It began at {began_at}\n\
          The master key is not in the backup: {key}",
         config.data.display()
     ))
 }
 
-/// Refuses settings with which no backup is complete, and the address of a storage, which
-/// would become the name of a directory.
+/// Puts the list of erasures of the newest backup into this one: persons that were erased
+/// after it was made are erased again.
+fn take_newest_erasures(repository: &Repository, name: &str, manifest: &mut Manifest) {
+    let newest = repository.find(None).and_then(|found| repository.manifest(&found.name));
+    let newest = match newest {
+        Ok(newest) => newest,
+        // The backup that was asked for may be the only one that can be read.
+        Err(error) => {
+            tracing::warn!(
+                backup = name, %error,
+                "the newest backup cannot be read: persons that were erased after this backup \
+                 was made are restored"
+            );
+            return;
+        }
+    };
+    let is_list = |entry: &Entry| entry.path == erasures::FILE;
+    if let Some(list) = newest.files.into_iter().find(is_list) {
+        manifest.files.retain(|entry| !is_list(entry));
+        manifest.files.push(list);
+    }
+}
+
+/// Refuses settings with which no backup is complete, and places that cannot be used.
 fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> {
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
@@ -301,10 +462,7 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
         return Err(BackupError::InBucket);
     }
-    match directory.filter(|directory| directory.to_string_lossy().contains("://")) {
-        Some(address) => Err(BackupError::Remote(address.to_owned())),
-        None => Ok(()),
-    }
+    directory.map_or(Ok(()), |directory| Place::of(config, directory).map(|_| ()))
 }
 
 /// Refuses another user than that of the server: links of that user could not be removed by

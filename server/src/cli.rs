@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use weir_import::ImportError;
+use weir_model::Timestamp;
 use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
 use crate::backup::check::{self, CheckError, Checked};
-use crate::backup::{self, BackupError};
+use crate::backup::{self, BackupError, Which};
 use crate::config::{Config, ConfigError, Settings};
 use crate::demo::{self, DemoArguments, DemoError};
 use crate::doctor::{self, DoctorError, Sources};
@@ -21,6 +22,7 @@ use crate::organizations::{self, OrganizationCommand, OrganizationError};
 use crate::seal::{self, SealError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
+use crate::traces::Traces;
 use crate::upgrade::{self, UpgradeError};
 use crate::users::{self, UserCommand, UserError};
 
@@ -70,11 +72,11 @@ enum Command {
     Log(LogCommand),
     /// Move all stored events into files that other programs can read, while no server runs
     Seal(SealArguments),
-    /// Store a backup in a directory; a server may run
+    /// Store a backup in a directory or a bucket; a server may run
     Backup(BackupArguments),
     /// Restore a backup to the data directory, which must not exist or be empty
     Restore(RestoreArguments),
-    /// Check the data directory, or the backups in a directory; a server may run; exits with 1 if there are faults
+    /// Check the data directory, or the backups in a directory or a bucket; a server may run; exits with 1 if there are faults
     Check(CheckArguments),
     /// Say what an upgrade of a data directory would do; a server may run; exits with 3 if a newer program wrote it, and with 4 if the disk has too little space
     Upgrade(UpgradeArguments),
@@ -95,22 +97,25 @@ struct SealArguments {
 
 #[derive(Debug, Args)]
 struct BackupArguments {
-    /// Directory of backups, created if it is missing
+    /// Directory of backups, created if it is missing, or s3://bucket/prefix with the settings backup_endpoint, backup_region, backup_access_key and backup_secret_key
     directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct RestoreArguments {
-    /// Directory of backups
+    /// Directory of backups, or s3://bucket/prefix
     directory: PathBuf,
     /// Name of the backup [default: the newest]
     #[arg(long, value_name = "NAME")]
     backup: Option<String>,
+    /// Take the newest backup that began at this time or before, such as 2026-06-01T10:00Z; without a zone it is UTC
+    #[arg(long, value_name = "TIME", conflicts_with = "backup", value_parser = time)]
+    at: Option<Timestamp>,
 }
 
 #[derive(Debug, Args)]
 struct CheckArguments {
-    /// Directory of backups [default: the data directory is checked]
+    /// Directory of backups, or s3://bucket/prefix [default: the data directory is checked]
     directory: Option<PathBuf>,
     /// Name of the backup that is opened [default: the newest]
     #[arg(long, value_name = "NAME", requires = "directory")]
@@ -248,9 +253,10 @@ impl Cli {
         let named = file.clone();
         let settings = move || Config::load(given.clone(), file.as_deref());
         let config = settings()?;
-        logs::start(&config)?;
+        let traces = matches!(command, Command::Serve).then(|| Traces::of(&config)).flatten();
+        logs::start(&config, traces.as_ref().map(Traces::recorder))?;
         match command {
-            Command::Serve => serve::run(config, settings).await?,
+            Command::Serve => serve::run(config, settings, traces).await?,
             Command::Import(arguments) => {
                 weir_import::run(&arguments, Clock::default().now()).await?;
             }
@@ -266,8 +272,9 @@ impl Cli {
                 let now = Clock::default().now();
                 print(&backup::back_up(&config, directory, now).await?)?;
             }
-            Command::Restore(RestoreArguments { directory, backup }) => {
-                print(&backup::restore(&config, directory, backup).await?)?;
+            Command::Restore(arguments) => {
+                let which = arguments.which();
+                print(&backup::restore(&config, arguments.directory, which).await?)?;
             }
             Command::Check(CheckArguments { directory, backup }) => {
                 let Checked { faults, failure } = check::run(&config, directory, backup).await;
@@ -310,6 +317,20 @@ impl Cli {
         }
         Ok(())
     }
+}
+
+impl RestoreArguments {
+    fn which(&self) -> Which {
+        match (&self.backup, self.at) {
+            (Some(name), _) => Which::Named(name.clone()),
+            (None, Some(time)) => Which::At(time),
+            (None, None) => Which::Newest,
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse_lenient(text).ok_or("expected a date and a time, such as 2026-06-01T10:00Z")
 }
 
 impl SetupArguments {

@@ -6,8 +6,10 @@
 //! misspelt setting is not overlooked.
 
 mod acme;
+mod backup;
 mod capture_prefix;
 mod organization_limits;
+mod traces;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -28,10 +30,12 @@ use weir_store::events::SealBounds;
 use weir_store::{Access, BucketLocation, Secret, SegmentBucket};
 
 pub use acme::{AcmeContact, AcmeDirectory, HostNames};
+pub use backup::BackupInterval;
 pub use capture_prefix::CapturePrefix;
 pub use organization_limits::{
     DiskLimit, EventsPerMonthLimit, EventsPerSecondLimit, ExportsLimit, MembersLimit,
 };
+pub use traces::{TraceShare, TracesEndpoint, TracesHeaders};
 
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
@@ -84,6 +88,14 @@ settings! {
     log_format: LogFormat = LogFormat::Text, "WEIR_LOG_FORMAT";
     /// Address of the metrics page for Prometheus, or `off` [default: 127.0.0.1:9464]
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
+    /// Address of a collector of OpenTelemetry that traces are sent to, such as http://127.0.0.1:4318/v1/traces [default: none, nothing is traced]
+    traces_endpoint: TracesEndpoint = TracesEndpoint::default(), "WEIR_TRACES_ENDPOINT";
+    /// Headers of those requests, separated by commas, such as authorization=Bearer abc; better in the settings file or the environment than as a flag [default: none]
+    traces_headers: TracesHeaders = TracesHeaders::default(), "WEIR_TRACES_HEADERS";
+    /// Share of traces that are recorded, from 0 to 1 [default: 1]
+    traces_share: TraceShare = TraceShare::default(), "WEIR_TRACES_SHARE";
+    /// Whether trusted_proxies name the trace of a request in the header traceparent, which they must remove from what clients send: true or false [default: false]
+    traces_parent: bool = false, "WEIR_TRACES_PARENT";
     /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
     /// Providers that users can sign in through, separated by commas, each as `NAME CLIENT_ID CLIENT_SECRET`, and an issuer unless NAME is google-oauth2, github or gitlab [default: those of the Instance page alone]
@@ -133,7 +145,7 @@ settings! {
     /// Seconds for which the clock must not have been set before old events are removed, also after a start; less is for tests [default: 1800]
     retention_clock_seconds: u64 = 1800, "WEIR_RETENTION_CLOCK_SECONDS";
     /// Where the files of events are: s3://bucket/prefix, in a storage with the protocol of S3 [default: in the data directory]
-    segments: SegmentPlace = SegmentPlace::default(), "WEIR_SEGMENTS";
+    segments: SegmentLocation = SegmentLocation::default(), "WEIR_SEGMENTS";
     /// Address of that storage, such as https://s3.example.org [default: the one of Amazon in the region]
     segments_endpoint: PublicUrl = PublicUrl::default(), "WEIR_SEGMENTS_ENDPOINT";
     /// Region of the bucket [default: us-east-1]
@@ -144,6 +156,20 @@ settings! {
     segments_secret_key: SecretText = SecretText::default(), "WEIR_SEGMENTS_SECRET_KEY";
     /// Copies of the files of events that are kept in the data directory, if these are in a bucket [default: 4GiB]
     segment_cache: ByteSize = ByteSize(4 << 30), "WEIR_SEGMENT_CACHE";
+    /// Where the server stores backups: a directory outside the data directory, or s3://bucket/prefix in a storage with the protocol of S3 [default: none, the server makes no backups]
+    backup_to: PathBuf = PathBuf::new(), "WEIR_BACKUP_TO";
+    /// Time between two of these backups, such as 24h, 30m or 7d [default: 24h]
+    backup_every: BackupInterval = BackupInterval::default(), "WEIR_BACKUP_EVERY";
+    /// Backups that stay there: after each backup the server removes older ones beyond this number, also those that were made by hand; 0: all stay [default: 0]
+    backup_keep: u32 = 0, "WEIR_BACKUP_KEEP";
+    /// Address of the storage of backups in a bucket, such as https://s3.example.org [default: the one of Amazon in the region]
+    backup_endpoint: PublicUrl = PublicUrl::default(), "WEIR_BACKUP_ENDPOINT";
+    /// Region of that bucket [default: us-east-1]
+    backup_region: String = "us-east-1".to_owned(), "WEIR_BACKUP_REGION";
+    /// Access key of that bucket [default: none]
+    backup_access_key: String = String::new(), "WEIR_BACKUP_ACCESS_KEY";
+    /// Secret of that access key; better in the settings file or the environment than as a flag, which other users of the machine see [default: none]
+    backup_secret_key: SecretText = SecretText::default(), "WEIR_BACKUP_SECRET_KEY";
     /// Events that an organization may send in a calendar month, and what happens beyond: a number and `warn`, `drop` or `reject`, such as `1000000 reject` [default: no limit]
     limit_events_per_month: EventsPerMonthLimit = EventsPerMonthLimit::default(), "WEIR_LIMIT_EVENTS_PER_MONTH";
     /// The same for events in a second, with bursts of ten times as many [default: no limit]
@@ -220,7 +246,36 @@ impl Config {
         if let Some(fault) = self.fault_of_connections() {
             return Err(ConfigError::Contradiction(fault));
         }
+        if let Some(fault) = self.fault_of_backups() {
+            return Err(ConfigError::Contradiction(fault));
+        }
         Ok(self)
+    }
+
+    /// Settings with which the server could never make a backup.
+    fn fault_of_backups(&self) -> Option<&'static str> {
+        let to = self.backup_to.to_string_lossy();
+        if to.is_empty() {
+            return None;
+        }
+        if to.contains("://") {
+            if to.parse::<BucketLocation>().is_err() {
+                return Some("backup_to must be a directory or s3://bucket/prefix");
+            }
+            if let Some(fault) = self.backup_access().fault() {
+                return Some(fault);
+            }
+        }
+        if self.store == StoreKind::Memory {
+            return Some("backup_to needs a store with files, and this store is in memory");
+        }
+        if self.segments.0.is_some() {
+            return Some(
+                "backup_to cannot be used with segments in a bucket, which backups do not \
+                 contain yet",
+            );
+        }
+        None
     }
 
     /// Settings of connections that contradict each other.
@@ -244,6 +299,9 @@ impl Config {
         }
         if self.proxy_protocol && self.trusted_proxies.all().is_empty() {
             return Some("proxy_protocol needs trusted_proxies");
+        }
+        if self.traces_parent && self.trusted_proxies.all().is_empty() {
+            return Some("traces_parent needs trusted_proxies");
         }
         None
     }
@@ -277,14 +335,24 @@ impl Config {
 
     /// The bucket of the files of events; `None`: they are in the data directory.
     pub fn segment_bucket(&self) -> Option<SegmentBucket> {
-        let place = self.segments.0.clone()?;
+        let location = self.segments.0.clone()?;
         let access = Access {
             endpoint: self.segments_endpoint.origin(),
             region: self.segments_region.clone(),
             key: self.segments_access_key.clone(),
             secret: self.segments_secret_key.0.clone(),
         };
-        Some(SegmentBucket { place, access, cache: self.segment_cache.0 })
+        Some(SegmentBucket { location, access, cache: self.segment_cache.0 })
+    }
+
+    /// How a bucket of backups is reached.
+    pub fn backup_access(&self) -> Access {
+        Access {
+            endpoint: self.backup_endpoint.origin(),
+            region: self.backup_region.clone(),
+            key: self.backup_access_key.clone(),
+            secret: self.backup_secret_key.0.clone(),
+        }
     }
 
     /// The limits of organizations for which the operator has chosen no others.
@@ -334,12 +402,14 @@ where
     enum Written {
         Text(String),
         Number(i64),
+        Share(f64),
         Flag(bool),
         List(Vec<String>),
     }
     let text = match Written::deserialize(deserializer)? {
         Written::Text(text) => text,
         Written::Number(number) => number.to_string(),
+        Written::Share(share) => share.to_string(),
         Written::Flag(flag) => flag.to_string(),
         Written::List(items) => items.join(","),
     };
@@ -360,16 +430,20 @@ macro_rules! written_as_text {
 written_as_text!(
     AcmeContact,
     AcmeDirectory,
+    BackupInterval,
     HostNames,
     CapturePrefix,
     PublicUrl,
     StoreKind,
     LogFormat,
     OptionalAddress,
+    TracesEndpoint,
+    TracesHeaders,
+    TraceShare,
     Networks,
     NameServers,
     ByteSize,
-    SegmentPlace,
+    SegmentLocation,
     SecretText,
     SignInProviders,
     EventsPerMonthLimit,
@@ -463,24 +537,24 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Where the files of events are. Without a place they are in the data directory.
+/// The location of the bucket of event segments. `None`: they are in the data directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SegmentPlace(Option<BucketLocation>);
+pub struct SegmentLocation(Option<BucketLocation>);
 
-impl FromStr for SegmentPlace {
+impl FromStr for SegmentLocation {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "" => Ok(Self(None)),
-            place => place.parse().map(|place| Self(Some(place))),
+            location => location.parse().map(|location| Self(Some(location))),
         }
     }
 }
 
-impl fmt::Display for SegmentPlace {
+impl fmt::Display for SegmentLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |place| place.fmt(f))
+        self.0.as_ref().map_or(Ok(()), |location| location.fmt(f))
     }
 }
 
@@ -799,7 +873,10 @@ mod tests {
                     limit_events_per_month = '1000000 reject'\nlimit_disk = '20GiB drop'\n\
                     sign_in_providers = ['github id hushed', 'okta id hushed https://o.example']\n\
                     proxy_protocol = true\nacme_domains = ['weir.example', 't.shop.example']\n\
-                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'";
+                    acme_contact = 'ada@mail.example'\nredirect_listen = '0.0.0.0:80'\n\
+                    traces_endpoint = 'http://127.0.0.1:4318/v1/traces'\ntraces_share = 0.1\n\
+                    traces_headers = ['authorization=Bearer hushed', 'x-team=hushed']\n\
+                    backup_every = '90m'\nbackup_keep = 7";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
@@ -816,9 +893,13 @@ mod tests {
         assert!(written.contains("limit_events_per_month = \"1000000 reject\""), "{written}");
         assert!(written.contains("limit_disk = \"20GiB drop\""), "{written}");
         assert!(written.contains("limit_members = \"\""), "{written}");
+        assert!(written.contains("backup_every = \"90m\""), "{written}");
         assert!(written.contains("proxy_protocol = true"), "{written}");
         let names = "acme_domains = \"weir.example,t.shop.example\"";
         assert!(written.contains(names), "{written}");
+        let headers = "traces_headers = \"authorization=***,x-team=***\"";
+        assert!(written.contains(headers), "{written}");
+        assert!(written.contains("traces_share = \"0.1\""), "{written}");
     }
 
     #[test]
@@ -847,6 +928,26 @@ mod tests {
             assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
         }
         assert!(file("segments = '/srv/events'").is_err());
+        let bucket = "segments = 's3://events'\nsegments_access_key = 'key'\n\
+                      segments_secret_key = 'secret'";
+        for (text, fault) in [
+            ("backup_to = '/mnt/backups'".to_owned(), None),
+            ("backup_to = 'ftp://backups'".to_owned(), Some("a directory or s3://")),
+            ("backup_to = 's3://backups'".to_owned(), Some("an access key and its secret")),
+            (
+                "backup_to = 's3://backups/weir'\nbackup_access_key = 'key'\n\
+                 backup_secret_key = 'secret'"
+                    .to_owned(),
+                None,
+            ),
+            ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
+            (format!("backup_to = '/mnt/backups'\n{bucket}"), Some("in a bucket")),
+        ] {
+            let checked = Settings::default().over(file(&text).unwrap()).checked();
+            let found = checked.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(found.is_empty(), fault.is_none(), "{text}: {found}");
+            assert!(found.contains(fault.unwrap_or_default()), "{text}: {found}");
+        }
         for (bad, part) in [
             ("okta id secret", "needs an issuer"),
             ("github id", "needs a client id and a client secret"),
@@ -877,6 +978,7 @@ mod tests {
             (format!("public_url = 'http://weir.example'\n{acme}"), Some("begins with https://")),
             (format!("{url}\nredirect_listen = '0.0.0.0:80'"), Some("redirect_listen needs")),
             ("proxy_protocol = true".to_owned(), Some("needs trusted_proxies")),
+            ("traces_parent = true".to_owned(), Some("traces_parent needs trusted_proxies")),
         ] {
             let checked = Settings::default().over(file(&text).unwrap()).checked();
             match (checked, fault) {

@@ -153,7 +153,7 @@ async fn fill_only(
     // Nothing listens for others, and no client uses its public address.
     let given = Settings { listen: None, metrics_listen: None, public_url: None, ..given };
     let config = config(given, &directory);
-    logs::start(&config)?;
+    logs::start(&config, None)?;
     let is_empty = match std::fs::read_dir(&directory) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
@@ -180,7 +180,7 @@ async fn serve_month(given: Settings, days: u8) -> Result<(), DemoError> {
         .tempdir()
         .map_err(|source| DemoError::Directory { action: "made", source })?;
     let config = config(given, &folder.path().join("data"));
-    logs::start(&config)?;
+    logs::start(&config, None)?;
     let served = fill_and_serve(config, days, &mut signals).await;
     let removed = folder.close();
     served?;

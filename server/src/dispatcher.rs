@@ -20,7 +20,9 @@ use futures::FutureExt as _;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, StatusCode, Uri};
 use tower::ServiceExt as _;
-use weir_model::panics;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
+use weir_model::{panics, traces};
 
 use crate::app::App;
 use crate::capture::{self, Endpoint};
@@ -157,11 +159,15 @@ impl Dispatcher {
         let error_form = target.error_form();
         let method = request.method().clone();
         let cross_origin = CrossOrigin::of(request.headers());
+        let span = self.span(peer, request_id, surface, &request);
         self.describe(peer, request_id, &mut request);
         let mut part = self.app.permits.requests.of(ClientAddress::networks(request.extensions()));
         let answered = match (part.grow_to(1), target.refusal()) {
             (Err(Exhausted), Some(refusal)) => Ok(refusal.into_response()),
-            _ => AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await,
+            _ => {
+                let dispatched = self.dispatch(target, request).instrument(span.clone());
+                AssertUnwindSafe(dispatched).catch_unwind().await
+            }
         };
         let mut response = answered
             .unwrap_or_else(|panic| ApiError::Panicked(panics::message(&*panic)).into_response());
@@ -180,6 +186,14 @@ impl Dispatcher {
         let took = began.elapsed();
         self.app.metrics.count_request(surface, status, took);
         let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
+        if !route.is_empty() {
+            span.record("http.route", route);
+            span.record("otel.name", format_args!("{method} {route}"));
+        }
+        span.record("http.response.status_code", status);
+        if status >= 500 {
+            span.record("otel.status_code", "error");
+        }
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         macro_rules! line {
             ($level:ident) => {
@@ -198,6 +212,32 @@ impl Dispatcher {
             line!(info);
         }
         response
+    }
+
+    /// The span of a request. Its trace has the id of the request, unless a proxy names the
+    /// trace that the request belongs to.
+    fn span(
+        &self,
+        peer: SocketAddr,
+        request_id: RequestId,
+        surface: Surface,
+        request: &Request,
+    ) -> Span {
+        let method = request.method();
+        tracing::info_span!(
+            target: traces::TARGET,
+            "request",
+            trace.id = %request_id,
+            trace.parent = peer::trace_parent(&self.app.config, peer.ip(), request.headers()),
+            otel.kind = "server",
+            otel.name = %method,
+            otel.status_code = Empty,
+            http.request.method = %method,
+            http.route = Empty,
+            http.response.status_code = Empty,
+            weir.surface = surface.text(),
+            weir.request.id = %request_id
+        )
     }
 
     /// Adds the data that handlers need to the extensions of the request.

@@ -5,8 +5,10 @@
 //! that cannot be read is a line of the report.
 //!
 //! What belongs here: what is collected, and how it is bounded. What does not: hiding
-//! secrets in settings (`config`) and in log lines (`redact`).
+//! secrets in settings (`config`) and in log lines (`redact`), and requests to the server
+//! (`asking`).
 
+mod asking;
 mod redact;
 mod system;
 
@@ -16,10 +18,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use weir_store::inspection::{Inspection, inspect};
 use weir_store::schema_version;
 
@@ -31,10 +30,6 @@ use crate::logs::with_causes;
 use crate::master_key;
 use crate::serve::free_bytes;
 
-/// Time for a request to a server that runs.
-const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// Largest answer that is read, bytes.
-const ANSWER: u64 = 1 << 20;
 /// Series of metrics that are shown.
 const SERIES: usize = 300;
 /// How much of the end of a log file is read, bytes.
@@ -237,11 +232,8 @@ async fn about_health(report: &mut Report, config: &Config) {
     if config.listen.ends_with(":0") {
         return report.line("listen has no fixed port");
     }
-    if config.serves_tls() || config.proxy_protocol {
-        return report.line("listen does not speak plain http, so it is not asked");
-    }
     for path in ["/_livez", "/_readyz"] {
-        match get(&config.listen, path).await {
+        match asking::get(config, path).await {
             Ok((status, body)) => report.fact(path, format!("{status} {}", body.trim())),
             Err(error) => report.fact(path, error),
         }
@@ -257,7 +249,7 @@ async fn about_metrics(report: &mut Report, config: &Config) {
     if address.port() == 0 {
         return report.line("metrics_listen has no fixed port");
     }
-    match get(&address.to_string(), "/metrics").await {
+    match asking::get_plain(&address.to_string(), "/metrics").await {
         Ok((200, page)) => {
             page.lines().filter(|line| is_shown(line)).take(SERIES).for_each(|line| {
                 report.line(line);
@@ -312,29 +304,6 @@ fn end_of(path: &Path) -> std::io::Result<String> {
         _ => text.split_once('\n').map_or("", |(_, whole)| whole),
     };
     Ok(whole.to_owned())
-}
-
-/// Sends a request to a server of this machine. Returns the status and the body, or what
-/// happened instead.
-async fn get(address: &str, path: &str) -> Result<(u16, String), String> {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    let asking = async {
-        let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = Vec::new();
-        stream.take(ANSWER).read_to_end(&mut answer).await?;
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
-    };
-    let answer = match tokio::time::timeout(REQUEST_TIME, asking).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return Err(format!("no answer at {address}: {error}")),
-        Err(_elapsed) => return Err(format!("no answer at {address} in time")),
-    };
-    let parts = answer.split_once("\r\n\r\n").and_then(|(head, body)| {
-        let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-        Some((status, body.to_owned()))
-    });
-    parts.ok_or_else(|| format!("the answer at {address} is not HTTP"))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod app;
+pub mod applying;
 pub mod background;
 pub mod backup;
 pub mod capture;
@@ -42,6 +43,7 @@ pub mod sso;
 pub mod starting;
 pub mod throttle;
 pub mod tokens;
+pub mod traces;
 pub mod upgrade;
 pub mod users;
 pub mod web;

@@ -107,7 +107,7 @@ pub async fn serve(
             }
         };
         let entered = table.enter(peer.ip()).zip(table.begin(&transport));
-        let Some((mut place, permit)) = entered else {
+        let Some((mut guard, permit)) = entered else {
             terms.metrics.connections_refused.inc();
             continue;
         };
@@ -117,7 +117,7 @@ pub async fn serve(
         connections.spawn(async move {
             // Answers are small; waiting to fill a packet only delays them.
             let _ = stream.set_nodelay(true);
-            let opened = open(&table, &transport, &mut place, stream, peer).await;
+            let opened = open(&table, &transport, &mut guard, stream, peer).await;
             drop(permit);
             let terms = &table.terms;
             match opened {
@@ -129,7 +129,7 @@ pub async fn serve(
                 }
                 None => {}
             }
-            drop(place);
+            drop(guard);
         });
     }
     drop(tcp);
@@ -464,10 +464,10 @@ impl Table {
 
     /// Counts a connection for its client, when the proxy has named it. Returns whether the
     /// client may have one more.
-    fn count(&self, place: &mut ConnectionGuard, client: IpAddr) -> bool {
+    fn count(&self, guard: &mut ConnectionGuard, client: IpAddr) -> bool {
         let of_networks = self.part_of(client);
         let has_place = of_networks.is_some();
-        place._of_networks = of_networks.flatten();
+        guard._of_networks = of_networks.flatten();
         has_place
     }
 

@@ -16,17 +16,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use tracing::Subscriber;
 use tracing_subscriber::filter::ParseError;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::{Layered, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry};
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::config::{Config, LogFormat};
+use crate::traces::Recorder;
 
 /// Filters that apply whatever the setting is. At its finer levels the database driver
-/// logs statements, with the rows and keys in them.
-const ALWAYS: [&str; 2] = ["tokio_postgres=off", "tokio_postgres::simple_query=off"];
+/// logs statements, with the rows and keys in them. Spans of traces are not for the log.
+const ALWAYS: [&str; 3] =
+    ["tokio_postgres=off", "tokio_postgres::simple_query=off", "weir::trace=off"];
 
 /// Bytes of lines that may wait to be written.
 const WAITING: usize = 1 << 20;
@@ -58,22 +63,25 @@ pub enum FilterError {
     Fixed(#[from] reload::Error),
 }
 
-/// Starts logging for the whole process.
+/// A subscriber whose layers see what the filter passes. Spans that it does not pass cost
+/// nothing.
+type Filtered = Layered<reload::Layer<EnvFilter, Registry>, Registry>;
+
+/// Starts logging for the whole process, and recording spans of traces if there is a
+/// recorder.
 ///
 /// # Errors
 /// [`BadFilter`] if the filter is not valid.
-pub fn start(config: &Config) -> Result<(), BadFilter> {
+pub fn start(config: &Config, recorder: Option<Recorder>) -> Result<(), BadFilter> {
     let (filter, handle) = reload::Layer::new(filter(&config.log)?);
-    let filtered = tracing_subscriber::registry().with(filter);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(lines)
-        // Otherwise the subscriber writes its own faults to standard error, which may
-        // block forever.
-        .log_internal_errors(false)
-        .with_ansi(io::stderr().is_terminal());
-    let started = match config.log_format {
-        LogFormat::Text => filtered.with(lines).try_init(),
-        LogFormat::Json => filtered.with(lines.json().flatten_event(true)).try_init(),
+    let registry = tracing_subscriber::registry();
+    let started = match recorder {
+        None => registry.with(filter).with(line_layer::<Filtered>(config.log_format)).try_init(),
+        // The recorder sees other spans than the log.
+        Some(recorder) => registry
+            .with(line_layer::<Registry>(config.log_format).with_filter(filter))
+            .with(recorder.with_filter(Recorder::filter()))
+            .try_init(),
     };
     // Fails only when logging was started before, as in tests. Then the first one stays.
     if started.is_ok() {
@@ -84,6 +92,23 @@ pub fn start(config: &Config) -> Result<(), BadFilter> {
         tracing::error!(place, "{panic}");
     }));
     Ok(())
+}
+
+/// The layer that writes lines.
+fn line_layer<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let layer = fmt::layer::<S>()
+        .with_writer(lines)
+        // Otherwise the subscriber writes its own faults to standard error, which may
+        // block forever.
+        .log_internal_errors(false)
+        .with_ansi(io::stderr().is_terminal());
+    match format {
+        LogFormat::Text => layer.boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+    }
 }
 
 /// Replaces the filter until it is replaced again or the process ends.

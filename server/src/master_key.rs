@@ -244,12 +244,12 @@ pub enum RotateError {
     #[error(transparent)]
     Store(#[from] weir_store::Error),
     /// The new key's file cannot replace the old one.
-    #[error("the secrets are sealed with the key in `{new}`, which cannot be moved to `{place}`")]
+    #[error("the secrets are sealed with the key in `{new}`, which cannot be moved to `{target}`")]
     Unmoved {
         /// Path of the new key's file.
         new: PathBuf,
         /// Path that it must be moved to.
-        place: PathBuf,
+        target: PathBuf,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -319,7 +319,7 @@ async fn replace(
     let new = file.with_suffix(".new");
     let count = go_over(store, present, &new).await?;
     let unmoved =
-        |source| RotateError::Unmoved { new: new.path.clone(), place: file.path.clone(), source };
+        |source| RotateError::Unmoved { new: new.path.clone(), target: file.path.clone(), source };
     let mut kept = String::new();
     if let Some(old) = file.read()? {
         let copy = file.with_suffix(&format!(".{}", old.id()));

@@ -21,8 +21,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use weir_export::engine::Taken;
+use weir_export::engine::EngineCounts;
 use weir_ingest::Outcome;
+use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
@@ -30,6 +31,7 @@ use weir_plugins::{Children, Effect, Ending};
 use weir_service::limits::Admission;
 use weir_store::disk::DiskMarks;
 
+use crate::backup::LastBackup;
 use crate::dispatcher::Surface;
 use crate::listener::RequestHandler;
 
@@ -81,6 +83,20 @@ pub struct Metrics {
     pub disk_high_bytes: Gauge<f64, AtomicU64>,
     /// Free bytes below which nothing is written.
     pub disk_low_bytes: Gauge<f64, AtomicU64>,
+    /// Seconds between two backups that the server makes; 0 if it makes none.
+    pub backup_interval_seconds: Gauge<f64, AtomicU64>,
+    /// When the last backup began, in seconds since 1970; 0 without one.
+    pub backup_last_success_seconds: Gauge<f64, AtomicU64>,
+    /// Seconds since then; 0 without a backup.
+    pub backup_age_seconds: Gauge<f64, AtomicU64>,
+    /// Seconds that it took.
+    pub backup_duration_seconds: Gauge<f64, AtomicU64>,
+    /// Bytes of all of its files.
+    pub backup_bytes: Gauge<i64>,
+    /// Bytes of it that no earlier backup in the directory had.
+    pub backup_new_bytes: Gauge<i64>,
+    /// Backups of the server that failed.
+    pub backup_failures: Counter,
     /// Attempts to sign in that were refused.
     pub sign_ins_refused: Counter,
     /// When this process started, in seconds since 1970.
@@ -99,6 +115,10 @@ pub struct Metrics {
     pub tls_certificate_expiry_seconds: Gauge<f64, AtomicU64>,
     /// How often a certificate was not renewed, or changed files were not usable.
     pub tls_certificate_failures: Counter,
+    /// Spans of traces that the collector has taken.
+    pub trace_spans_exported: Counter,
+    /// Spans of traces that found no room or that the collector did not take.
+    pub trace_spans_lost: Counter,
     /// Runs of exports that ended.
     pub export_runs: Family<StatusLabel, Counter>,
     /// Failed attempts of runs.
@@ -271,6 +291,13 @@ impl Metrics {
         let disk_free_bytes = Gauge::default();
         let disk_high_bytes = Gauge::default();
         let disk_low_bytes = Gauge::default();
+        let backup_interval_seconds = Gauge::default();
+        let backup_last_success_seconds = Gauge::default();
+        let backup_age_seconds = Gauge::default();
+        let backup_duration_seconds = Gauge::default();
+        let backup_bytes = Gauge::default();
+        let backup_new_bytes = Gauge::default();
+        let backup_failures = Counter::default();
         let sign_ins_refused = Counter::default();
         let process_start_seconds = Gauge::default();
         let process_resident_bytes = Gauge::default();
@@ -280,6 +307,8 @@ impl Metrics {
         let tls_handshakes_failed = Counter::default();
         let tls_certificate_expiry_seconds = Gauge::default();
         let tls_certificate_failures = Counter::default();
+        let trace_spans_exported = Counter::default();
+        let trace_spans_lost = Counter::default();
         let export_runs = Family::default();
         let export_attempts_failed = Counter::default();
         let export_rows = Counter::default();
@@ -390,6 +419,41 @@ impl Metrics {
             disk_low_bytes.clone(),
         );
         registry.register(
+            "backup_interval_seconds",
+            "Seconds between two backups that the server makes; 0 if it makes none",
+            backup_interval_seconds.clone(),
+        );
+        registry.register(
+            "backup_last_success_seconds",
+            "When the last backup began, in seconds since 1970; 0 without one",
+            backup_last_success_seconds.clone(),
+        );
+        registry.register(
+            "backup_age_seconds",
+            "Seconds since the last backup began; 0 without one",
+            backup_age_seconds.clone(),
+        );
+        registry.register(
+            "backup_duration_seconds",
+            "Seconds that the last backup took",
+            backup_duration_seconds.clone(),
+        );
+        registry.register(
+            "backup_bytes",
+            "Bytes of all files of the last backup",
+            backup_bytes.clone(),
+        );
+        registry.register(
+            "backup_new_bytes",
+            "Bytes of the last backup that no earlier backup in its directory had",
+            backup_new_bytes.clone(),
+        );
+        registry.register(
+            "backup_failures",
+            "Backups of the server that failed",
+            backup_failures.clone(),
+        );
+        registry.register(
             "sign_ins_refused",
             "Attempts to sign in that were refused",
             sign_ins_refused.clone(),
@@ -419,6 +483,16 @@ impl Metrics {
             "tls_certificate_failures",
             "How often a certificate was not renewed, or changed files were not usable",
             tls_certificate_failures.clone(),
+        );
+        registry.register(
+            "trace_spans_exported",
+            "Spans of traces that the collector has taken",
+            trace_spans_exported.clone(),
+        );
+        registry.register(
+            "trace_spans_lost",
+            "Spans of traces that found no room or that the collector did not take",
+            trace_spans_lost.clone(),
         );
         registry.register(
             "export_runs",
@@ -472,6 +546,13 @@ impl Metrics {
             disk_free_bytes,
             disk_high_bytes,
             disk_low_bytes,
+            backup_interval_seconds,
+            backup_last_success_seconds,
+            backup_age_seconds,
+            backup_duration_seconds,
+            backup_bytes,
+            backup_new_bytes,
+            backup_failures,
             sign_ins_refused,
             process_start_seconds,
             process_resident_bytes,
@@ -481,6 +562,8 @@ impl Metrics {
             tls_handshakes_failed,
             tls_certificate_expiry_seconds,
             tls_certificate_failures,
+            trace_spans_exported,
+            trace_spans_lost,
             export_runs,
             export_attempts_failed,
             export_rows,
@@ -515,7 +598,7 @@ impl Metrics {
         self.count_outcomes(Warning::ALL.iter().map(|warning| (Outcome::Altered(*warning), 0)));
         let ended = Status::ALL.into_iter().filter(|status| !status.is_active());
         let ended = ended.map(|status| (status, 0)).collect();
-        self.count_exports(Taken { ended, ..Taken::default() });
+        self.count_exports(EngineCounts { ended, ..EngineCounts::default() });
         for effect in Effect::ALL {
             self.count_plugins(Ending::ALL.map(|ending| ((effect, ending), 0)));
         }
@@ -562,7 +645,7 @@ impl Metrics {
     }
 
     /// Counts what exports have done since the previous call.
-    pub fn count_exports(&self, taken: Taken) {
+    pub fn count_exports(&self, taken: EngineCounts) {
         for (status, count) in taken.ended {
             self.export_runs.get_or_create(&StatusLabel { status: Ended(status) }).inc_by(count);
         }
@@ -586,6 +669,16 @@ impl Metrics {
         self.disk_free_bytes.set(free as f64);
         self.disk_high_bytes.set(marks.high as f64);
         self.disk_low_bytes.set(marks.low as f64);
+    }
+
+    /// Shows the last backup, and its age at this time.
+    pub fn show_backup(&self, last: &LastBackup, now: Timestamp) {
+        let began_at = last.began_at.micros() as f64 / 1e6;
+        self.backup_last_success_seconds.set(began_at);
+        self.backup_age_seconds.set((now.micros() as f64 / 1e6 - began_at).max(0.0));
+        self.backup_duration_seconds.set(Duration::from_millis(last.took_ms).as_secs_f64());
+        self.backup_bytes.set(i64::try_from(last.bytes).unwrap_or(i64::MAX));
+        self.backup_new_bytes.set(i64::try_from(last.new_bytes).unwrap_or(i64::MAX));
     }
 
     /// Counts the processes that run scripts of plugins.
@@ -638,9 +731,11 @@ mod tests {
     use std::time::Duration;
 
     use weir_ingest::Outcome;
+    use weir_model::Timestamp;
     use weir_model::outcomes::{DropReason, Warning};
 
     use super::Metrics;
+    use crate::backup::LastBackup;
     use crate::dispatcher::Surface;
 
     #[test]
@@ -650,7 +745,11 @@ mod tests {
         metrics.count_drops(DropReason::InvalidUuid, 1);
         metrics.count_outcomes([(Outcome::Altered(Warning::MergeRefused), 2)]);
         let ended = [(weir_model::exports::Status::TimedOut, 4)].into();
-        metrics.count_exports(weir_export::engine::Taken { ended, rows: 5, ..Default::default() });
+        metrics.count_exports(weir_export::engine::EngineCounts {
+            ended,
+            rows: 5,
+            ..Default::default()
+        });
         metrics.count_plugins([((super::Effect::Transformed, super::Ending::Dropped), 3)]);
         metrics.count_children(super::Children { alive: 6, replaced: 2 });
         let page = metrics.page().unwrap();
@@ -672,6 +771,34 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_age_of_the_last_backup() {
+        let metrics = Metrics::new();
+        let began_at = Timestamp::from_micros(1_780_308_000_000_000);
+        let last = LastBackup {
+            directory: "/mnt/backups".into(),
+            name: "20260601T100000.000Z-0123456789abcdef".to_owned(),
+            began_at,
+            took_ms: 1_500,
+            bytes: 7_000,
+            new_bytes: 300,
+        };
+        metrics.show_backup(&last, began_at.plus_seconds(90));
+        let page = metrics.page().unwrap();
+        for line in [
+            "weir_backup_last_success_seconds 1780308000.0",
+            "weir_backup_age_seconds 90.0",
+            "weir_backup_duration_seconds 1.5",
+            "weir_backup_bytes 7000",
+            "weir_backup_new_bytes 300",
+        ] {
+            assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
+        }
+        // The clock was set back since.
+        metrics.show_backup(&last, began_at.plus_seconds(-90));
+        assert_eq!(metrics.backup_age_seconds.get().to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
     fn every_known_label_has_a_series_from_the_start() {
         let page = Metrics::new().page().unwrap();
         for line in [
@@ -685,8 +812,12 @@ mod tests {
             "weir_export_runs_total{status=\"FailedRetryable\"} 0",
             "weir_plugin_calls_total{effect=\"ran\",outcome=\"failed\"} 0",
             "weir_sign_ins_refused_total 0",
+            "weir_backup_failures_total 0",
+            "weir_backup_interval_seconds 0.0",
+            "weir_backup_last_success_seconds 0.0",
             "weir_tls_certificate_failures_total 0",
             "weir_tls_certificate_expiry_seconds 0.0",
+            "weir_trace_spans_lost_total 0",
         ] {
             assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
         }

@@ -33,12 +33,12 @@ use crate::app::App;
 use crate::dispatcher::RoutePattern;
 use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
-use crate::http::extract::{self, Authorized, Within};
+use crate::http::extract::{self, Authorized, PathTarget};
 use crate::http::guards::{
     ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
     ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
-    OrganizationWrite, PersonsRead, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
-    PropertyDefinitionsRead, UserRead, UserWrite,
+    OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead,
+    ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -227,6 +227,9 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
         GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
         GET    "/api/projects/{project_id}/persons/{person_id}/"         PersonsRead  persons::get_person;
+        DELETE "/api/projects/{project_id}/persons/{person_id}/"         PersonsWrite persons::delete_person;
+        GET    "/api/projects/{project_id}/persons/{person_id}/erasure/" PersonsRead  persons::get_person_erasure;
+        GET    "/api/projects/{project_id}/persons/{person_id}/export/"  EventsRead   persons::export_person;
         GET    "/api/projects/{project_id}/groups/"                      GroupsRead   groups::list_groups;
         GET    "/api/projects/{project_id}/groups/members/"              PersonsRead  groups::list_group_members;
         GET    "/api/projects/{project_id}/groups_types/"                GroupsRead   groups::list_group_types;
@@ -310,7 +313,7 @@ pub struct Route {
 type Admit = for<'a> fn(&'a App, &'a mut Parts, &'static [Scope]) -> BoxFuture<'a, ApiResult<()>>;
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-fn admit<'a, W: Within>(
+fn admit<'a, W: PathTarget>(
     app: &'a App,
     parts: &'a mut Parts,
     scopes: &'static [Scope],
@@ -320,11 +323,11 @@ fn admit<'a, W: Within>(
 
 /// Argument lists that begin with [`Authorized`] of the guard.
 pub trait GuardedBy<S, W> {}
-impl<M, S, W: Within> GuardedBy<S, W> for (M, Authorized<S, W>) {}
-impl<M, S, W: Within, A> GuardedBy<S, W> for (M, Authorized<S, W>, A) {}
-impl<M, S, W: Within, A, B> GuardedBy<S, W> for (M, Authorized<S, W>, A, B) {}
-impl<M, S, W: Within, A, B, C> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C) {}
-impl<M, S, W: Within, A, B, C, D> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C, D) {}
+impl<M, S, W: PathTarget> GuardedBy<S, W> for (M, Authorized<S, W>) {}
+impl<M, S, W: PathTarget, A> GuardedBy<S, W> for (M, Authorized<S, W>, A) {}
+impl<M, S, W: PathTarget, A, B> GuardedBy<S, W> for (M, Authorized<S, W>, A, B) {}
+impl<M, S, W: PathTarget, A, B, C> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C) {}
+impl<M, S, W: PathTarget, A, B, C, D> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C, D) {}
 
 impl Route {
     fn guarded<S, W, H, T>(
@@ -335,7 +338,7 @@ impl Route {
     ) -> Self
     where
         S: Guard,
-        W: Within,
+        W: PathTarget,
         H: Handler<T, App> + Operation<T>,
         T: GuardedBy<S, W> + 'static,
     {
@@ -488,7 +491,7 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
         pattern: path,
         allow,
         read_scopes: example.map_or(&[], |route| route.scopes),
-        admit: example.map_or(admit::<extract::Anywhere>, |route| route.admit),
+        admit: example.map_or(admit::<extract::NoTarget>, |route| route.admit),
     });
     let mut router = MethodRouter::new();
     for route in routes {

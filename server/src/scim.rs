@@ -20,7 +20,7 @@ use serde_json::Value;
 use weir_scim::{LIST, resource_types, schemas, service_provider_config};
 use weir_service::scim::ScimError;
 
-use self::answer::{Answer, answer, created, list, shown};
+use self::answer::{Answer, Refused, answer, created, list, shown};
 use self::request::{Document, IdentityProvider, Question, Target, find_token};
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -37,7 +37,12 @@ pub fn router(app: &App) -> Router {
     let user = get(get_user).put(replace_user).patch(patch_user).delete(delete_user);
     let groups = get(list_groups).post(create_group);
     let group = get(get_group).put(replace_group).patch(patch_group).delete(delete_group);
-    let routes: [(&'static str, MethodRouter<App>); 12] = [
+    let me = get(not_supported)
+        .post(not_supported)
+        .put(not_supported)
+        .patch(not_supported)
+        .delete(not_supported);
+    let routes: [(&'static str, MethodRouter<App>); 14] = [
         ("/scim/v2/{domain}/Users", users),
         ("/scim/v2/{domain}/Users/.search", post(search_users)),
         ("/scim/v2/{domain}/Users/{id}", user),
@@ -45,6 +50,8 @@ pub fn router(app: &App) -> Router {
         ("/scim/v2/{domain}/Groups/.search", post(search_groups)),
         ("/scim/v2/{domain}/Groups/{id}", group),
         ("/scim/v2/{domain}/.search", post(search_all)),
+        ("/scim/v2/{domain}/Me", me),
+        ("/scim/v2/{domain}/Bulk", post(not_supported)),
         ("/scim/v2/{domain}/ServiceProviderConfig", get(get_config)),
         ("/scim/v2/{domain}/ResourceTypes", get(list_resource_types)),
         ("/scim/v2/{domain}/ResourceTypes/{id}", get(get_resource_type)),
@@ -171,11 +178,18 @@ async fn search_all(provider: IdentityProvider, State(app): State<App>, body: Do
     list(&listing, app.services.scim.list_all(&provider.ctx, &listing).await?)
 }
 
-async fn get_config(provider: IdentityProvider) -> Answer {
+/// What belongs to the protocol and is not here: a token is no user, so there is no `Me`.
+async fn not_supported(_: IdentityProvider) -> Answer {
+    Err(Refused::NotSupported)
+}
+
+async fn get_config(provider: IdentityProvider, question: Question) -> Answer {
+    question.refuse_filter()?;
     answer::document(&service_provider_config(provider.ctx.base()))
 }
 
-async fn list_resource_types(provider: IdentityProvider) -> Answer {
+async fn list_resource_types(provider: IdentityProvider, question: Question) -> Answer {
+    question.refuse_filter()?;
     all(resource_types(provider.ctx.base()))
 }
 
@@ -183,7 +197,8 @@ async fn get_resource_type(provider: IdentityProvider, path: PathParams) -> Answ
     one(resource_types(provider.ctx.base()), &path)
 }
 
-async fn list_schemas(provider: IdentityProvider) -> Answer {
+async fn list_schemas(provider: IdentityProvider, question: Question) -> Answer {
+    question.refuse_filter()?;
     all(schemas(provider.ctx.base()))
 }
 

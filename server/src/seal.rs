@@ -85,7 +85,7 @@ async fn seal(store: &Store) -> Result<SealReport, weir_store::Error> {
         let sealed = events::seal_all(store, now, SEALED, SealBounds::ALL).await?;
         all.events += sealed.events;
         all.segments += sealed.segments;
-        while events::compact(store, now).await?.is_some() {}
+        while events::merge_segments(store, now).await?.is_some() {}
         if !sealed.is_limited {
             all.damaged = sealed.damaged;
             return sealed.failure.map_or(Ok(all), Err);

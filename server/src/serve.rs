@@ -39,6 +39,7 @@ use weir_service::{Clock, Core, Dependencies, Services};
 use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
+use crate::applying::AppApplying;
 use crate::background::{Background, Work};
 use crate::backup;
 use crate::config::{Config, ConfigError, StoreKind};
@@ -54,6 +55,7 @@ use crate::redirect::Redirect;
 use crate::setup;
 use crate::sso::AppProtocols;
 use crate::starting::Starting;
+use crate::traces::{Exporting, Traces};
 
 pub use certificates::CertificateError;
 use certificates::{Certificates, Reload};
@@ -63,8 +65,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for applying accepted events when the service stops. The others wait in the log
 /// for the next start.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time for interrupting exports and plugins when the service stops. The next start
-/// continues them.
+/// Time for interrupting exports, plugins and a backup when the service stops. The next
+/// start continues them.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an address in use is tried, and the pause between two attempts.
 const BIND_ATTEMPTS: u32 = 10;
@@ -157,6 +159,7 @@ pub struct Server {
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
     limiting: JoinHandle<()>,
+    backing_up: JoinHandle<()>,
     exports: Arc<Engine>,
     /// The threads that apply events; they end when dropped.
     _background: Background,
@@ -289,6 +292,7 @@ impl Server {
             lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
             plugin_code: Arc::new(plugins.clone()),
             protocols: Arc::new(AppProtocols::new(egress.clone(), options.clock)),
+            applying: Arc::new(AppApplying(ingest.clone())),
         };
         let services = Services::new(core, dependencies);
         let app = AppBuilder {
@@ -302,6 +306,10 @@ impl Server {
         }
         .build();
         app.tokens.refresh().await;
+        tokio::select! {
+            _ = periodic::reapply_erasures(&app) => {}
+            () = app.ingest.failed() => {}
+        }
 
         let exporting = Background::start(Work::Exporting)?;
         let export_services = Arc::new(AppExportServices::new(app.clone()));
@@ -312,6 +320,7 @@ impl Server {
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         periodic::begin_sealing(&mut watching, &app, &store, &plugins, exporting.handle());
+        let backing_up = backup::schedule::begin(&app, exporting.handle());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
@@ -330,6 +339,7 @@ impl Server {
             watching,
             counting,
             limiting,
+            backing_up,
             exports,
             plugins,
             _background: background,
@@ -347,8 +357,8 @@ impl Server {
         }
     }
 
-    /// Stops in order: no new connections, requests in flight finish, exports and
-    /// background work of plugins are interrupted, accepted events are applied, the
+    /// Stops in order: no new connections, requests in flight finish, exports, background
+    /// work of plugins and a backup are interrupted, accepted events are applied, the
     /// processes of plugins end, the store is closed.
     ///
     /// # Errors
@@ -362,7 +372,16 @@ impl Server {
                 tracing::error!(%error, "the accept loop had failed");
             }
         }
-        tokio::join!(self.exports.close(INTERRUPT_TIMEOUT), self.plugins.close(INTERRUPT_TIMEOUT));
+        let ((), (), backed_up) = tokio::join!(
+            self.exports.close(INTERRUPT_TIMEOUT),
+            self.plugins.close(INTERRUPT_TIMEOUT),
+            tokio::time::timeout(INTERRUPT_TIMEOUT, self.backing_up),
+        );
+        match backed_up {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the backups of the server had failed"),
+            Err(_) => tracing::warn!("a backup did not end; the next start removes its links"),
+        }
         self.watching.shutdown().await;
         periodic::write_notes_now(&self.app).await;
         self.app.ingest.close(APPLY_TIMEOUT).await;
@@ -449,11 +468,11 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
 }
 
 /// Runs the service until a stop signal arrives or storage fails. `settings` reads the
-/// settings again.
+/// settings again. `traces` are exported until the end.
 ///
 /// # Errors
 /// [`ServeError`] with the reason.
-pub async fn run<F>(config: Config, settings: F) -> Result<(), ServeError>
+pub async fn run<F>(config: Config, settings: F, traces: Option<Traces>) -> Result<(), ServeError>
 where
     F: Fn() -> Result<Config, ConfigError> + Clone + Send + Sync + 'static,
 {
@@ -466,6 +485,10 @@ where
     let server = tokio::select! {
         started = Server::start(config, Options::default()) => started?,
         () = signals.stop() => return Ok(()),
+    };
+    let exporting = match traces {
+        Some(traces) => Some(export(traces, &server)?),
+        None => None,
     };
     if let (Some(reload), Some(hangups)) = (server.reload.clone(), log_filter::hangups()?) {
         following.spawn(reload.follow(hangups));
@@ -481,7 +504,18 @@ where
     let watched = watch(&server, &mut signals).await;
     announcing.abort();
     watched?;
-    stop(server, &mut signals).await
+    let stopped = stop(server, &mut signals).await;
+    if let Some(exporting) = exporting {
+        exporting.finish().await;
+    }
+    stopped
+}
+
+fn export(traces: Traces, server: &Server) -> Result<Exporting, BuildError> {
+    let config = &server.app.config;
+    let exporter = traces.exporter(config, server.app.metrics.clone())?;
+    tracing::info!(share = %config.traces_share, "traces are exported");
+    Ok(exporter.start())
 }
 
 /// Returns when a stop signal arrives.

@@ -24,10 +24,10 @@ pub struct SiteApps(Arc<Inner>);
 
 struct Inner {
     configs: PluginConfigs,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedApps>,
 }
 
-struct Kept {
+struct CachedApps {
     changes: Receiver<PluginChange>,
     by_project: HashMap<ProjectId, Arc<[SiteApp]>>,
     /// Changes after every notification, so that an answer from before a change is not
@@ -39,7 +39,7 @@ impl SiteApps {
     /// An empty cache.
     pub fn new(configs: PluginConfigs) -> Self {
         let changes = configs.changes();
-        let kept = Mutex::new(Kept { changes, by_project: HashMap::new(), state: 0 });
+        let kept = Mutex::new(CachedApps { changes, by_project: HashMap::new(), state: 0 });
         Self(Arc::new(Inner { configs, kept }))
     }
 
@@ -74,7 +74,7 @@ impl SiteApps {
     }
 }
 
-impl Kept {
+impl CachedApps {
     /// Removes entries that have changed since the last call.
     fn catch_up(&mut self) {
         loop {

@@ -19,6 +19,7 @@ mod lists;
 mod live;
 mod memory;
 mod pages;
+mod person_export;
 mod refused;
 mod sign_on;
 mod test_event;
@@ -79,7 +80,7 @@ pub fn router(app: &App) -> Router {
             assets,
             projects_changed,
             capture_prefix: app.config.capture_prefix.to_string(),
-            instance_facts: instance::facts(app),
+            process_facts: instance::facts(app),
             try_destination,
             send_event,
         },
@@ -98,6 +99,7 @@ pub fn router(app: &App) -> Router {
         .route("/complete/{provider}/", get(sign_on::complete))
         .route("/complete/saml/", post(sign_on::complete_saml))
         .route("/_csv/{*page}", get(lists::download))
+        .route("/_person/{project}/{person}", get(person_export::download))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)
         .with_state(web)

@@ -5,7 +5,7 @@ use leptos::wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Element, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement};
 
 use super::{closest, each, on, within};
-use crate::ui::blanks::{self, As};
+use crate::ui::blanks::{self, Conversion};
 
 /// Attribute with the original text of the request, in which blanks are unfilled.
 const BLANK: &str = "data-blank";
@@ -39,7 +39,7 @@ fn write(request: &Element) {
 
 /// The value that a field would send, as JSON in shell quotation marks. `None` (the blank
 /// stays) for unknown fields, and for secrets unless the blank is one for a secret.
-fn value(form: &Element, name: &str, kind: As) -> Option<String> {
+fn value(form: &Element, name: &str, kind: Conversion) -> Option<String> {
     let selector = |rest: &str| format!("[name=\"{name}\"]{rest}");
     let field: Element = within(form, &selector(""))?;
     let Some(input) = field.dyn_ref::<HtmlInputElement>() else {
@@ -52,7 +52,7 @@ fn value(form: &Element, name: &str, kind: As) -> Option<String> {
     };
     let text = input.value();
     match input.type_().as_str() {
-        "password" if kind != As::Secret => None,
+        "password" if kind != Conversion::Secret => None,
         "checkbox" => Some(input.checked().to_string()),
         "number" | "datetime-local" if text.is_empty() => Some("null".to_owned()),
         "number" => Some(text),
@@ -64,7 +64,7 @@ fn value(form: &Element, name: &str, kind: As) -> Option<String> {
             sent(&chosen?.value(), kind)
         }
         // A secret that is visible at the moment.
-        _ if kind != As::Secret && marked_secret(form, name) => None,
+        _ if kind != Conversion::Secret && marked_secret(form, name) => None,
         _ => sent(&text, kind),
     }
 }
@@ -73,23 +73,25 @@ fn marked_secret(form: &Element, name: &str) -> bool {
     within::<Element>(form, &format!("[name=\"secret:{name}\"]")).is_some()
 }
 
-fn sent(text: &str, kind: As) -> Option<String> {
+fn sent(text: &str, kind: Conversion) -> Option<String> {
     let trimmed = text.trim();
     match kind {
-        As::Text => json(text),
-        As::Optional | As::Time | As::List | As::Secret if trimmed.is_empty() => {
+        Conversion::Text => json(text),
+        Conversion::Optional | Conversion::Time | Conversion::List | Conversion::Secret
+            if trimmed.is_empty() =>
+        {
             Some("null".to_owned())
         }
-        As::Secret => json("..."),
-        As::Optional | As::Time => json(text),
-        As::List => {
+        Conversion::Secret => json("..."),
+        Conversion::Optional | Conversion::Time => json(text),
+        Conversion::List => {
             let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
             let lines: Vec<String> = lines.filter_map(json).collect();
             Some(format!("[{}]", lines.join(", ")))
         }
-        As::Object if trimmed.is_empty() => Some("{}".to_owned()),
+        Conversion::Object if trimmed.is_empty() => Some("{}".to_owned()),
         // Not parsed: numbers in JavaScript cannot hold every JSON number.
-        As::Object => Some(in_quotes(trimmed)),
+        Conversion::Object => Some(in_quotes(trimmed)),
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) fn start() {
     count();
 }
 
-/// Takes back the selection before the list is drawn again.
-pub(crate) fn take_back() {
+/// Clears the selection before the list is drawn again.
+pub(crate) fn undo() {
     let selected = RefCell::new(Vec::new());
     each::<HtmlInputElement>(ENTRY, |entry| {
         if entry.checked() {

@@ -63,7 +63,7 @@ fn show(button: &Element) {
     }
 }
 
-/// Takes back what shows that forms are being sent.
+/// Removes what shows that forms are being sent.
 pub(crate) fn again() {
     each::<Element>("[data-was]", |state| {
         write(state, &state.get_attribute("data-was").unwrap_or_default());

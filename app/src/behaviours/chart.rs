@@ -49,8 +49,8 @@ pub(super) fn start() {
     });
 }
 
-/// Takes back what was shown, before a page is drawn again.
-pub(crate) fn take_back() {
+/// Hides the values of a time, before a page is drawn again.
+pub(crate) fn undo() {
     leave(READER);
     each(READER, |element: &Element| {
         if let Some(last) = element.get_attribute("aria-valuemax") {

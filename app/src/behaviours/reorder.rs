@@ -54,7 +54,7 @@ pub(super) fn start() {
 }
 
 /// Puts the moved line back, because the list is drawn again in the order of the answer.
-pub(crate) fn take_back() {
+pub(crate) fn undo() {
     let Some((line, next)) = MOVED.take() else { return };
     if let Some(list) = line.parent_node() {
         let _ = list.insert_before(&line, next.as_ref());

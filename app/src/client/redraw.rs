@@ -1,4 +1,4 @@
-//! Before a page is drawn again: takes back what behaviours changed in its elements, because
+//! Before a page is drawn again: undoes what behaviours changed in its elements, because
 //! the new drawing is compared with the previous one. After it: restores what the user had
 //! opened, and moves the focus to the outcome of a form.
 
@@ -74,10 +74,10 @@ pub(crate) fn before(is_other: bool) {
     if is_other || OUTCOME.get().is_some() {
         busy::again();
     }
-    validate::take_back();
-    reorder::take_back();
-    chart::take_back();
-    bulk::take_back();
+    validate::undo();
+    reorder::undo();
+    chart::undo();
+    bulk::undo();
     ENTERED.set(entered());
     let open = elements::<Element>("#main details[id]");
     OPEN.set(open.iter().map(|it| (it.id(), it.has_attribute("open"))).collect());

@@ -28,15 +28,15 @@ pub(super) fn AccountMenu(
         .into_iter()
         .filter_map(|entry| Some((entry.at(None, None)?, entry)))
         .map(|(href, entry)| {
-            let here = current(&at, &href);
+            let is_current = current(&at, &href);
             view! {
-                <li><a href=href aria-current=here data-go=entry.letter>{entry.label}</a></li>
+                <li><a href=href aria-current=is_current data-go=entry.letter>{entry.label}</a></li>
             }
         })
         .collect_view();
     let instance = staff.then(|| {
-        let here = current(&at, "/instance");
-        view! { <li><a href="/instance" aria-current=here>"Instance"</a></li> }
+        let is_current = current(&at, "/instance");
+        view! { <li><a href="/instance" aria-current=is_current>"Instance"</a></li> }
     });
     view! {
         <Menu class="account" label=label>

@@ -1,7 +1,7 @@
 //! The pages in the navigation, each with its letter for the shortcut after `g`. Search,
 //! the breadcrumb and the list of shortcuts use the same table.
 
-use super::here::Here;
+use super::nav_target::NavTarget;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub(super) const RAIL: [Group; 3] = [
     Group {
         title: "Data",
         entries: &[
+            entry("Event definitions", "definition", "d", Of::Project, "/definitions"),
             TRANSFORMATIONS,
             EXPORTS,
             entry("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")
@@ -135,9 +136,9 @@ impl NavEntry {
 
     /// The address of the page. `None` where it needs a project or organization and there
     /// is none.
-    pub(super) fn href(self, here: &Here) -> Option<String> {
-        let project = here.project.as_ref().map(|(id, _)| *id);
-        let organization = here.organization.as_ref().map(|(id, _)| id.as_str());
+    pub(super) fn href(self, target: &NavTarget) -> Option<String> {
+        let project = target.project.as_ref().map(|(id, _)| *id);
+        let organization = target.organization.as_ref().map(|(id, _)| id.as_str());
         self.at(organization, project)
     }
 
@@ -147,7 +148,7 @@ impl NavEntry {
         self.of == Of::Organization
     }
 
-    /// Whether this is the end of the address, see [`Here::rest`]. Of pages of the account
+    /// Whether this is the end of the address, see [`NavTarget::path_end`]. Of pages of the account
     /// it is the whole address.
     pub(super) fn is_at(self, rest: &str) -> bool {
         self.path == rest
@@ -155,14 +156,14 @@ impl NavEntry {
 
     /// The value of `aria-current` of the entry: `page` for the page itself, `true` for
     /// another page of the entry.
-    pub(super) fn current(self, here: &Here, path: &str) -> Option<&'static str> {
-        if self.href(here).as_deref() == Some(path) {
+    pub(super) fn current(self, target: &NavTarget, path: &str) -> Option<&'static str> {
+        if self.href(target).as_deref() == Some(path) {
             return Some("page");
         }
-        here.rest(path).filter(|rest| self.contains(rest)).map(|_| "true")
+        target.path_end(path).filter(|rest| self.contains(rest)).map(|_| "true")
     }
 
-    /// Whether an address with this end, see [`Here::rest`], is a page of the entry.
+    /// Whether an address with this end, see [`NavTarget::path_end`], is a page of the entry.
     fn contains(self, rest: &str) -> bool {
         let is_within = |path: &str| {
             let end = rest.strip_prefix(path).filter(|_| !path.is_empty());

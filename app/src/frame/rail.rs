@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::account_menu::AccountMenu;
-use super::here::Here;
 use super::links::{EXPORTS, NavEntry, RAIL, TRANSFORMATIONS};
+use super::nav_target::NavTarget;
 use super::switcher::Switcher;
 use super::{Brand, RAIL_ID};
 use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
@@ -18,7 +18,7 @@ use crate::ui::time::to_the_minute;
 pub(super) fn Rail(
     viewer: Viewer,
     /// The organization and project of the page.
-    here: Here,
+    target: NavTarget,
     path: String,
     /// What fails in the organization and project.
     failing: FailingNav,
@@ -31,7 +31,7 @@ pub(super) fn Rail(
             let links = group
                 .entries
                 .iter()
-                .filter_map(|entry| link(*entry, &here, &path, badge(*entry, &failing)))
+                .filter_map(|entry| link(*entry, &target, &path, badge(*entry, &failing)))
                 .collect_view();
             let id = format!("nav-{at}");
             let title = id.clone();
@@ -46,8 +46,8 @@ pub(super) fn Rail(
     view! {
         <div class="rail" id=RAIL_ID popover="auto">
             <Brand />
-            <Menu class="switch" label=label(&here)>
-                <Switcher organizations=organizations here=here />
+            <Menu class="switch" label=label(&target)>
+                <Switcher organizations=organizations target=target />
             </Menu>
             <nav class="nav" aria-label="Main">{groups}</nav>
             <AccountMenu name=name email=email staff=staff at=path />
@@ -57,9 +57,9 @@ pub(super) fn Rail(
 }
 
 /// The names of the current organization and project.
-fn label(here: &Here) -> AnyView {
-    let organization = here.organization.as_ref().map(|(_, name)| name.clone());
-    let project = here.project.as_ref().map(|(_, name)| name.clone());
+fn label(target: &NavTarget) -> AnyView {
+    let organization = target.organization.as_ref().map(|(_, name)| name.clone());
+    let project = target.project.as_ref().map(|(_, name)| name.clone());
     view! {
         <span class="switch-label">
             <span class="switch-organization">{organization.unwrap_or_else(|| "No organization".to_owned())}</span>
@@ -92,9 +92,9 @@ fn badge(entry: NavEntry, failing: &FailingNav) -> Option<Badge> {
 }
 
 /// A link to a page.
-fn link(entry: NavEntry, here: &Here, path: &str, badge: Option<Badge>) -> Option<AnyView> {
-    let href = entry.href(here)?;
-    let current = entry.current(here, path);
+fn link(entry: NavEntry, target: &NavTarget, path: &str, badge: Option<Badge>) -> Option<AnyView> {
+    let href = entry.href(target)?;
+    let current = entry.current(target, path);
     let title = badge.as_ref().map(|badge| badge.title.clone());
     let badge = badge.map(|Badge { count, what: (one, several), .. }| {
         let what = format!(" {}", if count == 1 { one } else { several });

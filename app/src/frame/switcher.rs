@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::here::Here;
+use super::nav_target::NavTarget;
 use crate::server_fns::account::{OrganizationNav, SwitchProject};
 use crate::ui::form_action::{ActionForm, form_action};
 
@@ -12,10 +12,10 @@ pub(super) fn Switcher(
     /// The organizations with their projects.
     organizations: Vec<OrganizationNav>,
     /// The organization and project of the page.
-    here: Here,
+    target: NavTarget,
 ) -> impl IntoView {
-    let project = here.project.map(|(id, _)| id);
-    let new_project = here.organization.map(|(id, _)| {
+    let project = target.project.map(|(id, _)| id);
+    let new_project = target.organization.map(|(id, _)| {
         view! { <a href=format!("/organizations/{id}/projects/new")>"New project"</a> }
     });
     let switch = form_action::<SwitchProject>();
@@ -26,11 +26,11 @@ pub(super) fn Switcher(
                 .projects
                 .into_iter()
                 .map(|(id, name)| {
-                    let here = (Some(id) == project).then_some("true");
+                    let current = (Some(id) == project).then_some("true");
                     let busy = format!("Opening {name}...");
                     view! {
                         <li>
-                            <button type="submit" name="project" value=id.to_string() aria-current=here data-busy=busy>
+                            <button type="submit" name="project" value=id.to_string() aria-current=current data-busy=busy>
                                 {name}
                             </button>
                         </li>

@@ -11,7 +11,7 @@ use super::badge::badge;
 use super::columns::Columns;
 use super::row::Row;
 use super::window::DrawWindow;
-use crate::ui::table::{Align, TableRow, cell, cut, cut_link, heading, row_view};
+use crate::ui::table::{Align, TableRow, cell, heading, row_view, truncated, truncated_link};
 use crate::ui::time::{Clock, Time};
 
 /// Id of the list.
@@ -172,13 +172,13 @@ fn name(row: &Row, opening: Opening) -> AnyView {
 
 fn distinct_id(row: &Row, project: i64) -> AnyView {
     match (&row.distinct_id, &row.person) {
-        (Some(id), Some(person)) => cut_link(address::person(project, person), id.clone()),
+        (Some(id), Some(person)) => truncated_link(address::person(project, person), id.clone()),
         (id, _) => text(id),
     }
 }
 
 fn text(value: &Option<String>) -> AnyView {
-    value.clone().map_or_else(|| cell("-"), cut)
+    value.clone().map_or_else(|| cell("-"), truncated)
 }
 
 fn time(iso: Option<String>, has_date: bool) -> AnyView {

@@ -9,11 +9,10 @@ mod toolbar;
 
 use futures::future::try_join4;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use weir_model::live::EventsFilter;
 
 use super::health::{RANGES, USUAL, received};
-use super::project_in_path;
+use super::{columns_menu, project_in_path};
 use crate::error::UiError;
 use crate::live::{Columns, EventList, ListSettings, Nothing, address_of, selected_in_address};
 use crate::server_fns::events::{
@@ -58,11 +57,10 @@ impl Selection {
             let known = RANGES.into_iter().find(|(name, _)| *name == range);
             filter.range = known.map_or(USUAL, |(name, _)| name).to_owned();
         }
-        let columns = use_query_map().with(|query| query.get_all("columns"));
         Self {
             project: project_in_path(),
             filter,
-            columns: Columns::named(&columns.unwrap_or_default()),
+            columns: Columns::named(&columns_menu::in_address()),
             before: in_query("before"),
             is_paused: in_query("paused") == "1",
         }
@@ -75,7 +73,9 @@ impl Selection {
         if self.filter.range.is_empty() {
             pairs.push(("range", ALL));
         }
-        pairs.extend(self.columns.in_query().into_iter().map(|name| ("columns", name)));
+        pairs.extend(
+            self.columns.in_query().into_iter().map(|name| (columns_menu::PARAMETER, name)),
+        );
         if !self.before.is_empty() {
             pairs.push(("before", &self.before));
         }

@@ -11,7 +11,7 @@ pub(crate) mod new;
 mod range;
 pub(crate) mod runs;
 pub(crate) mod settings;
-mod words;
+pub(super) mod words;
 
 pub(crate) use form::all_labels;
 use leptos::prelude::*;
@@ -30,7 +30,7 @@ use crate::ui::page::PageHead;
 use crate::ui::query::with_query;
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status};
-use crate::ui::table::cut;
+use crate::ui::table::truncated;
 use crate::ui::time::Time;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -71,7 +71,7 @@ fn trouble(export: &BatchExport, recent: &[Run]) -> Option<AnyView> {
         None => ().into_any(),
     };
     let error = export.latest_error.as_deref().and_then(|error| error.lines().next());
-    let error = error.map(|text| view! { <span class="hint">{cut(text.to_owned())}</span> });
+    let error = error.map(|text| view! { <span class="hint">{truncated(text.to_owned())}</span> });
     Some(
         view! {
             <span class="hint">"Failing since " <Time iso=since /> {next}</span>

@@ -14,7 +14,7 @@ use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 /// Members on one page.
@@ -66,8 +66,8 @@ fn properties(group: &GroupView) -> AnyView {
     let columns = vec![Column::text("Property"), Column::text("Value")];
     let row = |(name, value): (String, String)| {
         TableRow::new(vec![
-            cell(view! { <span class="mono">{cut(name)}</span> }),
-            cell(view! { <span class="mono">{cut(value)}</span> }),
+            cell(view! { <span class="mono">{truncated(name)}</span> }),
+            cell(view! { <span class="mono">{truncated(value)}</span> }),
         ])
     };
     let rows = group.properties.iter().cloned().map(row).collect();
@@ -106,7 +106,7 @@ fn members(project: i64, members: Result<MemberList, String>, list_page: ListPag
         let shown = if name.is_empty() { id } else { name };
         let counts = Some(counts);
         let [first, last] = times(counts.as_ref());
-        TableRow::new(vec![cut_link(href, shown), number(counts.as_ref()), first, last])
+        TableRow::new(vec![truncated_link(href, shown), number(counts.as_ref()), first, last])
     };
     let rows = members.into_iter().map(row).collect();
     view! {

@@ -16,7 +16,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
-use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Groups";
@@ -31,7 +31,7 @@ pub(crate) fn Groups() -> impl IntoView {
 
 /// The list in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct Inputs {
     project: i64,
     /// Empty for all types.
     group_type: String,
@@ -41,8 +41,8 @@ struct Asked {
     list_page: ListPage,
 }
 
-fn read() -> Asked {
-    Asked {
+fn read() -> Inputs {
+    Inputs {
         project: project_in_path(),
         group_type: in_path("type"),
         search: in_query("q"),
@@ -51,14 +51,14 @@ fn read() -> Asked {
     }
 }
 
-async fn load(asked: Asked) -> Result<(ProjectView, GroupList), UiError> {
-    let Asked { project, group_type, search, after, list_page } = asked;
+async fn load(asked: Inputs) -> Result<(ProjectView, GroupList), UiError> {
+    let Inputs { project, group_type, search, after, list_page } = asked;
     let ListPage { limit, offset } = list_page;
     let groups = list_groups(project, group_type, search, limit, offset, after);
     try_join(get_project(project), groups).await
 }
 
-fn draw(asked: Asked, (project_view, found): (ProjectView, GroupList)) -> AnyView {
+fn draw(asked: Inputs, (project_view, found): (ProjectView, GroupList)) -> AnyView {
     let name = project_view.name.clone();
     if found.types.is_empty() {
         return view! {
@@ -81,8 +81,8 @@ fn draw(asked: Asked, (project_view, found): (ProjectView, GroupList)) -> AnyVie
     .into_any()
 }
 
-fn list(project_view: &ProjectView, asked: Asked, found: GroupList) -> AnyView {
-    let Asked { project, group_type, search, after, list_page } = asked;
+fn list(project_view: &ProjectView, asked: Inputs, found: GroupList) -> AnyView {
+    let Inputs { project, group_type, search, after, list_page } = asked;
     let is_continued = !after.is_empty();
     let shown = found.groups.len();
     let continue_search =
@@ -138,9 +138,9 @@ fn row(project: i64, group: GroupRow) -> TableRow {
     let href = format!("/projects/{project}/groups/{}/{}", segment(&group_type), segment(&key));
     let shown = name.unwrap_or_else(|| key.clone());
     TableRow::new(vec![
-        cut_link(href, shown),
-        cut(group_type),
-        cell(view! { <span class="mono">{cut(key)}</span> }),
+        truncated_link(href, shown),
+        truncated(group_type),
+        cell(view! { <span class="mono">{truncated(key)}</span> }),
         cell(grouped(properties as u64)),
         cell(view! { <Time iso=first_seen /> }),
     ])

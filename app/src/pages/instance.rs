@@ -1,12 +1,13 @@
-//! The instance page for staff: process, data, work in progress, totals.
+//! The instance page for staff: process, data, backups, work in progress, totals.
 
+mod backups;
 pub(crate) mod limits;
 pub(crate) mod organizations;
 mod providers;
 
 use leptos::prelude::*;
 
-use crate::facts::{DamageFacts, DiskFacts, Facts};
+use crate::process_facts::{DamageFacts, DiskFacts, ProcessFacts};
 use crate::server_fns::instance::{BucketView, FilesView, InstanceView, get_instance};
 use crate::ui::bytes;
 use crate::ui::number::{Count, counted, duration};
@@ -41,6 +42,7 @@ fn draw(found: InstanceView) -> AnyView {
         <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
         <Process facts=facts.clone() sends_mail=sends_mail />
         <Data disk=facts.disk.clone() files=files />
+        {facts.backups.clone().map(backups::draw)}
         <Work facts=facts />
         <providers::Providers providers=providers refused=refused callback=callback />
         <Section id="limits" title="Limits of organizations"
@@ -60,7 +62,7 @@ fn draw(found: InstanceView) -> AnyView {
 }
 
 #[component]
-fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
+fn Process(facts: ProcessFacts, sends_mail: bool) -> impl IntoView {
     let public_url = match facts.public_url {
         Some(url) => view! { <code class="wrap">{url}</code> }.into_any(),
         None => view! {
@@ -137,7 +139,7 @@ fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
 }
 
 fn in_bucket(bucket: BucketView) -> impl IntoView {
-    let BucketView { place, failure, cached_bytes } = bucket;
+    let BucketView { location, failure, cached_bytes } = bucket;
     let state = match failure {
         None => view! { <Status tone=Tone::Good label="No failure" /> }.into_any(),
         Some(failure) => view! {
@@ -147,7 +149,7 @@ fn in_bucket(bucket: BucketView) -> impl IntoView {
         .into_any(),
     };
     view! {
-        <dt>"Files of events"</dt><dd><code class="wrap">{place}</code></dd>
+        <dt>"Files of events"</dt><dd><code class="wrap">{location}</code></dd>
         <dt>"Bucket"</dt><dd>{state}</dd>
         <dt>"Copies of these files"</dt><dd>{bytes::text(cached_bytes)}</dd>
     }
@@ -167,9 +169,9 @@ fn damaged_files(times: u64) -> impl IntoView {
 
 /// Damage of the ingest log. Shown only if there is any.
 fn damaged(damage: DamageFacts) -> impl IntoView {
-    let DamageFacts { places, bytes, missing_bytes } = damage;
-    let places = (places > 0).then(|| {
-        let places = counted(places, "place", "places");
+    let DamageFacts { copies, bytes, missing_bytes } = damage;
+    let broken = (copies > 0).then(|| {
+        let places = counted(copies, "place", "places");
         view! {
             {places} " with " {bytes::text(bytes)} " cannot be read. Copies are in "
             <code>"log/quarantine"</code> ". "
@@ -182,14 +184,14 @@ fn damaged(damage: DamageFacts) -> impl IntoView {
         <dt>"Ingest log"</dt>
         <dd>
             <Status tone=Tone::Bad label="Damaged" />
-            " " {places} {missing} <a href="/help/running#damage-of-the-ingest-log">"What to do"</a>
+            " " {broken} {missing} <a href="/help/running#damage-of-the-ingest-log">"What to do"</a>
         </dd>
     }
 }
 
 #[component]
-fn Work(facts: Facts) -> impl IntoView {
-    let (tone, word) = match facts.accepts {
+fn Work(facts: ProcessFacts) -> impl IntoView {
+    let (tone, word) = match facts.accepts_events {
         true => (Tone::Good, "Accepting events"),
         false => (Tone::Bad, "Refusing events"),
     };

@@ -7,7 +7,7 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use self::sources::{sources, suspects};
-use super::project_in_path;
+use super::{columns_menu, project_in_path};
 use crate::server_fns::imports::{FinishImport, ImportsView, PlanView, StartImport, get_imports};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::confirm::Confirm;
@@ -30,13 +30,13 @@ const TITLE: &str = "Migrations";
 pub(crate) fn Migrations() -> impl IntoView {
     page(
         TITLE,
-        || (project_in_path(), in_query("plan")),
-        |(id, _)| try_join(get_project(id), get_imports(id)),
-        |(_, open), (project, found)| draw(&project, &open, found),
+        || (project_in_path(), in_query("plan"), columns_menu::in_address()),
+        |(id, ..)| try_join(get_project(id), get_imports(id)),
+        |(_, open, columns), (project, found)| draw(&project, &open, &columns, found),
     )
 }
 
-fn draw(project: &ProjectView, open: &str, found: ImportsView) -> AnyView {
+fn draw(project: &ProjectView, open: &str, columns: &[String], found: ImportsView) -> AnyView {
     let finish = form_action::<FinishImport>();
     let finished = form_result(finish);
     let (id, name) = (project.id, project.name.clone());
@@ -56,14 +56,14 @@ fn draw(project: &ProjectView, open: &str, found: ImportsView) -> AnyView {
         }
         .into_any()
     };
-    let came = sources(found.sources);
+    let received = sources(id, open, columns, found.sources);
     view! {
         <PageHead title=TITLE within=name>{report}</PageHead>
         <FormFailure result=finished />
         {warned}
         {guidance}
         {plans}
-        {came}
+        {received}
         <div data-dirty-guard=""><StartForm project=id /></div>
     }
     .into_any()

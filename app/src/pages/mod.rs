@@ -4,8 +4,11 @@
 
 pub(crate) mod account;
 pub(crate) mod account_nav;
+mod columns_menu;
 pub(crate) mod confirm;
 mod entrance;
+pub(crate) mod event_definition;
+pub(crate) mod event_definitions;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod gallery;

@@ -43,7 +43,7 @@ use crate::ui::time::Time;
 
 const TITLE: &str = "Organization settings";
 /// Explains to other members who can change the settings.
-const ADMINISTRATORS: &str = "Administrators and owners can change this.";
+const FOR_ADMINISTRATORS: &str = "Administrators and owners can change this.";
 /// What members of each level may do.
 const LEVELS: &str = "Members work on projects. Administrators also change members and settings. Owners may do everything.";
 /// Limit of names in a preview.
@@ -131,7 +131,7 @@ fn General(organization: OrganizationView) -> impl IntoView {
             {if may_change {
                 view! { <RenameForm id=id.clone() name=name /> }.into_any()
             } else {
-                view! { <p>{name}</p><ReadOnly why=ADMINISTRATORS /> }.into_any()
+                view! { <p>{name}</p><ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
             <dl class="facts">
                 <dt>"Short name"</dt>
@@ -200,7 +200,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
                 .into_any()
             } else {
                 let state = if mails_joins { "Members get a mail." } else { "No mail is sent." };
-                view! { <p>{state}</p><ReadOnly why=ADMINISTRATORS /> }.into_any()
+                view! { <p>{state}</p><ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
         </Section>
     }
@@ -222,7 +222,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
             {if may_change {
                 view! { <EnforceForm id=id enforces=enforces_2fa without=without /> }.into_any()
             } else {
-                view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+                view! { <ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
         </Section>
     }

@@ -1,4 +1,5 @@
-//! One person: properties, distinct ids with their merges, groups, events.
+//! One person: properties, distinct ids with their merges, groups, events, export and
+//! deletion. Of a deleted person: how far that is.
 
 use futures::future::try_join;
 use leptos::prelude::*;
@@ -6,16 +7,24 @@ use leptos::prelude::*;
 use super::person_counts::{number, times};
 use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
-use crate::server_fns::persons::{IdView, PersonView, PropertyView, get_person};
+use crate::server_fns::persons::{
+    DeletePerson, ErasureView, IdView, PersonPage, PersonView, PropertyView, get_person,
+};
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
+use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::field::Check;
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
+use crate::ui::icon::Icon;
 use crate::ui::number::{Id, counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
@@ -34,6 +43,17 @@ pub(crate) fn Person() -> impl IntoView {
             try_join(get_project(project), get_person(project, id, event, before, before_uuid))
         },
         |(project, _, [event, before, _]), (of, person)| {
+            let person = match person {
+                PersonPage::Person(person) => *person,
+                PersonPage::Erased(erasure) => {
+                    return view! {
+                        <PageHead title="Deleted person" within=of.name />
+                        <ProjectZone zone=of.timezone />
+                        {erased(erasure)}
+                    }
+                    .into_any();
+                }
+            };
             let is_newest = before.is_empty();
             let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
             view! {
@@ -43,11 +63,105 @@ pub(crate) fn Person() -> impl IntoView {
                 {refused(&person)}
                 {properties(&person)}
                 <div class="card-columns">{ids(&person)} {groups(project, &person)}</div>
+                {data(project, &person)}
                 {events(project, person, event, is_newest)}
             }
             .into_any()
         },
     )
+}
+
+/// The export of the person, and its deletion.
+fn data(project: i64, person: &PersonView) -> AnyView {
+    let delete = form_action::<DeletePerson>();
+    let deleted = form_result(delete);
+    let id = person.id.clone();
+    let form = match person.may_erase {
+        true => view! {
+            <FormFailure result=deleted />
+            <Confirm button="Delete person" danger=true>
+                <ActionForm action=delete>
+                    <p>
+                        "The person, its distinct ids and its properties are deleted. Nothing of it is shown any more immediately; its data goes away from all files within two days. This cannot be undone. Later events of its distinct ids make a new person."
+                    </p>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="person" value=id.clone() />
+                    <Check result=deleted name="delete_events" label="Delete its events too"
+                        hint="Otherwise the events stay, without a person." />
+                    <ReturnAddress />
+                    <button type="submit" class="button button-danger" data-busy="Deleting the person...">
+                        "Delete the person"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        }
+        .into_any(),
+        false => view! {
+            <p>"Administrators and owners of the organization can delete persons."</p>
+        }
+        .into_any(),
+    };
+    let export = format!("/_person/{project}/{}", person.id);
+    view! {
+        <Section id="data" title="Data of the person">
+            <p>
+                <a class="button" href=export download="">
+                    <Icon name="download" />
+                    "Export person"
+                </a>
+            </p>
+            {form}
+        </Section>
+    }
+    .into_any()
+}
+
+/// How far the deletion of a person is.
+fn erased(erasure: ErasureView) -> AnyView {
+    let ErasureView { person, deletes_events, state, requested_at, segments_left, events, .. } =
+        erasure;
+    let (tone, label) = match state.as_str() {
+        "done" => (Tone::Good, "Deleted"),
+        "clearing" => (Tone::Busy, "Older files are being removed"),
+        "failed" => (Tone::Bad, "Failed, is tried again"),
+        _ => (Tone::Busy, "Files still have its data"),
+    };
+    let of_events = deletes_events.then(|| {
+        view! {
+            <dt>"Events removed"</dt>
+            <dd>{grouped(events)}</dd>
+            <dt>"Files left"</dt>
+            <dd>{grouped(segments_left)}</dd>
+        }
+    });
+    let done = erasure.done_at.map(|at| {
+        view! {
+            <dt>"Done"</dt>
+            <dd><Time iso=at /></dd>
+        }
+    });
+    let failure = erasure.failure.map(|why| {
+        view! { <Alert kind="warning"><p>{why}</p></Alert> }
+    });
+    let what = match deletes_events {
+        true => "This person and its events were deleted. Nothing of it is shown any more.",
+        false => "This person was deleted. Its events stay, without a person.",
+    };
+    view! {
+        {failure}
+        <p>{what}</p>
+        <dl class="facts">
+            <dt>"Id"</dt>
+            <dd><CopyValue text=person what="person id" /></dd>
+            <dt>"Status"</dt>
+            <dd><Status tone=tone label=label /></dd>
+            <dt>"Deleted"</dt>
+            <dd><Time iso=requested_at /></dd>
+            {of_events}
+            {done}
+        </dl>
+    }
+    .into_any()
 }
 
 fn facts(person: &PersonView) -> AnyView {
@@ -142,9 +256,9 @@ fn property(property: PropertyView) -> TableRow {
         None => ("-".to_owned(), "-".into_any()),
     };
     TableRow::new(vec![
-        cell(view! { <span class="mono">{cut(name)}</span> }),
-        cell(view! { <span class="mono">{cut(value)}</span> }),
-        cut(event),
+        cell(view! { <span class="mono">{truncated(name)}</span> }),
+        cell(view! { <span class="mono">{truncated(value)}</span> }),
+        truncated(event),
         cell(at),
     ])
 }

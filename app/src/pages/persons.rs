@@ -12,9 +12,9 @@ use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
-use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
+use crate::ui::query::{FilterForm, SearchField, in_query, sort_by, with_query};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Direction, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
@@ -155,17 +155,7 @@ fn sorted(column: Column, by: &str, order: &str, can_be_sorted: bool) -> Column 
     if !can_be_sorted {
         return column;
     }
-    let current = match order.strip_prefix('-') {
-        Some(name) if name == by => Some(Direction::Descending),
-        None if order == by => Some(Direction::Ascending),
-        _ => None,
-    };
-    let next = match current {
-        Some(Direction::Descending) => by.to_owned(),
-        Some(Direction::Ascending) | None => format!("-{by}"),
-    };
-    let href = with_query(&[("order", Some(next.as_str())), ("after", None)]);
-    column.sorted(Sort { href, current })
+    column.sorted(sort_by(by, order, "", Direction::Descending))
 }
 
 fn order_note(at: String, is_cut: bool) -> AnyView {
@@ -183,13 +173,13 @@ fn order_note(at: String, is_cut: bool) -> AnyView {
 fn row(project: i64, person: PersonRow) -> TableRow {
     let PersonRow { id, name, distinct_ids, more_ids, counts, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
-    let ids = view! { <span class="mono">{cut(distinct_ids.join(", "))}</span> {more} };
+    let ids = view! { <span class="mono">{truncated(distinct_ids.join(", "))}</span> {more} };
     let (tone, known) =
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
     let [first, last] = times(counts.as_ref());
     TableRow::new(vec![
-        cut_link(format!("/projects/{project}/persons/{id}"), shown),
+        truncated_link(format!("/projects/{project}/persons/{id}"), shown),
         cell(ids),
         cell(view! { <Status tone=tone label=known /> }),
         number(counts.as_ref()),

@@ -7,7 +7,7 @@ use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::id_in_path;
 use crate::local_path;
 use crate::server_fns::signup::{
-    Invitation, JoinOrganization, Says, SignOutToJoin, SignUp, get_invitation,
+    Invitation, InviteContent, JoinOrganization, SignOutToJoin, SignUp, get_invitation,
 };
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
@@ -83,8 +83,8 @@ fn invited(inviter: &str) -> String {
 }
 
 /// The content of the invite.
-fn message(says: Says) -> AnyView {
-    let Says { inviter, organization, level, message } = says;
+fn message(says: InviteContent) -> AnyView {
+    let InviteContent { inviter, organization, level, message } = says;
     let message = (!message.is_empty()).then(|| {
         view! {
             <dt>"Message"</dt>

@@ -1,5 +1,8 @@
 //! The activity log of an organization.
 
+#[cfg(feature = "ssr")]
+use std::collections::BTreeMap;
+
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
@@ -14,6 +17,9 @@ use crate::error::UiError;
 
 /// Limit of members in the actor filter.
 const ACTORS: u64 = 200;
+/// Limit of plugins whose names are read for one page.
+#[cfg(feature = "ssr")]
+const PLUGINS: usize = 50;
 
 /// A page of audit entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,19 +105,89 @@ pub(crate) async fn list_activity(
         let name = full_name(&user.first_name, &user.last_name, &user.email);
         (user.uuid.to_string(), format!("{name} ({})", user.email))
     };
+    let mut entries: Vec<EntryView> = found.results.into_iter().map(EntryView::from).collect();
+    name_objects(&services, &org, &mut entries).await?;
     Ok(ActivityView {
         total: found.count,
-        entries: found.results.into_iter().map(EntryView::from).collect(),
+        entries,
         actors: members.results.into_iter().map(actor).collect(),
     })
+}
+
+/// Replaces the ids of organizations and plugins in values by their names.
+#[cfg(feature = "ssr")]
+async fn name_objects(
+    services: &weir_service::Services,
+    org: &weir_service::OrgCtx,
+    entries: &mut [EntryView],
+) -> Result<(), UiError> {
+    let mut names = Names { services, org, organizations: None, plugins: BTreeMap::new() };
+    for entry in entries {
+        let subject = entry.subject;
+        for (field, before, after) in &mut entry.changes {
+            for value in [before, after].into_iter().filter(|value| !value.is_empty()) {
+                match (subject, field.as_str()) {
+                    (Subject::Project, "organization") => {
+                        *value = names.organization(value).await?;
+                    }
+                    (Subject::PluginConfig, "plugin") => *value = names.plugin(value).await,
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names of objects by their ids.
+#[cfg(feature = "ssr")]
+struct Names<'a> {
+    services: &'a weir_service::Services,
+    org: &'a weir_service::OrgCtx,
+    /// Those of the viewer. `None`: they were not read yet.
+    organizations: Option<BTreeMap<String, String>>,
+    plugins: BTreeMap<String, String>,
+}
+
+#[cfg(feature = "ssr")]
+impl Names<'_> {
+    async fn organization(&mut self, id: &str) -> Result<String, UiError> {
+        use weir_model::pagination::{MAX_LIMIT, Page};
+
+        let known = match self.organizations.take() {
+            Some(known) => known,
+            None => {
+                let page = Page { limit: MAX_LIMIT, offset: 0 };
+                let found = self.services.organizations.list(&self.org.ctx, page).await;
+                let found = found.map_err(ui_error)?.results.into_iter();
+                found.map(|one| (one.row.id.to_string(), one.row.name)).collect()
+            }
+        };
+        let name = known.get(id).cloned();
+        self.organizations = Some(known);
+        Ok(name.unwrap_or_else(|| "another organization".to_owned()))
+    }
+
+    async fn plugin(&mut self, id: &str) -> String {
+        if let Some(name) = self.plugins.get(id) {
+            return name.clone();
+        }
+        let without_name = format!("Plugin {id}");
+        if self.plugins.len() >= PLUGINS {
+            return without_name;
+        }
+        let found = self.services.plugins.shelved(self.org, id).await.ok();
+        let name = found.map(|found| super::plugins::views::name_of(&found.plugin));
+        let name = name.unwrap_or(without_name);
+        self.plugins.insert(id.to_owned(), name.clone());
+        name
+    }
 }
 
 /// The change of a field, line by line: a field with parts has a line for each part that
 /// changed.
 #[cfg(feature = "ssr")]
 fn lines(change: FieldChange) -> Vec<(String, String, String)> {
-    use std::collections::BTreeMap;
-
     let FieldChange { field, before, after, .. } = change;
     let mut parts: BTreeMap<String, (String, String)> = BTreeMap::new();
     walk(&field, &before, &mut |path, text| parts.entry(path).or_default().0 = text);
@@ -149,7 +225,12 @@ fn walk(path: &str, value: &serde_json::Value, add: &mut dyn FnMut(String, Strin
 
 #[cfg(feature = "ssr")]
 fn text(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Bool(true) => "Yes".to_owned(),
+        serde_json::Value::Bool(false) => "No".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(all(test, feature = "ssr"))]
@@ -173,7 +254,7 @@ mod tests {
         assert_eq!(lines(json!(["a", 2]), json!([])), ["f: a, 2 > "]);
         assert_eq!(
             lines(json!({"a": 1, "b": true, "c": {"d": "x"}}), json!({"a": 1, "b": false})),
-            ["f.b: true > false", "f.c.d: x > "]
+            ["f.b: Yes > No", "f.c.d: x > "]
         );
         assert_eq!(lines(json!([{"a": 1}]), json!([{"a": 2}])), ["f 1.a: 1 > 2"]);
     }

@@ -45,7 +45,7 @@ pub(crate) struct DomainView {
     pub(crate) certificates_end_soon: bool,
     /// Whether the user may change the domain.
     pub(crate) may_change: bool,
-    /// The ways of signing in that a domain can require: value in the API, name, and
+    /// The sign-in methods that a domain can require: value in the API, name, and
     /// whether this instance supports it.
     pub(crate) ways: Vec<(String, String, bool)>,
 }
@@ -79,7 +79,7 @@ pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
 #[server(prefix = "/_fn", endpoint = "get_domain")]
 pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
     use weir_model::domains::SsoEnforcement;
-    use weir_service::domains::{CERTIFICATE_SOON_DAYS, Way};
+    use weir_service::domains::{CERTIFICATE_SOON_DAYS, SignInMethod};
     use weir_service::identity::Identity;
     use weir_service::policy::Action;
     use weir_service::sso::SamlServiceProvider;
@@ -94,8 +94,8 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     let next_expires_at = details.saml_next_certificate_expires_at;
     let last = expires_at.max(next_expires_at);
     let soon = org.ctx.now.plus_seconds(CERTIFICATE_SOON_DAYS * 24 * 60 * 60);
-    let ways = services.domains.ways(&org, &domain).await.map_err(ui_error)?;
-    let way = |Way { sso, label, is_set_up }: Way| {
+    let methods = services.domains.sign_in_methods(&org, &domain).await.map_err(ui_error)?;
+    let choice = |SignInMethod { sso, label, is_set_up }: SignInMethod| {
         let name = match sso {
             SsoEnforcement::Off => "Any sign-in method".to_owned(),
             SsoEnforcement::Provider(_) => format!("{label} only"),
@@ -135,7 +135,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
         certificate_expired: expires_at.is_some_and(|end| end <= org.ctx.now),
         certificates_end_soon: last.is_some_and(|end| end > org.ctx.now && end <= soon),
         may_change,
-        ways: ways.into_iter().map(way).collect(),
+        ways: methods.into_iter().map(choice).collect(),
     })
 }
 

@@ -198,6 +198,11 @@ fn read(properties: &str) -> Vec<(String, String)> {
     read.into_iter().map(|(name, value)| (name, crate::ui::json::written(value.get()))).collect()
 }
 
+/// The name in the properties of a group.
+pub(super) fn name_in(properties: &str) -> Option<String> {
+    name(&read(properties))
+}
+
 fn name(properties: &[(String, String)]) -> Option<String> {
     let (_, json) = properties.iter().find(|(name, _)| name == "name")?;
     serde_json::from_str::<String>(json).ok().filter(|name| !name.trim().is_empty())

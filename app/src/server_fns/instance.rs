@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, facts, ui_error};
+use crate::context::{anyone, done, enter, process_facts, ui_error};
 use crate::error::UiError;
-use crate::facts::Facts;
+use crate::process_facts::ProcessFacts;
 
 /// The files of stored events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(crate) struct FilesView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BucketView {
     /// `s3://bucket/prefix`.
-    pub(crate) place: String,
+    pub(crate) location: String,
     /// Why it could not be used last; `None` if nothing has failed since the last success.
     pub(crate) failure: Option<String>,
     /// Bytes of the copies in the data directory.
@@ -32,7 +32,7 @@ pub(crate) struct BucketView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceView {
     /// Facts about the process.
-    pub(crate) facts: Facts,
+    pub(crate) facts: ProcessFacts,
     /// The files of stored events.
     pub(crate) files: FilesView,
     /// Whether the instance sends mail.
@@ -102,12 +102,12 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
     }
     let files = services.instance.event_files(&ctx).await.map_err(ui_error)?;
     let bucket = files.bucket.map(|bucket| BucketView {
-        place: bucket.place,
+        location: bucket.location,
         failure: bucket.failure,
         cached_bytes: bucket.cached_bytes,
     });
     Ok(InstanceView {
-        facts: facts().await?,
+        facts: process_facts().await?,
         files: FilesView { damage: files.damage, bucket },
         sends_mail: services.identity.sends_mail(),
         users: counts.users,

@@ -59,7 +59,7 @@ pub(crate) struct NewLink {
 
 /// Links kept for the page that shows them.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptLinks {
     organization: String,
     links: Vec<(String, weir_model::invites::LinkToken)>,
 }
@@ -126,7 +126,7 @@ pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiEr
     let (services, ctx, token) = enter_with_token()?;
     let (_, visit) = anyone()?;
     let kept = services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)?;
-    let kept = kept.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+    let kept = kept.and_then(|text| serde_json::from_str::<KeptLinks>(&text).ok());
     let Some(kept) = kept.filter(|kept| kept.organization == id) else { return Ok(Vec::new()) };
     let show = |(email, token): (String, weir_model::invites::LinkToken)| NewLink {
         email,
@@ -149,7 +149,7 @@ pub(super) async fn keep_links(
         Some((invite.target_email.clone(), invite.token.clone()?))
     };
     let links = made.iter().filter_map(link).collect();
-    let kept = Kept { organization: id.to_owned(), links };
+    let kept = KeptLinks { organization: id.to_owned(), links };
     let text = serde_json::to_string(&kept)
         .map_err(|error| ui_error(weir_service::Error::Internal(error.to_string())))?;
     services.identity.put_flash(&ctx, &token, FLASH, &text).await.map_err(ui_error)

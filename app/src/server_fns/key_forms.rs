@@ -39,7 +39,7 @@ pub(crate) struct KeyOffer {
 /// The limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Reach {
+pub(crate) struct KeyLimits {
     /// `organizations`, `projects`, or empty for everything that the user can access.
     pub(crate) kind: String,
     /// Ids of organizations.
@@ -88,14 +88,14 @@ pub(crate) async fn create_key(
     preset: String,
     // One value per object. Empty for no access.
     #[server(default)] scopes: Vec<String>,
-    #[server(default)] reach: Reach,
+    #[server(default)] reach: KeyLimits,
     days: String,
     #[server(default)] last_day: String,
 ) -> Result<(), UiError> {
     use weir_service::keys::check_input;
 
     let (services, ctx, token) = enter_with_token()?;
-    let Reach { projects, organizations, .. } = limits(reach)?;
+    let KeyLimits { projects, organizations, .. } = limits(reach)?;
     let expires_at = end(&days, &last_day, ctx.now)?;
     let scopes = of_preset(&preset, scopes);
     let input = check_input(&label, &scopes, &projects, &organizations, expires_at)
@@ -112,22 +112,22 @@ pub(crate) async fn update_key(
     label: String,
     preset: String,
     #[server(default)] scopes: Vec<String>,
-    #[server(default)] reach: Reach,
+    #[server(default)] reach: KeyLimits,
 ) -> Result<(), UiError> {
     use weir_model::keys::PersonalKeyPatch;
     use weir_service::keys::check_input;
 
-    use crate::edits::{Seen, changed_elsewhere, fingerprint};
+    use crate::edits::{FormFingerprints, changed_elsewhere, fingerprint};
 
     let (services, ctx) = enter()?;
     // The scopes and limits are one value: parts of two concurrent edits are not
     // combined.
     let now = super::keys::get_key(id.clone()).await?.edited();
-    if Seen::read(&seen).print(KEY).is_some_and(|print| print != fingerprint(&now)) {
+    if FormFingerprints::read(&seen).print(KEY).is_some_and(|print| print != fingerprint(&now)) {
         let detail = "The form shows the current key. Make your change again.";
         return Err(changed_elsewhere(detail));
     }
-    let Reach { projects, organizations, .. } = limits(reach)?;
+    let KeyLimits { projects, organizations, .. } = limits(reach)?;
     let scopes = of_preset(&preset, scopes);
     let input =
         check_input(&label, &scopes, &projects, &organizations, None).map_err(UiError::Field)?;
@@ -162,16 +162,16 @@ fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
 }
 
 /// The chosen limits. Hidden fields of the form are ignored.
-fn limits(reach: Reach) -> Result<Reach, UiError> {
+fn limits(reach: KeyLimits) -> Result<KeyLimits, UiError> {
     let none = |what: &str| {
         UiError::field("reach", "required", &format!("Choose at least one {what}, or all."))
     };
     match reach.kind.as_str() {
         "organizations" if reach.organizations.is_empty() => Err(none("organization")),
-        "organizations" => Ok(Reach { projects: Vec::new(), ..reach }),
+        "organizations" => Ok(KeyLimits { projects: Vec::new(), ..reach }),
         "projects" if reach.projects.is_empty() => Err(none("project")),
-        "projects" => Ok(Reach { organizations: Vec::new(), ..reach }),
-        _ => Ok(Reach::default()),
+        "projects" => Ok(KeyLimits { organizations: Vec::new(), ..reach }),
+        _ => Ok(KeyLimits::default()),
     }
 }
 
@@ -212,7 +212,7 @@ fn at_field(error: UiError) -> UiError {
 mod tests {
     use weir_model::Timestamp;
 
-    use super::{Reach, end, limits, of_preset};
+    use super::{KeyLimits, end, limits, of_preset};
 
     #[test]
     fn presets_become_scopes() {
@@ -242,16 +242,16 @@ mod tests {
     fn limits_match_the_form() {
         let chosen = |kind: &str| {
             let (organizations, projects) = (vec!["a".to_owned()], vec![1]);
-            limits(Reach { kind: kind.to_owned(), organizations, projects }).unwrap()
+            limits(KeyLimits { kind: kind.to_owned(), organizations, projects }).unwrap()
         };
-        assert_eq!(chosen(""), Reach::default());
+        assert_eq!(chosen(""), KeyLimits::default());
         assert_eq!(
             (chosen("organizations").organizations.len(), chosen("projects").projects),
             (1, vec![1])
         );
         assert!(chosen("organizations").projects.is_empty());
         assert!(chosen("projects").organizations.is_empty());
-        let none = Reach { kind: "projects".to_owned(), ..Reach::default() };
+        let none = KeyLimits { kind: "projects".to_owned(), ..KeyLimits::default() };
         assert_eq!(limits(none).unwrap_err().attr(), Some("reach"));
     }
 }

@@ -15,6 +15,7 @@
 pub(crate) mod account;
 pub(crate) mod activity;
 pub(crate) mod bulk;
+pub(crate) mod definitions;
 pub(crate) mod domains;
 pub(crate) mod events;
 pub(crate) mod exports;
@@ -30,6 +31,7 @@ pub(crate) mod limits;
 pub(crate) mod links;
 pub(crate) mod members;
 pub(crate) mod messages;
+pub(crate) mod object_names;
 pub(crate) mod organizations;
 pub(crate) mod overview;
 pub(crate) mod passkeys;

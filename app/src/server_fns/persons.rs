@@ -100,6 +100,49 @@ pub(crate) struct PersonView {
     pub(crate) events: Vec<TimelineEvent>,
     /// Cursor of older events: time and uuid.
     pub(crate) older: Option<(String, String)>,
+    /// Whether the user may delete the person.
+    pub(crate) may_erase: bool,
+}
+
+/// What the page of a person shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PersonPage {
+    /// The person.
+    Person(Box<PersonView>),
+    /// The person was deleted.
+    Erased(ErasureView),
+}
+
+/// How far the deletion of a person is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErasureView {
+    /// Id of the person.
+    pub(crate) person: String,
+    /// Whether its events are deleted too.
+    pub(crate) deletes_events: bool,
+    /// The word of its state.
+    pub(crate) state: String,
+    pub(crate) requested_at: String,
+    pub(crate) segments_left: u64,
+    pub(crate) events: u64,
+    pub(crate) done_at: Option<String>,
+    pub(crate) failure: Option<String>,
+}
+
+#[cfg(feature = "ssr")]
+impl From<weir_model::erasures::Erasure> for ErasureView {
+    fn from(erasure: weir_model::erasures::Erasure) -> Self {
+        Self {
+            person: erasure.person.to_string(),
+            deletes_events: erasure.deletes_events,
+            state: erasure.state().text().to_owned(),
+            requested_at: erasure.requested_at.to_string(),
+            segments_left: erasure.segments_left,
+            events: erasure.events,
+            done_at: erasure.done_at.map(|at| at.to_string()),
+            failure: erasure.failure,
+        }
+    }
 }
 
 /// A distinct id.
@@ -233,7 +276,26 @@ async fn rows(
     Ok(persons.into_iter().map(row).collect())
 }
 
-/// Returns a person with a page of its events.
+/// Deletes a person, with or without its events.
+#[server(prefix = "/_fn", endpoint = "delete_person")]
+pub(crate) async fn delete_person(
+    project: i64,
+    person: String,
+    // Browsers do not send unticked boxes.
+    #[server(default)] delete_events: Option<String>,
+) -> Result<(), UiError> {
+    use weir_service::Error;
+
+    let (services, project) = enter_project(project).await?;
+    let id: weir_model::PersonId =
+        person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
+    let deletes_events = delete_events.is_some();
+    services.persons.erase(&project, id, deletes_events).await.map_err(ui_error)?;
+    crate::context::notice("The person is deleted.");
+    Ok(())
+}
+
+/// Returns a person with a page of its events, or how far its deletion is.
 #[server(prefix = "/_fn", endpoint = "get_person")]
 pub(crate) async fn get_person(
     project: i64,
@@ -243,17 +305,28 @@ pub(crate) async fn get_person(
     // Cursor of the previous page.
     #[server(default)] before: String,
     #[server(default)] before_uuid: String,
-) -> Result<PersonView, UiError> {
+) -> Result<PersonPage, UiError> {
     use std::collections::BTreeMap;
 
     use serde_json::value::RawValue;
     use weir_model::Timestamp;
     use weir_service::Error;
+    use weir_service::policy::Action;
 
     let (services, project) = enter_project(project).await?;
     let id: weir_model::PersonId =
         person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
-    let found = services.persons.profile(&project, id).await.map_err(ui_error)?;
+    let found = match services.persons.profile(&project, id).await {
+        Err(missing @ Error::NotFound(_)) => {
+            let erasure = services.persons.erasure(&project, id).await;
+            return match erasure {
+                Ok(Some(erasure)) => Ok(PersonPage::Erased(erasure.into())),
+                Ok(None) | Err(Error::NotFound(_)) => Err(ui_error(missing)),
+                Err(error) => Err(ui_error(error)),
+            };
+        }
+        found => found.map_err(ui_error)?,
+    };
     let whose = std::slice::from_ref(&found.person);
     let counts = services.persons.counts(&project, whose).await.map_err(ui_error)?;
     let counts = counts.and_then(|counts| counts.into_iter().next()).map(CountsView::from);
@@ -286,7 +359,8 @@ pub(crate) async fn get_person(
         (group_type, key, has_page)
     });
     let refused = found.refused.into_iter();
-    Ok(PersonView {
+    Ok(PersonPage::Person(Box::new(PersonView {
+        may_erase: project.org.level >= Action::ErasePersons.level(),
         id: found.person.id.to_string(),
         name: weir_service::persons::display_name(&found.person),
         is_identified: found.person.is_identified,
@@ -301,5 +375,5 @@ pub(crate) async fn get_person(
         looked_at: found.looked_at,
         events: timeline.events.into_iter().map(TimelineEvent::from).collect(),
         older,
-    })
+    })))
 }

@@ -16,7 +16,7 @@ pub(crate) enum Invitation {
     /// The invite can be accepted.
     Open {
         /// The content of the invite.
-        says: Says,
+        says: InviteContent,
         /// E-mail address of the invited user.
         email: String,
         /// First name of the invited user. Can be empty.
@@ -27,7 +27,7 @@ pub(crate) enum Invitation {
         insecure: bool,
     },
     /// The address belongs to a user, who must sign in first.
-    SignIn(Says),
+    SignIn(InviteContent),
     /// The signed-in user has another address.
     OtherAddress {
         /// E-mail address of the invited user.
@@ -45,7 +45,7 @@ pub(crate) enum Invitation {
 
 /// The content of an invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Says {
+pub(crate) struct InviteContent {
     /// First name of the inviting user. Empty if that user is deleted.
     pub(crate) inviter: String,
     /// Name of the organization.
@@ -57,7 +57,7 @@ pub(crate) struct Says {
 }
 
 #[cfg(feature = "ssr")]
-impl From<weir_service::identity::Shown> for Says {
+impl From<weir_service::identity::Shown> for InviteContent {
     fn from(shown: weir_service::identity::Shown) -> Self {
         Self {
             inviter: shown.inviter.unwrap_or_default(),

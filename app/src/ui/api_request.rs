@@ -3,17 +3,17 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::blanks::{self, As};
+use super::blanks::{self, Conversion};
 use super::copy::CopyButton;
 use crate::page_facts::page_facts;
 
 /// Explanations of fields that are not plain text.
-const RULES: [(As, &str); 5] = [
-    (As::Optional, " An optional field is null when it is empty."),
-    (As::Time, " A time is such as \"2026-01-02T03:04:00Z\", or null."),
-    (As::List, " A list is such as [\"one\", \"two\"], or null."),
-    (As::Object, " An object is such as {}, without quotation marks."),
-    (As::Secret, " A missing secret is null."),
+const RULES: [(Conversion, &str); 5] = [
+    (Conversion::Optional, " An optional field is null when it is empty."),
+    (Conversion::Time, " A time is such as \"2026-01-02T03:04:00Z\", or null."),
+    (Conversion::List, " A list is such as [\"one\", \"two\"], or null."),
+    (Conversion::Object, " An object is such as {}, without quotation marks."),
+    (Conversion::Secret, " A missing secret is null."),
 ];
 
 /// A request to the API.

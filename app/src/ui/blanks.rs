@@ -8,7 +8,7 @@
 
 /// The conversion of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum As {
+pub(crate) enum Conversion {
     Text,
     /// A text. Empty: `null`.
     Optional,
@@ -24,7 +24,10 @@ pub(crate) enum As {
 
 /// Replaces the blanks in a text. `value` returns the value for a field name; blanks for
 /// which it returns `None` stay.
-pub(crate) fn fill(text: &str, mut value: impl FnMut(&str, As) -> Option<String>) -> String {
+pub(crate) fn fill(
+    text: &str,
+    mut value: impl FnMut(&str, Conversion) -> Option<String>,
+) -> String {
     const START: &str = "\"{";
     const END: &str = "}\"";
     let mut filled = String::with_capacity(text.len());
@@ -55,14 +58,14 @@ pub(crate) fn fill(text: &str, mut value: impl FnMut(&str, As) -> Option<String>
 }
 
 /// The field name and the conversion of a blank. `None`: the braces are ordinary text.
-fn parts(blank: &str) -> Option<(&str, As)> {
+fn parts(blank: &str) -> Option<(&str, Conversion)> {
     let (name, kind) = match blank.split_once(':') {
-        None => (blank, As::Text),
-        Some((name, "optional")) => (name, As::Optional),
-        Some((name, "time")) => (name, As::Time),
-        Some((name, "list")) => (name, As::List),
-        Some((name, "object")) => (name, As::Object),
-        Some((name, "secret")) => (name, As::Secret),
+        None => (blank, Conversion::Text),
+        Some((name, "optional")) => (name, Conversion::Optional),
+        Some((name, "time")) => (name, Conversion::Time),
+        Some((name, "list")) => (name, Conversion::List),
+        Some((name, "object")) => (name, Conversion::Object),
+        Some((name, "secret")) => (name, Conversion::Secret),
         Some(_) => return None,
     };
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'[' | b']');
@@ -71,15 +74,15 @@ fn parts(blank: &str) -> Option<(&str, As)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{As, fill};
+    use super::{Conversion, fill};
 
     #[test]
     fn blanks_are_filled_in() {
         let known = |name: &str, kind| match (name, kind) {
-            ("name", As::Text) => Some("\"Ada\"".to_owned()),
-            ("name", As::Optional) => Some("null".to_owned()),
-            ("config[n]", As::Text) => Some("5".to_owned()),
-            ("config[n]", As::List) => Some("[5]".to_owned()),
+            ("name", Conversion::Text) => Some("\"Ada\"".to_owned()),
+            ("name", Conversion::Optional) => Some("null".to_owned()),
+            ("config[n]", Conversion::Text) => Some("5".to_owned()),
+            ("config[n]", Conversion::List) => Some("[5]".to_owned()),
             _ => None,
         };
         for (text, expected) in [

@@ -14,7 +14,7 @@ use leptos::prelude::*;
 
 use super::form::FormResult;
 use super::icon::Icon;
-use crate::edits::{SEEN, Seen, TICKED, fingerprint};
+use crate::edits::{FormFingerprints, SEEN, TICKED, fingerprint};
 use crate::form_names::FUNCTION;
 
 pub(crate) use choice::{Check, Choice, RadioCards, Select};
@@ -29,7 +29,7 @@ pub(crate) struct Typed(Arc<Entered>);
 #[derive(Debug, Default)]
 struct Entered {
     values: BTreeMap<String, String>,
-    seen: Seen,
+    seen: FormFingerprints,
 }
 
 impl Typed {
@@ -39,7 +39,7 @@ impl Typed {
         for (name, value) in fields {
             values.entry(name).or_insert(value);
         }
-        let seen = values.get(SEEN).map(|text| Seen::read(text)).unwrap_or_default();
+        let seen = values.get(SEEN).map(|text| FormFingerprints::read(text)).unwrap_or_default();
         Self(Arc::new(Entered { values, seen }))
     }
 

@@ -11,7 +11,7 @@ use super::alert::{Alert, ErrorAlert};
 use super::field::typed_values;
 use super::form_action::{FormAction, FormActions};
 use super::icon::Icon;
-use crate::edits::{SEEN, Seen, fingerprint};
+use crate::edits::{FormFingerprints, SEEN, fingerprint};
 use crate::error::UiError;
 use crate::local_path;
 
@@ -125,7 +125,7 @@ pub(crate) fn ShownValues(
     };
     let prints: Vec<(&str, String)> =
         values.iter().map(|field| (field.0.as_str(), print(field))).collect();
-    view! { <input type="hidden" name=SEEN value=Seen::write(&prints) /> }
+    view! { <input type="hidden" name=SEEN value=FormFingerprints::write(&prints) /> }
 }
 
 /// A note that the form was not saved because the user had to sign in first. The form

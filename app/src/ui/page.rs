@@ -24,8 +24,8 @@ const PRODUCT: &str = "Weir";
 /// data for them through server functions, and `draw` draws both.
 ///
 /// `draw` runs again when the inputs change, when a form of the page has an outcome, and
-/// after a change of data. What it draws replaces the previous drawing element by
-/// element, so focus, scroll position and entered values stay. It must not await.
+/// after a change of data. The new drawing replaces the previous one element by element, so
+/// focus, scroll position and entered values stay. `draw` must not await.
 pub(crate) fn page<I, D, F>(
     title: impl Into<String>,
     read: impl Fn() -> I + Copy + Send + Sync + 'static,
@@ -37,11 +37,11 @@ where
     D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<D, UiError>> + Send + 'static,
 {
-    drawn(Steps::of(title.into(), true, read, load, draw))
+    draw_page(Steps::of(title.into(), true, read, load, draw))
 }
 
-/// The same for a page with secrets that are shown once: the browser does not keep its data
-/// for going back.
+/// Like [`page`], for a page with secrets that are shown once: the browser does not keep its
+/// data for the back button.
 pub(crate) fn page_of_secrets<I, D, F>(
     title: impl Into<String>,
     read: impl Fn() -> I + Copy + Send + Sync + 'static,
@@ -53,14 +53,15 @@ where
     D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<D, UiError>> + Send + 'static,
 {
-    drawn(Steps::of(title.into(), false, read, load, draw))
+    draw_page(Steps::of(title.into(), false, read, load, draw))
 }
 
-/// The steps of a page without their types, so that what all pages do is compiled once.
+/// The steps of a page without their types, so that the code that pages share is compiled
+/// once. Data that cannot be read as the type of the page is [`UiError::NoAnswer`].
 #[derive(Clone)]
 struct Steps {
     title: String,
-    /// Whether the browser keeps the data for going back.
+    /// Whether the browser keeps the data for the back button.
     is_kept: bool,
     read: Arc<dyn Fn() -> Inputs + Send + Sync>,
     load: Arc<dyn Fn(&Inputs) -> Loading + Send + Sync>,
@@ -89,7 +90,7 @@ impl Steps {
             is_kept,
             read: Arc::new(move || Inputs::of(read())),
             load: Arc::new(move |inputs| {
-                // Begins now, where the address belongs to these inputs.
+                // Here, and not in the future: now the address belongs to these inputs.
                 let loading = inputs.get::<I>().map(load);
                 Box::pin(async move {
                     match loading {
@@ -106,7 +107,7 @@ impl Steps {
     }
 }
 
-/// The inputs of a page.
+/// The inputs of a page without their type. They can be compared.
 #[derive(Clone)]
 struct Inputs {
     value: Arc<dyn Any + Send + Sync>,
@@ -135,8 +136,9 @@ impl PartialEq for Inputs {
     }
 }
 
-/// Starts to load the data of a page, unless the browser has it, as in the document of the
-/// server, or it has secrets: those are loaded once, when they are shown.
+/// Starts to load the data of a page before the user opens it. Does nothing if the browser
+/// has the data: in its cache, or in the document of the server. Pages with secrets load
+/// theirs once, when they are shown.
 #[cfg(not(feature = "ssr"))]
 fn load_ahead(steps: &Steps) {
     use leptos_router::hooks::use_url;
@@ -149,8 +151,9 @@ fn load_ahead(steps: &Steps) {
     }
 }
 
-/// Draws a page, and draws it again when that is necessary.
-fn drawn(steps: Steps) -> AnyView {
+/// Draws a page, and draws it again when its inputs, its data or the parameters of its route
+/// change.
+fn draw_page(steps: Steps) -> AnyView {
     #[cfg(not(feature = "ssr"))]
     if crate::client::ahead::is_request() {
         load_ahead(&steps);
@@ -158,76 +161,96 @@ fn drawn(steps: Steps) -> AnyView {
     }
     let location = use_location();
     let (path, search) = (location.pathname, location.search);
-    let object = object_of_page();
-    // Another object on the same route is another page.
-    let one_object = move || {
-        // Read, not only tracked: what was never read counts as changed.
-        object.with(|_| ());
-        let own_path = path.get_untracked();
-        let actions = FormActions::provide();
-        forget_typed_values();
-        let inputs = Memo::new({
-            let (own_path, read) = (own_path.clone(), steps.read.clone());
-            move |before: Option<&Inputs>| {
-                search.track();
-                // The address can belong to the next page already.
-                before.filter(|_| path.get() != own_path).cloned().unwrap_or_else(|| read())
-            }
-        });
-        let kept = Kept::new(&actions, steps.is_kept);
-        let loaded = Resource::new(
-            {
-                let actions = actions.clone();
-                move || (inputs.get(), actions.loads())
-            },
-            {
-                let load = steps.load.clone();
-                move |(inputs, loads)| {
-                    let address = search.with_untracked(|search| format!("{own_path}?{search}"));
-                    let load = load.clone();
-                    kept.clone().or_loaded(address, loads, move || load(&inputs))
-                }
-            },
-        );
-        #[cfg(not(feature = "ssr"))]
-        let (last_drawn, drawn_path) = (ArcStoredValue::new(None::<Inputs>), path.get_untracked());
-        let (title, draw) = (steps.title.clone(), steps.draw.clone());
-        let drawn = move || {
-            track_number_format();
-            let (title, draw) = (title.clone(), draw.clone());
-            #[cfg(not(feature = "ssr"))]
-            let (last_drawn, drawn_path) = (last_drawn.clone(), drawn_path.clone());
-            Suspend::new(async move {
-                let data = loaded.await;
-                let inputs = inputs.get_untracked();
-                #[cfg(not(feature = "ssr"))]
-                let is_other = {
-                    let before = last_drawn.write_value().replace(inputs.clone());
-                    before.is_some_and(|before| before != inputs)
-                };
-                #[cfg(not(feature = "ssr"))]
-                crate::client::redraw::before(is_other);
-                let view = untrack(|| match data {
-                    Ok(data) => draw(&inputs, data),
-                    Err(error) => view! {
-                        <PageHead title=title />
-                        {failed(error)}
-                    }
-                    .into_any(),
-                });
-                #[cfg(not(feature = "ssr"))]
-                crate::client::redraw::after(drawn_path, is_other);
-                view
-            })
-        };
-        view! { <Transition fallback=LoadingNote>{drawn}</Transition> }
+    let route_params = route_params();
+    // Other parameters on the same route are another page.
+    let page = move || {
+        // Read, not only tracked: a memo that was not read yet counts as changed.
+        route_params.with(|_| ());
+        draw_with_data(steps.clone(), path, search)
     };
-    one_object.into_any()
+    page.into_any()
 }
 
-/// The values of the parameters of the route. The router also gives a page the parameters of
-/// the next page, when that is another route: they do not count.
-fn object_of_page() -> Memo<Vec<Option<String>>> {
+/// Draws a page for the present parameters of its route.
+fn draw_with_data(steps: Steps, path: Memo<String>, search: Memo<String>) -> impl IntoView {
+    let own_path = path.get_untracked();
+    let actions = FormActions::provide();
+    forget_typed_values();
+    let inputs = inputs_of_page(own_path.clone(), path, search, steps.read);
+    let data = data_of_page(own_path, search, inputs, &actions, steps.load, steps.is_kept);
+    #[cfg(not(feature = "ssr"))]
+    let (last_drawn, drawn_path) = (ArcStoredValue::new(None::<Inputs>), path.get_untracked());
+    let (title, draw) = (steps.title, steps.draw);
+    let drawing = move || {
+        track_number_format();
+        let (title, draw) = (title.clone(), draw.clone());
+        #[cfg(not(feature = "ssr"))]
+        let (last_drawn, drawn_path) = (last_drawn.clone(), drawn_path.clone());
+        Suspend::new(async move {
+            let data = data.await;
+            let inputs = inputs.get_untracked();
+            #[cfg(not(feature = "ssr"))]
+            let has_other_inputs = {
+                let before = last_drawn.write_value().replace(inputs.clone());
+                before.is_some_and(|before| before != inputs)
+            };
+            #[cfg(not(feature = "ssr"))]
+            crate::client::redraw::before(has_other_inputs);
+            let view = untrack(|| match data {
+                Ok(data) => draw(&inputs, data),
+                Err(error) => view! {
+                    <PageHead title=title />
+                    {failed(error)}
+                }
+                .into_any(),
+            });
+            #[cfg(not(feature = "ssr"))]
+            crate::client::redraw::after(drawn_path, has_other_inputs);
+            view
+        })
+    };
+    view! { <Transition fallback=LoadingNote>{drawing}</Transition> }
+}
+
+/// The inputs of the page at `own_path`, read again when the query changes.
+fn inputs_of_page(
+    own_path: String,
+    path: Memo<String>,
+    search: Memo<String>,
+    read: Arc<dyn Fn() -> Inputs + Send + Sync>,
+) -> Memo<Inputs> {
+    Memo::new(move |before: Option<&Inputs>| {
+        search.track();
+        // The address can belong to the next page already.
+        before.filter(|_| path.get() != own_path).cloned().unwrap_or_else(|| read())
+    })
+}
+
+/// The data of the page at `own_path`, loaded again when its inputs change or `actions` ask
+/// for it.
+fn data_of_page(
+    own_path: String,
+    search: Memo<String>,
+    inputs: Memo<Inputs>,
+    actions: &FormActions,
+    load: Arc<dyn Fn(&Inputs) -> Loading + Send + Sync>,
+    is_kept: bool,
+) -> Resource<Result<PageData, UiError>> {
+    let shown = ShownData::new(actions, is_kept);
+    let actions = actions.clone();
+    Resource::new(
+        move || (inputs.get(), actions.loads()),
+        move |(inputs, loads)| {
+            let address = search.with_untracked(|search| format!("{own_path}?{search}"));
+            let load = load.clone();
+            shown.clone().or_loaded(address, loads, move || load(&inputs))
+        },
+    )
+}
+
+/// The values of the parameters of this page's route. When the next page has another route,
+/// the router gives its parameters to this page too: they are not read.
+fn route_params() -> Memo<Vec<Option<String>>> {
     let params = use_params_map();
     let names: Vec<String> = params.with_untracked(|params| {
         params.latest_values().map(|(name, _)| name.to_string()).collect()
@@ -235,17 +258,19 @@ fn object_of_page() -> Memo<Vec<Option<String>>> {
     Memo::new(move |_| params.with(|params| names.iter().map(|name| params.get(name)).collect()))
 }
 
-/// The data that a page shows in the browser while newer data is loaded, or cannot be.
+/// The data that a page shows in the browser. It stays while newer data is loaded, and if
+/// loading fails.
 #[derive(Clone)]
 #[cfg_attr(feature = "ssr", expect(dead_code, reason = "the server loads data once"))]
-struct Kept {
+struct ShownData {
     actions: FormActions,
+    /// The address and its data.
     last: ArcStoredValue<Option<(String, PageData)>>,
-    /// Whether the data is also kept for going back.
+    /// Whether the data is also kept for the back button.
     is_cached: bool,
 }
 
-impl Kept {
+impl ShownData {
     fn new(actions: &FormActions, is_cached: bool) -> Self {
         Self { actions: actions.clone(), last: ArcStoredValue::new(None), is_cached }
     }
@@ -260,8 +285,9 @@ impl Kept {
         load().await
     }
 
-    /// The data that was shown at this address before, which is then loaded again; else
-    /// the loaded data. If loading again fails, the page keeps what it shows.
+    /// The data for an address. On the first load of a page that was shown before: the cached
+    /// data, which is then loaded again. Else the loaded data. If loading fails for a while, the
+    /// page keeps the data that it shows. `loads`: how often the page was loaded again.
     #[cfg(not(feature = "ssr"))]
     async fn or_loaded(
         self,
@@ -279,8 +305,9 @@ impl Kept {
             set_timeout(move || actions.load_again(), std::time::Duration::ZERO);
             return Ok(data);
         }
-        let is_other = self.last.read_value().as_ref().is_none_or(|(shown, _)| *shown != address);
-        let requested = if is_other { ahead::take(&address) } else { None };
+        let is_other_address =
+            self.last.read_value().as_ref().is_none_or(|(shown, _)| *shown != address);
+        let requested = if is_other_address { ahead::take(&address) } else { None };
         let requested = match requested {
             Some(requested) => requested.await.ok(),
             None => None,

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
 
 use super::icon::Icon;
+use super::table::{Direction, Sort};
 use crate::local_path;
 
 /// The value of a query parameter. Empty if it is missing.
@@ -32,6 +33,42 @@ fn changed(path: &str, query: &str, changes: &[(&str, Option<&str>)]) -> String 
     });
     let pairs: Vec<String> = kept.chain(set).collect();
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// Sorting by a column. The order is in the query parameter `order`: the word of the column,
+/// with `-` before it for the largest first.
+pub(crate) fn sort_by(
+    word: &str,
+    // The order in the address. Can be empty.
+    order: &str,
+    // The order without a value in the address.
+    usual: &str,
+    // The direction of the first click. Further ones change it.
+    first: Direction,
+) -> Sort {
+    let (current, next) = sorting(word, if order.is_empty() { usual } else { order }, first);
+    let value = Some(next.as_str()).filter(|next| *next != usual);
+    Sort { href: with_query(&[("order", value), ("after", None)]), current }
+}
+
+/// The direction in which a list of this order is sorted by a column, and its order after a
+/// click.
+fn sorting(word: &str, order: &str, first: Direction) -> (Option<Direction>, String) {
+    let current = match order.strip_prefix('-') {
+        Some(name) if name == word => Some(Direction::Descending),
+        None if order == word => Some(Direction::Ascending),
+        _ => None,
+    };
+    let next = match current {
+        Some(Direction::Descending) => Direction::Ascending,
+        Some(Direction::Ascending) => Direction::Descending,
+        None => first,
+    };
+    let next = match next {
+        Direction::Ascending => word.to_owned(),
+        Direction::Descending => format!("-{word}"),
+    };
+    (current, next)
 }
 
 /// A filter form. With scripts, a choice submits it (`behaviours::autosubmit`).
@@ -84,7 +121,23 @@ pub(crate) fn SearchField(
 
 #[cfg(test)]
 mod tests {
-    use super::changed;
+    use super::{changed, sorting};
+    use crate::ui::table::Direction;
+
+    #[test]
+    fn a_click_sorts_by_a_column_and_then_in_the_other_direction() {
+        let (up, down) = (Direction::Ascending, Direction::Descending);
+        for (order, first, current, next) in [
+            ("", down, None, "-events"),
+            ("name", up, None, "events"),
+            ("-name", down, None, "-events"),
+            ("-events", down, Some(down), "events"),
+            ("events", down, Some(up), "-events"),
+        ] {
+            let expected = (current, next.to_owned());
+            assert_eq!(sorting("events", order, first), expected, "{order}");
+        }
+    }
 
     #[test]
     fn values_are_set_replaced_and_removed() {

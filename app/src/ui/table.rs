@@ -10,7 +10,7 @@ use super::rest::{PART, Part, first_rows, rest};
 /// Up to this number of columns, a table is only as wide as its content.
 const SMALL: usize = 3;
 /// Up to this number of columns, a table has the roomy layout.
-const ROOMY: usize = 6;
+pub(crate) const ROOMY: usize = 6;
 /// Up to this number of columns, a table fits next to the navigation. A wider one scrolls in
 /// its frame.
 const FITTING: usize = 8;
@@ -96,26 +96,26 @@ pub(crate) fn cell(view: impl IntoView + 'static) -> AnyView {
     view.into_any()
 }
 
-/// A text of any length. Its column can cut it; the title has the whole text, and the focus
-/// shows it.
-pub(crate) fn cut(text: String) -> AnyView {
-    if !can_be_cut(&text) {
+/// A text of any length. A narrow column truncates it; the title has the whole text, and the
+/// focus shows it.
+pub(crate) fn truncated(text: String) -> AnyView {
+    if !can_be_truncated(&text) {
         return text.into_any();
     }
     let title = text.clone();
     view! { <span class="cut" title=title tabindex="0"><span>{text}</span></span> }.into_any()
 }
 
-/// A link with a text of any length, see [`cut`].
-pub(crate) fn cut_link(href: String, text: String) -> AnyView {
-    if !can_be_cut(&text) {
+/// A link with a text of any length, see [`truncated`].
+pub(crate) fn truncated_link(href: String, text: String) -> AnyView {
+    if !can_be_truncated(&text) {
         return view! { <a href=href>{text}</a> }.into_any();
     }
     let title = text.clone();
     view! { <a href=href title=title><span class="cut"><span>{text}</span></span></a> }.into_any()
 }
 
-fn can_be_cut(text: &str) -> bool {
+fn can_be_truncated(text: &str) -> bool {
     text.chars().count() > CUT_ABOVE
 }
 
@@ -126,12 +126,16 @@ pub(crate) fn Table(
     caption: String,
     columns: Vec<Column>,
     rows: Vec<TableRow>,
+    /// Whether it scrolls in its frame although it has few columns: together they can be too
+    /// wide.
+    #[prop(optional)]
+    can_scroll: bool,
 ) -> impl IntoView {
     let labels: Vec<(&'static str, Align)> =
         columns.iter().map(|column| (column.label, column.align)).collect();
     let count = labels.len();
     let class = table_class(count);
-    let scrolls = count > FITTING;
+    let scrolls = can_scroll || count > FITTING;
     let frame = if scrolls { "table-frame table-frame-wide" } else { "table-frame" };
     let headings = columns.into_iter().map(heading).collect_view();
     let mut rows = rows.into_iter();

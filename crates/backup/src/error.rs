@@ -33,6 +33,21 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A storage of others could not be used.
+    #[error("`{place}` cannot be used")]
+    Remote {
+        /// Where it is.
+        place: String,
+        /// The error of the request.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Another command may have begun to write to the storage.
+    #[error("another command may use `{place}` meanwhile; this one did not finish")]
+    Lost {
+        /// Where it is.
+        place: String,
+    },
     /// Something is neither a file nor a directory.
     #[error("`{}` is neither a file nor a directory; it cannot be in a backup", path.display())]
     NoFile {
@@ -88,6 +103,12 @@ pub enum Error {
     Unknown {
         /// The name.
         name: String,
+        /// The names of the backups that there are.
+        names: Vec<String>,
+    },
+    /// No backup began early enough.
+    #[error("no backup with a sound manifest began at that time or before; there are: {}", names.join(", "))]
+    NoneBefore {
         /// The names of the backups that there are.
         names: Vec<String>,
     },

@@ -1,4 +1,5 @@
-//! Backups in a directory: storing a snapshot of files, verifying it, and restoring it.
+//! Backups in a directory, or in a storage of others with the same files: storing a snapshot
+//! of files, verifying it, and restoring it.
 //!
 //! | path in the repository | content |
 //! |---|---|
@@ -18,8 +19,8 @@
 //! never moved, and content that was moved and is right is moved back.
 //!
 //! What belongs here: files of backups. What does not: making a consistent snapshot of a
-//! data directory (`weir-store`, `weir-ingest`), what its files mean, and the commands
-//! (`weir-server`).
+//! data directory (`weir-store`, `weir-ingest`), what its files mean, requests to a storage
+//! ([`Remote`]), and the commands (`weir-server`).
 //!
 //! All functions block the thread: they read and write files.
 
@@ -27,6 +28,7 @@ mod copy;
 mod error;
 mod instance;
 mod manifest;
+mod remote;
 mod repository;
 mod restore;
 mod staging;
@@ -36,6 +38,7 @@ mod tests;
 pub use error::{Error, FileFault, Result};
 pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
+pub use remote::Remote;
 pub use repository::{About, Found, Limits, Partial, Repository, Stored};
 pub use restore::{Damage, Restored, link, restore, verify};
 pub use staging::Staging;

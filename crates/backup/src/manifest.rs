@@ -23,8 +23,10 @@ const DEEPEST: usize = 8;
 /// Zeros that all files of a backup may end with, bytes: a segment of the ingest log is
 /// allocated before it is used.
 const MOST_ZEROS: u64 = 1 << 30;
-/// The parts of a data directory that a backup has.
+/// The parts of a data directory that a backup has: directories,
 const PARTS: [&str; 3] = ["log", "segments", "store"];
+/// and files.
+const SINGLE: [&str; 1] = ["erasures.jsonl"];
 /// Digits of a SHA-256.
 const DIGITS: usize = 64;
 
@@ -118,6 +120,9 @@ impl Manifest {
 
 /// Whether a path names a file in a part of a data directory.
 fn is_path(path: &str) -> bool {
+    if SINGLE.contains(&path) {
+        return true;
+    }
     let names: Vec<&str> = path.split('/').collect();
     path.len() <= LONGEST_PATH
         && (2..=DEEPEST).contains(&names.len())

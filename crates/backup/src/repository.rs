@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,19 +18,22 @@ use crate::copy::{
 use crate::error::{Error, FileFault, Result, failed};
 use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
+use crate::remote::{
+    Remote, RemoteFiles, copy_down, forget, manifest_name, of_place, stored_content,
+};
 use crate::restore::Damage;
 
 /// The directory of manifests.
-const BACKUPS: &str = "backups";
+pub(crate) const BACKUPS: &str = "backups";
 /// The directory of the content of files.
-const FILES: &str = "files";
+pub(crate) const FILES: &str = "files";
 /// The directory of damaged content.
 const DAMAGED: &str = "damaged";
 /// The extension of a manifest.
-const EXTENSION: &str = ".json";
+pub(crate) const EXTENSION: &str = ".json";
 /// The file that makes a directory a repository, with the id of the instance. Its lock is
 /// held by the command that uses the repository.
-const MARKER: &str = "weir-repository";
+pub(crate) const MARKER: &str = "weir-repository";
 /// The name of a file that is not complete.
 const UNFINISHED: &str = "unfinished";
 /// A new file system has this directory.
@@ -48,6 +52,8 @@ pub struct Repository {
     instance: String,
     /// `None`: the file system is mounted for reading.
     lock: Option<File>,
+    /// Where the files are; `None`: in the directory.
+    remote: Option<RemoteFiles>,
 }
 
 /// What a manifest says of its backup.
@@ -153,7 +159,8 @@ impl Repository {
             // It is new. This keeps its lock: the file is the same.
             None => write(&marker, instance)?,
         }
-        let repository = Self { root: root.to_owned(), instance: instance.to_owned(), lock };
+        let repository =
+            Self { root: root.to_owned(), instance: instance.to_owned(), lock, remote: None };
         create_directory(&root.join(BACKUPS))?;
         create_directory(&root.join(FILES))?;
         sync_directory(root)?;
@@ -172,7 +179,66 @@ impl Repository {
         }
         let lock = Self::lock(root)?;
         let instance = read(&root.join(MARKER))?.ok_or_else(empty)?;
-        Ok(Self { root: root.to_owned(), instance, lock })
+        Ok(Self { root: root.to_owned(), instance, lock, remote: None })
+    }
+
+    /// As [`Repository::create`], for files that are elsewhere. `mirror` is an empty local
+    /// directory, which is used until the value is dropped. The storage must be held by this
+    /// command; it is released if this fails.
+    ///
+    /// # Errors
+    /// As [`Repository::create`], and [`Error::Remote`].
+    pub fn create_remote(mirror: &Path, instance: &str, storage: Box<dyn Remote>) -> Result<Self> {
+        match Self::create_mirror(mirror, instance, &*storage) {
+            Ok((repository, content)) => {
+                Ok(Self { remote: Some(RemoteFiles::new(storage, content)), ..repository })
+            }
+            Err(error) => {
+                // The error says more.
+                let _ = storage.release();
+                Err(of_place(error, &*storage))
+            }
+        }
+    }
+
+    /// The second value is the content of the storage.
+    fn create_mirror(
+        mirror: &Path,
+        instance: &str,
+        storage: &dyn Remote,
+    ) -> Result<(Self, BTreeSet<String>)> {
+        copy_down(storage, mirror)?;
+        let is_new = !Self::exists(mirror);
+        let repository = Self::create(mirror, instance)?;
+        if is_new {
+            storage.upload(MARKER, &mirror.join(MARKER))?;
+        }
+        Ok((repository, stored_content(storage)?))
+    }
+
+    /// As [`Repository::open`], for files that are elsewhere. It is only read.
+    ///
+    /// # Errors
+    /// As [`Repository::open`], and [`Error::Remote`].
+    pub fn open_remote(mirror: &Path, storage: Box<dyn Remote>) -> Result<Self> {
+        let opened = copy_down(&*storage, mirror).and_then(|()| Self::open(mirror));
+        let repository = opened.map_err(|error| of_place(error, &*storage))?;
+        // What it has is not needed for reading.
+        let remote = Some(RemoteFiles::new(storage, BTreeSet::new()));
+        Ok(Self { remote, ..repository })
+    }
+
+    /// Lets other commands use the repository.
+    ///
+    /// # Errors
+    /// [`Error::Remote`]: other commands have to wait.
+    pub fn close(self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote.storage().release())
+    }
+
+    /// Whether a directory has been used for backups.
+    pub fn exists(root: &Path) -> bool {
+        root.join(MARKER).is_file()
     }
 
     fn lock(root: &Path) -> Result<Option<File>> {
@@ -237,6 +303,34 @@ impl Repository {
         Ok(Found { name: newest.clone(), passed_over: Vec::new() })
     }
 
+    /// Finds the newest backup with a sound manifest that began at this time or before,
+    /// microseconds since 1970 (DUR-24).
+    ///
+    /// # Errors
+    /// [`Error::NoneBefore`], [`Error::Empty`], and errors of the file system, as
+    /// [`Repository::find`].
+    pub fn find_at(&self, at: i64) -> Result<Found> {
+        let names = self.names()?;
+        if names.is_empty() {
+            return Err(Error::Empty { path: self.root.clone() });
+        }
+        let latest = time_in_name(at);
+        let mut passed_over = Vec::new();
+        for name in names.iter().rev() {
+            if name.get(..latest.len()).is_none_or(|time| time > latest.as_str()) {
+                continue;
+            }
+            match self.manifest(name) {
+                // The name has the time without the microseconds.
+                Ok(manifest) if manifest.created_at > at => {}
+                Ok(_) => return Ok(Found { name: name.clone(), passed_over }),
+                Err(Error::Manifest { .. }) => passed_over.push(name.clone()),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::NoneBefore { names })
+    }
+
     /// Reads the manifest of a backup.
     ///
     /// # Errors
@@ -291,6 +385,40 @@ impl Repository {
         }
     }
 
+    /// Removes the oldest backups, so that `keep` stay, and the content that none of these
+    /// has (DUR-23). The backup `newest` stays, also if names of others sort after it. While
+    /// a manifest cannot be read, all backups stay: their content would stay too. Returns
+    /// the names of the removed backups, the oldest first.
+    ///
+    /// # Errors
+    /// Errors of the file system. A later call removes what is left.
+    pub fn remove_old(&self, keep: NonZeroUsize, newest: &str) -> Result<Vec<String>> {
+        let mut old = self.manifests()?;
+        for name in &old {
+            match self.manifest(name) {
+                Ok(_) if is_name(name) => {}
+                Ok(_) | Err(Error::Manifest { .. }) => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            }
+        }
+        old.retain(|name| name != newest);
+        old.truncate(old.len().saturating_sub(keep.get() - 1));
+        for name in &old {
+            if let Some(remote) = &self.remote {
+                remote.storage().confirm()?;
+                remote.storage().remove(&manifest_name(name))?;
+            }
+            let path = self.manifest_path(name);
+            fs::remove_file(&path).map_err(failed("remove", &path))?;
+        }
+        if !old.is_empty() {
+            // A manifest that comes back after a crash would have no content.
+            sync_directory(&self.root.join(BACKUPS))?;
+            self.remove_unused(Interrupted::Goes)?;
+        }
+        Ok(old)
+    }
+
     fn store_all(
         &self,
         snapshot: &Path,
@@ -319,7 +447,9 @@ impl Repository {
             }
             // Also those of content that is not new: the command that stored it may have
             // been interrupted before it synced them.
-            directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
+            if self.remote.is_none() {
+                directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
+            }
             entries.push(entry);
         }
         directories.iter().try_for_each(|directory| sync_directory(directory))?;
@@ -391,6 +521,22 @@ impl Repository {
         self.root.join(FILES).join(directory).join(sha256)
     }
 
+    /// Makes the content of a file local, if it is elsewhere. Returns what is wrong with it.
+    pub(crate) fn fetch(&self, entry: &Entry) -> Result<Option<FileFault>> {
+        match &self.remote {
+            Some(remote) => remote.fetch(entry, &self.content(&entry.sha256)),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes what [`Repository::fetch`] made.
+    pub(crate) fn forget(&self, entry: &Entry) -> Result<()> {
+        match &self.remote {
+            Some(_) => forget(&self.content(&entry.sha256)),
+            None => Ok(()),
+        }
+    }
+
     fn manifest_path(&self, name: &str) -> PathBuf {
         self.root.join(BACKUPS).join(format!("{name}{EXTENSION}"))
     }
@@ -439,11 +585,17 @@ impl Repository {
         }
         // Also over stored content, which may be damaged: these bytes were just read.
         fs::rename(&unfinished, &content).map_err(failed("rename", &unfinished))?;
+        if let Some(remote) = &self.remote {
+            remote.add(&entry.sha256, &content)?;
+        }
         Ok((entry, is_new))
     }
 
     /// Whether the content of a file is stored, by its name and its length.
     fn has(&self, entry: &Entry) -> bool {
+        if let Some(remote) = &self.remote {
+            return remote.has(&entry.sha256);
+        }
         let meta = fs::metadata(self.content(&entry.sha256));
         meta.is_ok_and(|meta| meta.is_file() && meta.len() == entry.bytes)
     }
@@ -454,14 +606,17 @@ impl Repository {
             (self.root.join(BACKUPS), self.root.join(FILES).join(UNFINISHED));
         let bytes = serde_json::to_vec(manifest)
             .map_err(|error| failed("write", &unfinished)(error.into()))?;
-        let time = DateTime::from_timestamp_micros(manifest.created_at).unwrap_or_default();
-        let hash = sha256(&bytes);
-        let name = format!("{}-{}", time.format(TIME), hash.get(..DIGITS).unwrap_or_default());
+        let (time, hash) = (time_in_name(manifest.created_at), sha256(&bytes));
+        let name = format!("{time}-{}", hash.get(..DIGITS).unwrap_or_default());
         // One that could not be read again would be no backup.
         Manifest::parse(&bytes).map_err(|reason| Error::Manifest { name: name.clone(), reason })?;
         let mut file = File::create(&unfinished).map_err(failed("create", &unfinished))?;
         let written = file.write_all(&bytes).and_then(|()| file.sync_all());
         written.map_err(failed("write", &unfinished))?;
+        if let Some(remote) = &self.remote {
+            remote.storage().confirm()?;
+            remote.storage().upload(&manifest_name(&name), &unfinished)?;
+        }
         let path = self.manifest_path(&name);
         fs::rename(&unfinished, &path).map_err(failed("create", &path))?;
         sync_directory(&backups)?;
@@ -491,6 +646,13 @@ impl Repository {
         if !kept_for.is_empty() {
             return Ok(kept_for);
         }
+        if let Some(remote) = &self.remote {
+            // A bucket is not full, so nothing needs to be removed before.
+            if matches!(interrupted, Interrupted::Goes) {
+                remote.remove_unused(|sha256| used.contains(sha256))?;
+            }
+            return Ok(kept_for);
+        }
         let files = self.root.join(FILES);
         for directory in names(&files)? {
             let directory = files.join(directory);
@@ -516,6 +678,11 @@ impl Repository {
         }
         Ok(kept_for)
     }
+}
+
+/// A time, microseconds since 1970, as names of backups begin with it.
+fn time_in_name(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros).unwrap_or_default().format(TIME).to_string()
 }
 
 /// Whether a text can be the name of a backup. It leads to no other directory.

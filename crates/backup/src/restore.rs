@@ -171,6 +171,15 @@ fn write_file(repository: &Repository, entry: &Entry, path: &Path) -> Result<()>
 
 /// Copies the content of a file, and compares it with its length and checksum.
 fn copy_content(repository: &Repository, entry: &Entry, target: &mut impl io::Write) -> Result<()> {
+    if let Some(fault) = repository.fetch(entry)? {
+        return Err(Error::Damaged { path: entry.path.clone(), fault });
+    }
+    let copied = copy_local(repository, entry, target);
+    repository.forget(entry)?;
+    copied
+}
+
+fn copy_local(repository: &Repository, entry: &Entry, target: &mut impl io::Write) -> Result<()> {
     let damaged = |fault| Error::Damaged { path: entry.path.clone(), fault };
     let path = repository.content(&entry.sha256);
     let mut source = match File::open(&path) {

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -8,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 
 mod damage;
+mod remote;
 
 /// The id of the instance.
 const INSTANCE: &str = "8c1f0f3e-4f53-4c0e-9a43-5d5b1a52e1d7";
@@ -265,6 +267,76 @@ fn the_newest_backup_is_the_newest_with_a_sound_manifest() {
 }
 
 #[test]
+fn a_time_has_the_newest_backup_that_began_before_it() {
+    let place = Place::new();
+    let [first, second, third] = [1_000_100, 1_002_900, 9_000_000].map(|at| place.store(at).name);
+    let repository = place.repository();
+    for (at, expected) in [
+        (1_000_100, &first),
+        (1_002_899, &first),
+        (1_002_900, &second),
+        (8_999_999, &second),
+        (9_000_000, &third),
+        (4_102_444_800_000_000, &third),
+    ] {
+        let found = repository.find_at(at).unwrap();
+        assert_eq!((&found.name, found.passed_over.len()), (expected, 0), "{at}");
+    }
+    let refused = repository.find_at(1_000_099).unwrap_err();
+    assert!(matches!(refused, Error::NoneBefore { .. }), "{refused}");
+    // One that is damaged is passed over, and later ones are not named.
+    fs::write(place.root().join("backups").join(format!("{second}.json")), "{}").unwrap();
+    fs::write(place.root().join("backups").join(format!("{third}.json")), "{}").unwrap();
+    let found = repository.find_at(5_000_000).unwrap();
+    assert_eq!((found.name, found.passed_over), (first, vec![second]));
+}
+
+#[test]
+fn old_backups_are_removed_and_the_others_can_be_restored() {
+    let place = Place::new();
+    let mut names = Vec::new();
+    for at in 1..=4 {
+        // Each has another length: the clock of the file system may be coarse.
+        place.write("store/000012.sst", &"t".repeat(at));
+        names.push(place.store(i64::try_from(at).unwrap() * 1_000_000).name);
+    }
+    let two = NonZeroUsize::new(2).unwrap();
+    let content = below(&place.root().join("files")).len();
+    let repository = place.repository();
+    let removed = repository.remove_old(two, &names[3]).unwrap();
+    assert_eq!(removed, names[..2]);
+    assert_eq!(repository.names().unwrap(), names[2..]);
+    assert_eq!(below(&place.root().join("files")).len(), content - 2, "two tables");
+    assert!(repository.remove_old(two, &names[3]).unwrap().is_empty());
+    // The clock was set back: what was just made stays, although its name sorts first.
+    drop(repository);
+    let early = place.store(500_000).name;
+    let removed = place.repository().remove_old(two, &early).unwrap();
+    assert_eq!(removed, names[2..3]);
+    for name in [&early, &names[3]] {
+        place.restore(name).unwrap();
+        assert_eq!(place.read("store/000012.sst"), "tttt");
+        fs::remove_dir_all(place.target()).unwrap();
+    }
+}
+
+/// It may have content that others have too, and may be repaired.
+#[test]
+fn no_backup_is_removed_while_a_manifest_cannot_be_read() {
+    let place = Place::new();
+    let [first, second, third] = [1, 2, 3].map(|at| place.store(at * 1_000_000).name);
+    let manifest = place.root().join("backups").join(format!("{second}.json"));
+    let sound = fs::read(&manifest).unwrap();
+    fs::write(&manifest, "{}").unwrap();
+    assert!(place.repository().remove_old(NonZeroUsize::MIN, &third).unwrap().is_empty());
+    assert_eq!(place.repository().names().unwrap().len(), 3);
+    fs::write(&manifest, sound).unwrap();
+    let removed = place.repository().remove_old(NonZeroUsize::MIN, &third).unwrap();
+    assert_eq!(removed, [first, second]);
+    place.restore(&third).unwrap();
+}
+
+#[test]
 fn a_manifest_cannot_lead_to_other_directories() {
     let place = Place::new();
     place.store(1_000_000);
@@ -316,6 +388,19 @@ fn a_manifest_cannot_lead_to_other_directories() {
     assert!(!place.target().exists());
     let refused = place.repository().find(Some("../backups/x")).unwrap_err();
     assert!(matches!(refused, Error::Unknown { .. }), "{refused}");
+}
+
+#[test]
+fn a_file_of_the_data_directory_itself_is_restored() {
+    let place = Place::new();
+    place.write("erasures.jsonl", "{}\n");
+    let stored = place.store(1_000_000);
+    assert_eq!(place.restore(&stored.name).unwrap().files, 5);
+    assert_eq!(place.read("erasures.jsonl"), "{}\n");
+    place.write("other.jsonl", "{}\n");
+    fs::remove_dir_all(place.target()).unwrap();
+    let refused = place.restore(&place.store(2_000_000).name).unwrap_err();
+    assert!(matches!(refused, Error::Manifest { .. }), "{refused}");
 }
 
 #[test]
@@ -405,7 +490,7 @@ fn a_backup_that_is_asked_to_end_leaves_the_earlier_ones() {
 #[test]
 fn a_backup_whose_rest_cannot_be_removed_is_stored() {
     let place = Place::new();
-    // A directory in the place of content that no backup has cannot be removed. While there
+    // A directory with the name of content that no backup has cannot be removed. While there
     // is no manifest, it stays.
     let content = place.root().join("files/00").join("0".repeat(64));
     fs::create_dir_all(content.join("full")).unwrap();

@@ -2,7 +2,7 @@
 //! environment.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -134,6 +134,21 @@ impl Weir {
         Ok(began.elapsed())
     }
 
+    /// Checks the files of the data directory; returns the faults, or why the check did not
+    /// end.
+    ///
+    /// # Errors
+    /// If `weir check` cannot be started.
+    pub fn check(&self) -> Result<Vec<String>> {
+        let output = self.command(&["check"])?.stdout(Stdio::piped()).output()?;
+        if output.status.success() {
+            return Ok(Vec::new());
+        }
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let faults: Vec<String> = printed.lines().map(str::to_owned).collect();
+        Ok(if faults.is_empty() { vec![self.last_lines()] } else { faults })
+    }
+
     /// Starts the service without waiting for it.
     ///
     /// # Errors
@@ -175,6 +190,18 @@ impl Weir {
         let Ok(mut connection) = Connection::open(self.address).await else { return false };
         let asked = connection.send(b"GET /_readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
         asked.is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// The bytes of the log from `begin` on. The last line may be incomplete.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn log_from(&self, begin: u64) -> Result<Vec<u8>> {
+        let mut file = File::open(self.log())?;
+        file.seek(SeekFrom::Start(begin))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// The end of the log of the service, for messages.

@@ -328,7 +328,7 @@ struct Facts {
     /// A `$set`, `$set_once` or `$unset` among the properties has the wrong type.
     odd_person_update: bool,
     has_ip: bool,
-    elements: elements::Given,
+    elements: elements::ChainForms,
 }
 
 impl Facts {

@@ -28,9 +28,9 @@ const TEXT_LIMIT: usize = 400;
 /// Maximum characters of the target of a link.
 const HREF_LIMIT: usize = 2_048;
 
-/// The forms in which an event contains its chain.
+/// Which forms of its chain of elements an event contains.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Given {
+pub(super) struct ChainForms {
     /// As a text.
     pub(super) chain: bool,
     /// As a list.
@@ -39,7 +39,7 @@ pub(super) struct Given {
 
 /// The properties without the chain, and the chain. If there are both forms, the text
 /// counts. A value that cannot be a chain stays in the properties.
-pub(super) fn take(properties: Cow<'_, str>, given: Given) -> (Cow<'_, str>, String) {
+pub(super) fn take(properties: Cow<'_, str>, given: ChainForms) -> (Cow<'_, str>, String) {
     let (properties, listed) = take_one(properties, given.list, LIST, |list| chain_of(list).ok());
     let text = |text: &str| json::string_lossy(text).map(Cow::into_owned);
     let (properties, written) = take_one(properties, given.chain, CHAIN, text);

@@ -133,7 +133,7 @@ fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
 /// Decides on one event: like [`capture::decide`](super::decide()), after `library` and the
 /// options were added to its properties.
 pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
-    let beside = Beside::read(event.raw);
+    let beside = OuterFields::read(event.raw);
     let drop =
         |reason| Decision::Drop(dropped(event, reason, context.engage, beside.is_cookieless()));
     if event.raw.len() > EVENT_LIMIT {
@@ -168,7 +168,7 @@ pub fn drop_over_limit(
 ) -> Decision {
     match decide(event, library, context) {
         Decision::Accept(_) => {
-            let is_cookieless = Beside::read(event.raw).is_cookieless();
+            let is_cookieless = OuterFields::read(event.raw).is_cookieless();
             Decision::Drop(dropped(event, reason, context.engage, is_cookieless))
         }
         own => own,
@@ -191,7 +191,7 @@ fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> 
 
 /// The fields of an event next to its properties.
 #[derive(Default)]
-struct Beside {
+struct OuterFields {
     /// The range of the properties in the text of the event.
     properties: Option<Range<usize>>,
     /// Members to add to the properties, with their JSON.
@@ -200,7 +200,7 @@ struct Beside {
     is_odd: bool,
 }
 
-impl Beside {
+impl OuterFields {
     fn read(raw: &str) -> Self {
         let mut beside = Self::default();
         // The text was parsed before, so the walk cannot fail.

@@ -69,7 +69,7 @@ pub struct Egress {
     filter: Arc<AddressFilter>,
     clients: Arc<Clients>,
     roots: Arc<ClientConfig>,
-    anyone: Arc<ClientConfig>,
+    any_certificate: Arc<ClientConfig>,
     within: Duration,
 }
 
@@ -92,7 +92,7 @@ impl Egress {
         ports.sort_unstable();
         ports.dedup();
         let filter = Arc::new(AddressFilter { rules, resolver });
-        let roots = tls::trusting_roots()?;
+        let roots = tls::config_for_roots()?;
         let clients = Clients {
             of_own_ports: ports
                 .into_iter()
@@ -104,7 +104,7 @@ impl Egress {
             filter,
             clients: Arc::new(clients),
             roots: Arc::new(roots),
-            anyone: Arc::new(tls::trusting_anyone()?),
+            any_certificate: Arc::new(tls::config_for_any_certificate()?),
             within: REQUEST,
         })
     }
@@ -180,7 +180,7 @@ impl Egress {
         };
         let config = match trust {
             Trust::Roots => Arc::clone(&self.roots),
-            Trust::Anyone => Arc::clone(&self.anyone),
+            Trust::AnyCertificate => Arc::clone(&self.any_certificate),
         };
         let shaking = async move {
             TlsConnector::from(config).connect(name, stream).await.map_err(Fault::from)

@@ -515,7 +515,7 @@ async fn tls_trusts_the_configured_certificates() {
         assert_eq!(fault(shaken), Some(FaultClass::Tls), "{host}");
 
         let stream = dial().await.unwrap();
-        let mut stream = egress.tls(stream, host, Trust::Anyone).await.unwrap();
+        let mut stream = egress.tls(stream, host, Trust::AnyCertificate).await.unwrap();
         stream.write_all(&[41]).await.unwrap();
         stream.flush().await.unwrap();
         assert_eq!(stream.read_u8().await.unwrap(), 42, "{host}");

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use weir_model::ProjectId;
+use weir_model::{PersonId, ProjectId};
 use weir_store::Store;
 use weir_store::events::{self, Position};
 
@@ -82,6 +82,7 @@ pub struct Ingest {
     outcomes: Arc<Outcomes>,
     damage: Arc<Mutex<Damage>>,
     unclean_stop: Arc<UncleanStopFile>,
+    shared: Arc<SharedState>,
 }
 
 /// The dependencies of the consumers.
@@ -165,6 +166,7 @@ impl OpenLog {
             outcomes,
             damage: Arc::default(),
             unclean_stop: Arc::new(unclean_stop),
+            shared: shared_state,
         };
         ingest.check_damage();
         ingest
@@ -247,6 +249,27 @@ impl Ingest {
     /// Returns when everything acknowledged so far is readable.
     pub async fn applied(&self) {
         self.appender.applied().await;
+    }
+
+    /// Removes persons from memory that were erased in the store. Events that arrive later
+    /// make new ones.
+    pub fn forget_persons(&self, project: ProjectId, ids: &[PersonId]) {
+        self.shared.forget_persons(project, ids);
+    }
+
+    /// Begins a new segment of the log, so that the ones before can be removed when they are
+    /// old enough, also if few events arrive. Returns the offset at which it begins:
+    /// everything acknowledged so far is before it.
+    ///
+    /// # Errors
+    /// [`AppendError`] when there is no space for a segment, or the log has stopped.
+    pub async fn begin_log_segment(&self) -> Result<u64, AppendError> {
+        self.appender.log.begin_segment().await.map(|offset| offset.0)
+    }
+
+    /// The offset of the first byte that the log has.
+    pub fn log_begin(&self) -> u64 {
+        self.appender.log.begin().0
     }
 
     /// Returns when the log has failed or a consumer has ended. The process should end

@@ -134,7 +134,14 @@ impl Replay<'_> {
         let applied = self.applied(record, &batch);
         self.found.waiting += (batch.len() - applied.len()) as u64;
         let uuids: Vec<Uuid> = applied.iter().map(|event| event.uuid).collect();
-        let stored = events::stored_uuids(self.store, project, &uuids).await?;
+        let stored = match events::stored_uuids(self.store, project, &uuids).await {
+            // No service repairs it in the background.
+            Err(weir_store::Error::Damaged { .. }) => {
+                events::repair_runs(self.store).await?;
+                events::stored_uuids(self.store, project, &uuids).await?
+            }
+            found => found?,
+        };
         let stored: HashSet<Uuid> = stored.into_iter().collect();
         // The dropped events of the request were counted when the record was applied.
         let mut again = Batch::new(batch.received_at, batch.historical);

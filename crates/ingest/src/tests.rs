@@ -17,7 +17,7 @@ use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
 use crate::log::Offset;
-use crate::transform::{Given, Transformed};
+use crate::transform::{TransformInput, Transformed};
 use weir_capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
@@ -78,13 +78,32 @@ impl Transform for NoTransformations {
         true
     }
 
-    async fn transform(&self, _: ProjectId, _: u16, given: Vec<Given>) -> Vec<Transformed> {
+    async fn transform(
+        &self,
+        _: ProjectId,
+        _: u16,
+        given: Vec<TransformInput>,
+    ) -> Vec<Transformed> {
         given.iter().map(|_| Transformed::Unchanged).collect()
     }
 }
 
 fn dropped(reason: DropReason) -> DroppedEvent {
     DroppedEvent { reason, event: None, distinct_id: None, uuid: None, sample: "{}".to_owned() }
+}
+
+/// Moves all events into files, and damages the list of their uuids. No events are applied
+/// meanwhile.
+pub(crate) async fn seal_and_damage(data: &Path, store: &Store) {
+    let now = Timestamp::from_micros(batch("ada", 1).received_at);
+    events::seal_all(store, now, usize::MAX, SealBounds::ALL).await.unwrap();
+    let runs: Vec<_> = std::fs::read_dir(data.join("segments/uuids")).unwrap().collect();
+    assert_eq!(runs.len(), 1);
+    let run = runs[0].as_ref().unwrap().path();
+    let mut content = std::fs::read(&run).unwrap();
+    // Among the first entries, which follow the header.
+    content[(16 << 10) + 100] ^= 1;
+    std::fs::write(&run, content).unwrap();
 }
 
 async fn all(store: &Store) -> Vec<StoredEvent> {
@@ -231,6 +250,44 @@ async fn events_are_stored_once_while_they_are_sealed() {
     let counted = event_counts::of_persons(&store, PROJECT, &found).await.unwrap().unwrap();
     let counted: Vec<_> = counted.iter().map(|one| (one.events, one.is_complete)).collect();
     assert_eq!(counted, [(1_600, true); 3], "what was sent again is not counted");
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// The files of a store are damaged where events may be that clients send again.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_wait_for_the_repair_of_damaged_files_and_none_is_dropped() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let location = Location::Directory(data.clone());
+    let store = Store::open(&location, Settings::default()).await.unwrap();
+    let ingest = start(&log, &store).await;
+    let sent = batch("ada", 1_000);
+    ingest.appender().append(PROJECT, sent.clone().into_encoded()).await.unwrap();
+    ingest.applied().await;
+    ingest.close(Duration::from_secs(10)).await;
+    drop(ingest);
+    seal_and_damage(&data, &store).await;
+    let ingest = start(&log, &store).await;
+    let mut again = sent.clone();
+    again.accepted.extend(batch("ada", 1).accepted);
+    let partition = |id: &str| events::live_partition(PROJECT, id);
+    let mut ids = (0..).map(|number| format!("user-{number}"));
+    let other = ids.find(|id| partition(id) != partition("ada")).unwrap();
+    ingest.appender().append(PROJECT, again.into_encoded()).await.unwrap();
+    events::damage_found(&store).await;
+    // Acknowledged and applied meanwhile.
+    ingest.appender().append(PROJECT, batch(&other, 1).into_encoded()).await.unwrap();
+    while all(&store).await.len() < 1_001 {
+        tokio::task::yield_now().await;
+    }
+    assert!(ingest.lag_bytes() > 0);
+    assert_eq!(warnings::counts(&store, PROJECT).await.unwrap(), []);
+    events::repair_runs(&store).await.unwrap();
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 1_002);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("duplicate_uuid", 1_000)]);
     ingest.close(Duration::from_secs(10)).await;
 }
 
@@ -485,7 +542,7 @@ impl Transform for Sizes {
         &self,
         _project: ProjectId,
         _partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed> {
         self.0.lock().push(given.len());
         given.iter().map(|_| Transformed::Unchanged).collect()

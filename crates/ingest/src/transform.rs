@@ -43,19 +43,19 @@ pub trait Transform: Send + Sync {
         &self,
         project: ProjectId,
         partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed>;
 }
 
 /// An event that is passed to transformations. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct TransformInput {
     event: Arc<AcceptedEvent>,
     received_at: i64,
     network: Option<u64>,
 }
 
-impl Given {
+impl TransformInput {
     /// An event that was received at this time, in microseconds since 1970 UTC, from this
     /// network ([`crate::batch::network`]).
     pub(crate) fn new(event: AcceptedEvent, received_at: i64, network: Option<u64>) -> Self {
@@ -131,7 +131,7 @@ impl Changed {
     /// `timestamp` and `properties`, and possibly `$set`, `$set_once` and `$unset`.
     /// Without a time, or a chain of elements, those of `now` stay. Texts that are too
     /// long are cut, as capture does. All other members are ignored.
-    pub fn read(given: &Given, now: &AcceptedEvent, text: &str) -> Result<Self, Invalid> {
+    pub fn read(given: &TransformInput, now: &AcceptedEvent, text: &str) -> Result<Self, Invalid> {
         let original = given.event();
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
         let has_time = raw.timestamp.is_some_and(|time| time.get() != "null");
@@ -171,7 +171,7 @@ impl Changed {
     /// The event `now` with other properties, by the rules of [`Changed::read`], without
     /// writing it as text and parsing it. `None` if the text form is necessary.
     pub fn with_properties(
-        given: &Given,
+        given: &TransformInput,
         now: &AcceptedEvent,
         properties: &str,
     ) -> Result<Option<Self>, Invalid> {

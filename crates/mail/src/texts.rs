@@ -141,7 +141,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
         }
         MailContent::ConfirmAddress { link, .. } => {
             let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
-            let said = Said {
+            let said = LinkTexts {
                 what: format!(
                     "A person entered this address for an account on the Weir instance at {}. If \
                      it was you, confirm that the address is yours.",
@@ -164,7 +164,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             ("Confirm your address on Weir".to_owned(), None, parts)
         }
         MailContent::ResetPassword { link, .. } => {
-            let said = Said {
+            let said = LinkTexts {
                 what: format!(
                     "A person asked for a new password for your account on the Weir instance at \
                      {}. If it was you, set one.",
@@ -271,7 +271,7 @@ fn to_administrators(organization: &str, site: &Site) -> [Part; 2] {
 }
 
 /// The texts around the one-time link of a mail.
-struct Said {
+struct LinkTexts {
     what: String,
     /// A warning before the link is opened.
     caution: Option<String>,
@@ -281,7 +281,12 @@ struct Said {
 }
 
 /// The parts of a mail to one user about that user, with an optional one-time link.
-fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Said) -> Vec<Part> {
+fn to_account(
+    link: Option<&OneTimeLink>,
+    kind: LinkKind,
+    site: &Site,
+    said: LinkTexts,
+) -> Vec<Part> {
     let name = link.map_or("", |link| link.first_name.as_str());
     let mut parts = vec![Part::Text(greeting(name)), Part::Text(said.what)];
     parts.extend(said.caution.map(Part::Text));
@@ -575,6 +580,7 @@ fn domain_field(name: &str) -> &str {
         "saml_x509_cert" => "the certificate of the SAML provider",
         "saml_x509_cert_next" => "the second certificate of the SAML provider",
         "saml_sign_requests" => "signing of requests to the SAML provider",
+        "settings_confirmed" => "for whom the stored settings count",
         other => other,
     }
 }

@@ -41,7 +41,7 @@ macro_rules! words {
         #[cfg(feature = "schema")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                crate::schema::words(Self::WORDS)
+                crate::schema::enumeration(Self::WORDS)
             }
         }
 
@@ -67,6 +67,8 @@ words! {
         Role => "Role",
         /// A project.
         Project => "Team",
+        /// A person.
+        Person => "Person",
         /// A plugin record.
         Plugin => "Plugin",
         /// A transformation config.

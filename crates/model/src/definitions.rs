@@ -20,6 +20,57 @@ pub struct EventDefinition {
     pub last_at: Timestamp,
 }
 
+/// What a list of event names is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EventColumn {
+    /// The name.
+    #[default]
+    Name,
+    /// The number of events of the last 30 days.
+    Events,
+    /// When it was first seen.
+    FirstSeen,
+    /// When it was last seen.
+    LastSeen,
+}
+
+impl EventColumn {
+    /// All columns.
+    pub const ALL: [Self; 4] = [Self::Name, Self::Events, Self::FirstSeen, Self::LastSeen];
+
+    /// The word in addresses.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Events => "events",
+            Self::FirstSeen => "first_seen",
+            Self::LastSeen => "last_seen",
+        }
+    }
+}
+
+/// The order of a list of event names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventOrder {
+    /// What it is sorted by.
+    pub by: EventColumn,
+    /// Whether the largest comes first.
+    pub is_descending: bool,
+}
+
+impl EventOrder {
+    /// The order with this name: the word of a column, with `-` before it if the largest
+    /// comes first. The default order for other texts.
+    pub fn named(text: &str) -> Self {
+        let (word, is_descending) = match text.strip_prefix('-') {
+            Some(word) => (word, true),
+            None => (text, false),
+        };
+        let by = EventColumn::ALL.into_iter().find(|column| column.text() == word);
+        by.map(|by| Self { by, is_descending }).unwrap_or_default()
+    }
+}
+
 /// A property name in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyDefinition {
@@ -147,7 +198,22 @@ impl FromStr for PropertyKind {
 
 #[cfg(test)]
 mod tests {
-    use super::PropertyKind;
+    use super::{EventColumn, EventOrder, PropertyKind};
+
+    #[test]
+    fn an_order_is_read_from_its_name() {
+        let order = |by, is_descending| EventOrder { by, is_descending };
+        for (text, expected) in [
+            ("", EventOrder::default()),
+            ("name", order(EventColumn::Name, false)),
+            ("-events", order(EventColumn::Events, true)),
+            ("last_seen", order(EventColumn::LastSeen, false)),
+            ("--events", EventOrder::default()),
+            ("-nothing", EventOrder::default()),
+        ] {
+            assert_eq!(EventOrder::named(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn kinds_are_read_from_the_text_of_a_value() {

@@ -22,6 +22,9 @@ pub const SAML_TEXT_MAX: usize = 512;
 pub const CERTIFICATE_MAX: usize = 65_536;
 /// The message for a name that is not a domain.
 pub const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
+/// Code of the warning and the error at a claim of a domain that another organization has
+/// verified.
+pub const VERIFIED_ELSEWHERE: &str = "verified_elsewhere";
 /// Label before a domain. Together they are the name of the TXT record of the challenge.
 const CHALLENGE_LABEL: &str = "_posthog-challenge";
 

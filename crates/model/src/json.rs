@@ -51,8 +51,8 @@ impl<'de> Deserialize<'de> for JsonText {
 /// be parsed, because the data around a value, such as an audit entry, adds levels.
 pub const DEPTH: usize = 64;
 
-/// Most values in a JSON text in input of the API, at all levels. A value takes up to a
-/// hundred times its text in memory, so the bytes of a text are no bound. The largest
+/// Most values in a JSON text in input of the API, at all levels. A value takes at most
+/// a hundred times its text in memory, so the bytes of a text are no bound. The largest
 /// real inputs are exports with two lists of a thousand names, and sample events.
 pub const VALUES: usize = 8_000;
 

@@ -10,6 +10,7 @@
 pub mod activity;
 pub mod definitions;
 pub mod domains;
+pub mod erasures;
 pub mod errors;
 pub mod events;
 pub mod exports;
@@ -43,6 +44,7 @@ pub mod sso;
 #[cfg(feature = "store")]
 mod store;
 pub mod time;
+pub mod traces;
 pub mod traffic;
 pub mod user_links;
 pub mod users;

@@ -1,8 +1,9 @@
-//! The schema of types without fields in the API document.
+//! The schemas in the API document (OpenAPI) that no derive can write.
 //!
-//! What belongs here: the schema of ids, times, levels, scopes, and of lists. What does
-//! not: resources, which derive `utoipa::ToSchema` in their modules. Only the server
-//! enables the feature `schema`, so that it is not part of the browser code.
+//! What belongs here: the schemas of types that are one value in JSON, such as ids, times and
+//! levels, and of the envelope of a list. What does not: resources, which derive
+//! `utoipa::ToSchema` in their modules. Only the server enables the feature `schema`, so that
+//! it is not part of the browser code.
 
 use std::borrow::Cow;
 
@@ -20,6 +21,7 @@ use crate::plugins::PluginsAccess;
 use crate::scopes::Scope;
 use crate::time::Timestamp;
 
+/// The schema of a text with a format of OpenAPI, such as `date-time`.
 fn text(format: Option<&str>) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::String))
@@ -31,11 +33,12 @@ pub(crate) fn uuid() -> RefOr<Schema> {
     RefOr::T(Schema::Object(Object::from(text(Some("uuid")))))
 }
 
-/// The schema of an enumeration of words.
-pub(crate) fn words(words: &'static [&'static str]) -> RefOr<Schema> {
-    RefOr::T(Schema::Object(Object::from(text(None).enum_values(Some(words.iter().copied())))))
+/// The schema of a text that is one of these values.
+pub(crate) fn enumeration(values: &'static [&'static str]) -> RefOr<Schema> {
+    RefOr::T(Schema::Object(Object::from(text(None).enum_values(Some(values.iter().copied())))))
 }
 
+/// Implements [`ToSchema`] for types with a schema that is built here.
 macro_rules! schemas {
     ($($name:ident = $schema:expr;)+) => {$(
         impl PartialSchema for $name {
@@ -61,7 +64,7 @@ schemas! {
         .schema_type(SchemaType::Type(Type::Integer))
         .enum_values(Some([0, 3, 6, 9]));
     Scope = text(None);
-    // A word that every instance knows, or the name of a provider of this one.
+    // No enumeration: each instance has providers of its own.
     SsoEnforcement = text(None).max_length(Some(SSO_ENFORCEMENT_MAX));
 }
 

@@ -82,22 +82,22 @@ fn status(class: Option<FaultClass>) -> String {
     class.map_or_else(String::new, |class| format!(" ({class})"))
 }
 
-/// A bucket. All names are below the prefix of its place.
+/// A bucket. All names are below the prefix of its location.
 #[derive(Debug)]
 pub struct Bucket {
     store: AmazonS3,
-    place: BucketLocation,
+    location: BucketLocation,
 }
 
 impl Bucket {
-    /// Sets up requests to a place. Sends none.
+    /// Sets up requests to a bucket. Sends none.
     ///
     /// The address is the operator's, as the one of the mail server is, so each may be
     /// dialled.
     ///
     /// # Errors
     /// [`Error::Settings`] when the settings cannot be used.
-    pub fn new(place: &BucketLocation, access: &Access) -> Result<Self> {
+    pub fn new(location: &BucketLocation, access: &Access) -> Result<Self> {
         if let Some(fault) = access.fault() {
             return Err(Error::Settings(fault));
         }
@@ -115,7 +115,7 @@ impl Bucket {
             return Err(ADDRESS);
         }
         let store = AmazonS3Builder::new()
-            .with_bucket_name(&place.bucket)
+            .with_bucket_name(&location.bucket)
             .with_region(&access.region)
             .with_endpoint(url)
             .with_access_key_id(&access.key)
@@ -128,12 +128,12 @@ impl Bucket {
             .with_http_connector(Connector::new(&egress, ANSWER))
             .build()
             .map_err(|_| ADDRESS)?;
-        Ok(Self { store, place: place.clone() })
+        Ok(Self { store, location: location.clone() })
     }
 
-    /// Where it is.
-    pub fn place(&self) -> &BucketLocation {
-        &self.place
+    /// The bucket and the prefix of the names.
+    pub fn location(&self) -> &BucketLocation {
+        &self.location
     }
 
     /// The content of an object of at most `most` bytes; `None`: there is none.
@@ -272,7 +272,7 @@ impl Bucket {
         bytes: usize,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<BTreeSet<String>> {
-        let prefix = match self.place.prefix.as_str() {
+        let prefix = match self.location.prefix.as_str() {
             "" => None,
             _ => Some(self.path("")?),
         };
@@ -288,14 +288,14 @@ impl Bucket {
                 wanted.insert(name.to_owned());
             }
             if objects > most || taken > bytes {
-                return Err(Error::TooLarge(self.place.to_string()));
+                return Err(Error::TooLarge(self.location.to_string()));
             }
         }
         Ok(wanted)
     }
 
     fn path(&self, name: &str) -> Result<Path> {
-        let path = match (self.place.prefix.as_str(), name) {
+        let path = match (self.location.prefix.as_str(), name) {
             ("", name) => Path::parse(name),
             (prefix, "") => Path::parse(prefix),
             (prefix, name) => Path::parse(format!("{prefix}/{name}")),

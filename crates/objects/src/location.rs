@@ -38,7 +38,7 @@ impl fmt::Display for BucketLocation {
     }
 }
 
-/// How a place is reached.
+/// How a bucket is reached: the address of its storage, and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// The address of the storage, such as `https://s3.example.org`; `None`: Amazon's.

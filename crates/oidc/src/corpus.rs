@@ -1,13 +1,13 @@
 //! Replays the corpus of the fuzz target `callbacks` (`fuzz/corpus/callbacks`).
 
-mod outcomes;
+mod checks;
 
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::proptest;
 
-use self::outcomes::check_callback;
+use self::checks::check_callback;
 
 #[test]
 fn every_callback_has_a_safe_outcome() {

@@ -62,13 +62,13 @@ pub(crate) struct Issuers(Mutex<HashMap<String, Entry>>);
 
 struct Entry {
     used: Duration,
-    known: Arc<tokio::sync::Mutex<Known>>,
+    known: Arc<tokio::sync::Mutex<IssuerData>>,
 }
 
-/// What is known of one issuer. Its lock is held while a part is fetched, so that
+/// The metadata and keys of one issuer. Its lock is held while a part is fetched, so that
 /// concurrent logins make one request.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct IssuerData {
     metadata: Option<Fetched<Metadata>>,
     keys: Option<Fetched<CoreJsonWebKeySet>>,
     refreshed: Option<Duration>,
@@ -91,7 +91,7 @@ impl<T> Fetched<T> {
 }
 
 impl Issuers {
-    fn known(&self, issuer: &str, now: Duration) -> Arc<tokio::sync::Mutex<Known>> {
+    fn known(&self, issuer: &str, now: Duration) -> Arc<tokio::sync::Mutex<IssuerData>> {
         let mut issuers = self.0.lock();
         if issuers.len() >= MAX_ISSUERS && !issuers.contains_key(issuer) {
             let oldest = issuers.iter().min_by_key(|(_, entry)| entry.used);
@@ -170,7 +170,7 @@ impl Issuers {
     }
 }
 
-impl Known {
+impl IssuerData {
     async fn fetch_keys(
         &mut self,
         fetch: &Fetch,

@@ -72,9 +72,9 @@ struct Rate {
     debt: Duration,
 }
 
-/// The rest of an allowance. Times are of a monotonic clock.
+/// The time that is left of an allowance. Times are of a monotonic clock.
 #[derive(Debug, Clone)]
-struct Left {
+struct Remainder {
     left: Duration,
     /// While this is not zero, `left` is zero.
     debt: Duration,
@@ -82,7 +82,7 @@ struct Left {
     at: Duration,
 }
 
-impl Left {
+impl Remainder {
     fn new(rate: &Rate, now: Duration) -> Self {
         Self { left: rate.full, debt: Duration::ZERO, at: now }
     }
@@ -111,7 +111,7 @@ impl Left {
 /// A sender that has been slow.
 #[derive(Debug, Clone)]
 struct Slow {
-    left: Left,
+    left: Remainder,
     /// Until when it counts as slow.
     until: Duration,
     /// The time of its slowest event.
@@ -120,7 +120,7 @@ struct Slow {
 
 impl Slow {
     fn new(now: Duration) -> Self {
-        Self { left: Left::new(&SENDER, now), until: now, slowest: Duration::ZERO }
+        Self { left: Remainder::new(&SENDER, now), until: now, slowest: Duration::ZERO }
     }
 }
 
@@ -203,8 +203,8 @@ pub(crate) struct Available {
 /// The allowance of one config.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
-    whole: Left,
-    reserve: Left,
+    whole: Remainder,
+    reserve: Remainder,
     /// Only senders that have been slow. All others have a full allowance.
     senders: HashMap<Payer, Slow>,
     /// What unfinished crossings may use up, of the config and of networks. The
@@ -212,7 +212,7 @@ pub(crate) struct Allowance {
     /// them: it must suffice for many senders in one of them.
     lent: Duration,
     lent_to: HashMap<u64, Duration>,
-    waiting: Left,
+    waiting: Remainder,
     reported_at: Option<Duration>,
 }
 
@@ -220,12 +220,12 @@ impl Allowance {
     /// A full allowance.
     pub(crate) fn new(now: Duration) -> Self {
         Self {
-            whole: Left::new(&WHOLE, now),
-            reserve: Left::new(&RESERVE, now),
+            whole: Remainder::new(&WHOLE, now),
+            reserve: Remainder::new(&RESERVE, now),
             senders: HashMap::new(),
             lent: Duration::ZERO,
             lent_to: HashMap::new(),
-            waiting: Left::new(&WAITING, now),
+            waiting: Remainder::new(&WAITING, now),
             reported_at: None,
         }
     }
@@ -236,7 +236,7 @@ impl Allowance {
     }
 
     /// What a crossing may use up, by the index of the payer. The crossing returns it
-    /// with [`Allowance::give_back`]. Allowances that other crossings need at the same
+    /// with [`Allowance::return_lent`]. Allowances that other crossings need at the same
     /// time are lent by half.
     pub(crate) fn available(&mut self, payers: &Payers, now: Duration) -> Available {
         self.whole.refill(&WHOLE, now);
@@ -291,8 +291,8 @@ impl Allowance {
         sender.payers().any(|payer| self.senders.contains_key(&payer))
     }
 
-    /// Takes back what a crossing might have used up, before the crossing pays.
-    pub(crate) fn give_back(&mut self, payers: &Payers, lent: &Available) {
+    /// Returns what [`Self::available`] lent to a crossing, before the crossing pays.
+    pub(crate) fn return_lent(&mut self, payers: &Payers, lent: &Available) {
         self.lent = self.lent.saturating_sub(lent.of_whole);
         for ((payer, _), lent) in payers.list.iter().zip(lent.by_payer.iter().skip(1)) {
             if let Payer::Network(network) = payer
@@ -372,7 +372,7 @@ mod tests {
     fn available(allowance: &mut Allowance, sender: Sender, now: Duration) -> Duration {
         let payers = Payers::of([sender].into_iter());
         let all = allowance.available(&payers, now);
-        allowance.give_back(&payers, &all);
+        allowance.return_lent(&payers, &all);
         payers.of[0].iter().map(|payer| all.by_payer[*payer]).min().unwrap()
     }
 
@@ -433,7 +433,7 @@ mod tests {
         // Quick events always pass.
         assert!(crossings.iter().flat_map(|lent| &lent.by_payer).all(|lent| !lent.is_zero()));
         assert!(!available(&mut allowance, Sender::of(Some(2), "bob"), SECOND).is_zero());
-        crossings.iter().for_each(|lent| allowance.give_back(&payers, lent));
+        crossings.iter().for_each(|lent| allowance.return_lent(&payers, lent));
         assert_eq!(available(&mut allowance, ada(), SECOND), untouched());
         assert!(allowance.lent_to.is_empty() && allowance.lent.is_zero());
         let _ = allowance.available(&payers, SECOND);
@@ -483,7 +483,7 @@ mod tests {
             }
             ran.push(runs);
         }
-        allowance.give_back(&payers, &lent);
+        allowance.return_lent(&payers, &lent);
         for ((sender, took), _) in events.iter().zip(&ran).filter(|(_, ran)| **ran) {
             if Allowance::costs(*took) {
                 allowance.pay(*sender, *took, now);

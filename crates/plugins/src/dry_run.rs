@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use uuid::Uuid;
 use weir_capture::AcceptedEvent;
-use weir_ingest::transform::Given;
+use weir_ingest::transform::TransformInput;
 use weir_model::json::JsonText;
 use weir_model::plugin_configs::{DryOutcome, DryStep};
 use weir_model::{PluginConfigId, ProjectId, Timestamp, UserId};
@@ -36,8 +36,10 @@ impl Shared {
     /// Sends an event through steps.
     pub(crate) async fn try_steps(&self, trial: DryTrial) -> Result<Vec<DryStep>, Busy> {
         let DryTrial { user, project, configs, event } = trial;
-        let given =
-            Given::single(sample(&event, self.services.now()), self.services.now().micros());
+        let given = TransformInput::single(
+            sample(&event, self.services.now()),
+            self.services.now().micros(),
+        );
         let mut current = EventInProgress::new(given);
         let mut steps = Vec::with_capacity(configs.len());
         for tried in configs {

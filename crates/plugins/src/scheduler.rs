@@ -38,9 +38,9 @@ const TRIES: u32 = 3;
 /// Time between two attempts of a job.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// A task of a config, or a job.
+/// Identifies work in progress: a task of a config, or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum What {
+enum WorkKey {
     Task(PluginConfigId, &'static str),
     Job(Uuid),
 }
@@ -59,11 +59,11 @@ struct SchedulerState {
     last: HashMap<(PluginConfigId, &'static str), Timestamp>,
     /// Failed jobs: the number of attempts, and the time of the next one.
     tried: HashMap<Uuid, (u32, Duration)>,
-    running: HashMap<What, (Id, ProjectId)>,
+    running: HashMap<WorkKey, (Id, ProjectId)>,
     /// The sequence number of the last slot of each project.
     served: HashMap<ProjectId, u64>,
     count: u64,
-    work: JoinSet<(What, Ended)>,
+    work: JoinSet<(WorkKey, Ended)>,
 }
 
 impl Shared {
@@ -157,7 +157,7 @@ impl SchedulerState {
         let projects: HashSet<ProjectId> = all.iter().map(|active| active.project()).collect();
         self.served.retain(|project, _| projects.contains(project));
         all.sort_by_key(|active| self.served.get(&active.project()).copied());
-        let of_tasks = |what: &&What| matches!(what, What::Task(..));
+        let of_tasks = |what: &&WorkKey| matches!(what, WorkKey::Task(..));
         for active in &all {
             for task in &active.capabilities.tasks {
                 if self.running.keys().filter(of_tasks).count() < OF_TASKS
@@ -188,7 +188,7 @@ impl SchedulerState {
     }
 
     /// Records that a task or job of a project runs.
-    fn began(&mut self, what: What, id: Id, project: ProjectId) {
+    fn began(&mut self, what: WorkKey, id: Id, project: ProjectId) {
         self.count += 1;
         self.served.insert(project, self.count);
         self.running.insert(what, (id, project));
@@ -202,7 +202,7 @@ impl SchedulerState {
     ) -> weir_store::Result<()> {
         let (store, config) = (&self.shared.store, active.id());
         let key = (config, task.export());
-        let what = What::Task(config, task.export());
+        let what = WorkKey::Task(config, task.export());
         if self.running.contains_key(&what) {
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl SchedulerState {
 
     async fn look_at_job(&mut self, job: JobRow, project: ProjectId) -> weir_store::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let what = What::Job(job.id);
+        let what = WorkKey::Job(job.id);
         let waits = self.tried.get(&job.id).is_some_and(|(_, at)| *at > shared.services.uptime());
         if waits || self.running.contains_key(&what) {
             return Ok(());
@@ -263,7 +263,7 @@ impl SchedulerState {
         Ok(())
     }
 
-    async fn ended(&mut self, what: What, ended: Ended) {
+    async fn ended(&mut self, what: WorkKey, ended: Ended) {
         self.running.remove(&what);
         let Ended::Failed(failed) = ended else { return };
         let (active, job, message) = *failed;

@@ -5,7 +5,7 @@
 //! element must be signed.
 //!
 //! A signature names the element that it is in. No element is searched by its id, so none
-//! can be in the place of another one (SAML-3). `KeyInfo` is not read (SAML-6).
+//! can replace another one (SAML-3). `KeyInfo` is not read (SAML-6).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

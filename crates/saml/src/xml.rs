@@ -306,9 +306,9 @@ impl Builder {
 
     fn declare(&mut self, index: usize, prefix: &str, namespace: String) -> Result<(), Reason> {
         let reserved = prefix == "xml" || prefix == "xmlns";
-        // A prefix cannot be taken back, only the default namespace can.
-        let taken_back = namespace.is_empty() && !prefix.is_empty();
-        if reserved || taken_back || namespace == XML || namespace == XMLNS {
+        // The declaration of a prefix cannot be removed, only the default namespace can.
+        let removes_prefix = namespace.is_empty() && !prefix.is_empty();
+        if reserved || removes_prefix || namespace == XML || namespace == XMLNS {
             return Err(Reason::Namespace);
         }
         if self.declarations >= DECLARATIONS {

@@ -83,11 +83,11 @@ pub enum HostCall {
         /// Time to live in seconds.
         ttl: f64,
     },
-    /// Adds values at the front of a list; returns its length.
+    /// Adds values at the start of a list; returns its length.
     CacheLpush {
         /// The key.
         key: String,
-        /// JSON values, added one after another at the front, so that the last one is
+        /// JSON values, added one after another at the start, so that the last one is
         /// first.
         values: Vec<Value>,
     },
@@ -105,7 +105,7 @@ pub enum HostCall {
         /// The key.
         key: String,
     },
-    /// Removes elements at the front and returns them.
+    /// Removes elements at the start and returns them.
     CacheLpop {
         /// The key.
         key: String,

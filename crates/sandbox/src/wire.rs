@@ -164,7 +164,7 @@ pub(crate) struct Deliver<'a> {
 
 /// The function to call, or an inspection.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum SingleCall {
     Task,
     Job,
     Teardown,
@@ -175,7 +175,7 @@ pub(crate) enum What {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Run<'a> {
     pub(crate) slot: u32,
-    pub(crate) what: What,
+    pub(crate) what: SingleCall,
     #[serde(borrow)]
     pub(crate) name: std::borrow::Cow<'a, str>,
     #[serde(borrow)]

@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use chrono::{DateTime, FixedOffset};
 use serde_json::Value;
 
 use crate::fault::{Fault, FaultKind};
@@ -19,6 +20,8 @@ const COMPARISONS_MAX: usize = 32;
 
 /// Attributes whose values are compared with regard to case.
 const EXACT: [&str; 2] = ["id", "externalid"];
+/// Attributes whose values are times, as parts of `meta`.
+const TIMES: [&str; 2] = ["created", "lastmodified"];
 
 /// A filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +73,11 @@ impl Operator {
             _ => return None,
         })
     }
+
+    /// Whether it looks for a piece of a text.
+    const fn is_about_text(self) -> bool {
+        matches!(self, Self::Contains | Self::Begins | Self::Ends)
+    }
 }
 
 impl Filter {
@@ -92,16 +100,11 @@ impl Filter {
         self.0.matches(resource)
     }
 
-    /// The text that one attribute must have, if this is all that the filter asks for.
-    pub fn only_equals(&self, name: &str) -> Option<&str> {
-        match &self.0 {
-            Expression::Compare(attribute, Operator::Equal, Value::String(text))
-                if attribute.part.is_none() && attribute.name.eq_ignore_ascii_case(name) =>
-            {
-                Some(text)
-            }
-            _ => None,
-        }
+    /// The text that one attribute, or one of its values, must have, if the filter asks for
+    /// it, alone or with more. It finds the few resources that can match, which are then
+    /// compared with the filter.
+    pub fn must_equal(&self, name: &str) -> Option<&str> {
+        self.0.must_equal(name)
     }
 
     /// The part and its text, if the filter compares one part with one text.
@@ -132,9 +135,8 @@ impl Expression {
                 attribute.values(resource).into_iter().any(|value| !is_empty(value))
             }
             Self::Compare(attribute, operator, with) => {
-                let is_exact = attribute.is_exact();
                 let values = attribute.values(resource);
-                let is = |operator, value: &Value| compares(value, operator, with, is_exact);
+                let is = |operator, value: &Value| attribute.compares(value, operator, with);
                 match operator {
                     Operator::NotEqual => {
                         !values.into_iter().any(|value| is(Operator::Equal, value))
@@ -146,6 +148,19 @@ impl Expression {
                 let found = member(resource, &attribute.name);
                 each(found).into_iter().any(|value| expression.matches(value))
             }
+        }
+    }
+
+    fn must_equal(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::And(all) => all.iter().find_map(|one| one.must_equal(name)),
+            Self::Compare(attribute, Operator::Equal, Value::String(text))
+                if attribute.is_value_of(name) =>
+            {
+                Some(text)
+            }
+            Self::Any(attribute, one) if attribute.is_value_of(name) => one.must_equal("value"),
+            _ => None,
         }
     }
 
@@ -173,9 +188,45 @@ impl Attribute {
         found.flat_map(|value| each(Some(value))).collect()
     }
 
+    /// Whether it means the values of the attribute with this name.
+    fn is_value_of(&self, name: &str) -> bool {
+        let is_value = self.part.as_deref().is_none_or(|part| part == "value");
+        is_value && self.name.eq_ignore_ascii_case(name)
+    }
+
     fn is_exact(&self) -> bool {
         self.part.is_none() && EXACT.contains(&self.name.as_str())
     }
+
+    fn is_time(&self) -> bool {
+        TIMES.contains(&self.part.as_deref().unwrap_or(&self.name))
+    }
+
+    fn compares(&self, value: &Value, operator: Operator, with: &Value) -> bool {
+        match (value, with) {
+            (Value::String(value), Value::String(with)) => {
+                if self.is_time() && !operator.is_about_text() {
+                    let times = time(value).zip(time(with));
+                    times.is_some_and(|(value, with)| of_order(value.cmp(&with), operator))
+                } else if self.is_exact() {
+                    of_texts(value, operator, with)
+                } else {
+                    of_texts(&value.to_lowercase(), operator, &with.to_lowercase())
+                }
+            }
+            (Value::Number(value), Value::Number(with)) => {
+                let order = value.as_f64().and_then(|value| value.partial_cmp(&with.as_f64()?));
+                order.is_some_and(|order| of_order(order, operator))
+            }
+            (value, with) => operator == Operator::Equal && value == with,
+        }
+    }
+}
+
+/// A time as XML Schema writes it (RFC 7643, 2.3.5). Without a zone it is in UTC.
+fn time(text: &str) -> Option<DateTime<FixedOffset>> {
+    let read = |text: &str| DateTime::parse_from_rfc3339(text).ok();
+    read(text).or_else(|| read(&format!("{text}Z")))
 }
 
 /// The values of a list, or the one value.
@@ -194,23 +245,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(values) => values.is_empty(),
         Value::Object(members) => members.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-fn compares(value: &Value, operator: Operator, with: &Value, is_exact: bool) -> bool {
-    match (value, with) {
-        (Value::String(value), Value::String(with)) => {
-            if is_exact {
-                of_texts(value, operator, with)
-            } else {
-                of_texts(&value.to_lowercase(), operator, &with.to_lowercase())
-            }
-        }
-        (Value::Number(value), Value::Number(with)) => {
-            let order = value.as_f64().and_then(|value| value.partial_cmp(&with.as_f64()?));
-            order.is_some_and(|order| of_order(order, operator))
-        }
-        (value, with) => operator == Operator::Equal && value == with,
     }
 }
 
@@ -337,13 +371,35 @@ impl<'a> Parser<'a> {
         if self.comparisons > COMPARISONS_MAX {
             return Err(fault(format!("The filter has more than {COMPARISONS_MAX} comparisons.")));
         }
+        let attribute = self.attribute()?;
+        if !self.rest().starts_with('[') {
+            return self.test(attribute);
+        }
+        self.at += 1;
+        let mut one = self.within(']')?;
+        // Entra compares a part of the value that it looks for:
+        // `emails[type eq "work"].value eq "x"`.
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            let part = self.attribute()?;
+            if part.part.is_some() {
+                return Err(self.unexpected());
+            }
+            one = Expression::And(vec![one, self.test(part)?]);
+        }
+        Ok(Expression::Any(attribute, Box::new(one)))
+    }
+
+    /// The name of an attribute, which is taken.
+    fn attribute(&mut self) -> Result<Attribute, Fault> {
         let word = self.word();
         let attribute = attribute(word).ok_or_else(|| self.unexpected())?;
         self.at += word.len();
-        if self.rest().starts_with('[') {
-            self.at += 1;
-            return Ok(Expression::Any(attribute, Box::new(self.within(']')?)));
-        }
+        Ok(attribute)
+    }
+
+    /// What is asked of an attribute.
+    fn test(&mut self, attribute: Attribute) -> Result<Expression, Fault> {
         if self.takes_word("pr") {
             return Ok(Expression::Present(attribute));
         }
@@ -361,11 +417,22 @@ impl<'a> Parser<'a> {
             | Operator::Less
             | Operator::LessOrEqual => is_ordered,
         };
-        if fits {
-            Ok(Expression::Compare(attribute, operator, value))
-        } else {
-            Err(fault("The filter compares a value that has no such order."))
+        if !fits {
+            return Err(fault("The filter compares a value that has no such order."));
         }
+        // Null is the same as no value (RFC 7643, 2.5).
+        if value.is_null() {
+            let present = Expression::Present(attribute);
+            return Ok(match operator {
+                Operator::NotEqual => present,
+                _ => Expression::Not(Box::new(present)),
+            });
+        }
+        let has_time = || value.as_str().is_some_and(|text| time(text).is_some());
+        if attribute.is_time() && !operator.is_about_text() && !has_time() {
+            return Err(fault("The filter compares a time with a text that is no time."));
+        }
+        Ok(Expression::Compare(attribute, operator, value))
     }
 
     /// A JSON value that is no object and no list.

@@ -2,18 +2,18 @@
 //! groups, and what it reads of them.
 //!
 //! What belongs here: the shapes of resources, filters, paths, changes by PATCH, and the
-//! documents that describe them. What does not: which users there are and what a change
-//! means (`weir-service`), HTTP (the server).
+//! documents with which a provider discovers this server. What does not: which users there
+//! are and what a change means (`weir-service`), HTTP (the server).
 //!
 //! Names of attributes are compared without regard to case (RFC 7643, 2.1). A value that no
 //! attribute here keeps is ignored: identity providers send more than they need to.
 
 mod fault;
 mod filter;
-mod kind;
 mod list;
 mod patch;
 mod path;
+mod resource_type;
 mod resources;
 mod schemas;
 mod search;
@@ -21,9 +21,9 @@ mod selection;
 
 pub use fault::{Fault, FaultKind};
 pub use filter::{FILTER_MAX, Filter};
-pub use kind::{GROUP, Kind, USER};
 pub use patch::{OPERATIONS_MAX, apply};
 pub use path::Path;
+pub use resource_type::{GROUP, ResourceType, USER};
 pub use resources::{
     Address, Group, GroupInput, Member, Membership, Meta, Name, Resource, User, UserInput,
     is_same_address,

@@ -1,7 +1,7 @@
 //! A list of values while a request changes it.
 //!
 //! A request may have a thousand operations, and a group thousands of members. So the
-//! values are found by their keys, and the values that filters look at are counted.
+//! values are found by their keys, and the values that filters read are counted.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,16 +11,18 @@ use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
 use crate::{MEMBERS_MAX, member};
 
-/// Most values that the filters of a request look at.
-const LOOKS_MAX: usize = 50 * MEMBERS_MAX;
+/// The part of a value that says whether it is the main one.
+pub(crate) const PRIMARY: &str = "primary";
+/// Most values that the filters of a request read.
+const READS_MAX: usize = 50 * MEMBERS_MAX;
 
-/// The values that a request may still look at.
+/// The number of values that the filters of a request may still read.
 #[derive(Debug)]
-pub(crate) struct Looks(usize);
+pub(crate) struct ReadLimit(usize);
 
-impl Looks {
+impl ReadLimit {
     pub(crate) const fn new() -> Self {
-        Self(LOOKS_MAX)
+        Self(READS_MAX)
     }
 
     fn take(&mut self, count: usize) -> Result<(), Fault> {
@@ -62,20 +64,21 @@ impl List {
         *self = Self::default();
     }
 
-    /// Adds a value, unless there is one with its key.
+    /// Adds a value, unless there is one with its key. Returns its place.
     ///
     /// # Errors
     /// `tooMany`.
-    pub(crate) fn add(&mut self, value: &Value) -> Result<(), Fault> {
+    pub(crate) fn add(&mut self, value: &Value) -> Result<Option<usize>, Fault> {
         if self.places.contains_key(&key(value)) {
-            return Ok(());
+            return Ok(None);
         }
         if self.count >= MEMBERS_MAX {
             let detail = format!("A list may have at most {MEMBERS_MAX} values.");
             return Err(Fault::new(FaultKind::TooMany, detail));
         }
+        let at = self.values.len();
         self.push(value.clone());
-        Ok(())
+        Ok(Some(at))
     }
 
     /// Adds a value, also one whose key is there.
@@ -99,18 +102,18 @@ impl List {
     pub(crate) fn find(
         &self,
         filter: Option<&Filter>,
-        looks: &mut Looks,
+        limit: &mut ReadLimit,
     ) -> Result<Vec<usize>, Fault> {
         let matches = |at: &usize| {
             let value = self.values.get(*at).and_then(Option::as_ref);
             value.is_some_and(|value| filter.is_none_or(|filter| filter.matches(value)))
         };
-        if let Some(text) = filter.and_then(|filter| filter.only_equals("value")) {
+        if let Some(text) = filter.and_then(|filter| filter.must_equal("value")) {
             let places = self.places.get(&text.to_lowercase());
-            looks.take(places.map_or(0, BTreeSet::len))?;
+            limit.take(places.map_or(0, BTreeSet::len))?;
             return Ok(places.into_iter().flatten().copied().filter(matches).collect());
         }
-        looks.take(self.values.len())?;
+        limit.take(self.values.len())?;
         Ok((0..self.values.len()).filter(matches).collect())
     }
 
@@ -121,6 +124,23 @@ impl List {
         change(&mut value);
         self.places.entry(key(&value)).or_default().insert(at);
         self.values[at] = Some(value);
+    }
+
+    /// Makes the value at a place the main one: no other one is `primary` then (RFC 7644,
+    /// 3.5.2).
+    ///
+    /// # Errors
+    /// `tooMany`.
+    pub(crate) fn make_main(&mut self, main: usize, limit: &mut ReadLimit) -> Result<(), Fault> {
+        limit.take(self.values.len())?;
+        for at in (0..self.values.len()).filter(|at| *at != main) {
+            self.change(at, |value| {
+                if let Value::Object(parts) = value {
+                    parts.retain(|name, _| !name.eq_ignore_ascii_case(PRIMARY));
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Removes the value at a place that was found.

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Fault, FaultKind};
 use crate::filter::Filter;
-use crate::kind::{Attribute, Kind, Shape};
-use crate::list::{List, Looks};
+use crate::list::{List, PRIMARY, ReadLimit};
 use crate::member;
 use crate::path::Path;
+use crate::resource_type::{Attribute, ResourceType, Shape};
+use crate::resources::{is_main, is_true};
 
 /// Most operations of a request.
 pub const OPERATIONS_MAX: usize = 1000;
@@ -27,7 +28,11 @@ enum Operation {
 ///
 /// # Errors
 /// The fault of the first wrong operation.
-pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Fault> {
+pub fn apply(
+    resource_type: &ResourceType,
+    resource: &mut Value,
+    body: &Value,
+) -> Result<(), Fault> {
     let wrong = |detail: &str| Fault::new(FaultKind::InvalidSyntax, detail);
     let operations = member(body, "Operations").and_then(Value::as_array);
     let operations = operations.ok_or_else(|| wrong("The body has no list `Operations`."))?;
@@ -36,7 +41,7 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
         return Err(Fault::new(FaultKind::TooMany, detail));
     }
     let Value::Object(resource) = resource else { return Err(wrong("No resource.")) };
-    let mut lists = Lists { lists: BTreeMap::new(), looks: Looks::new() };
+    let mut lists = Lists { lists: BTreeMap::new(), limit: ReadLimit::new() };
     for each in operations {
         let name = member(each, "op").and_then(Value::as_str).unwrap_or_default();
         let operation = match name.to_ascii_lowercase().as_str() {
@@ -53,7 +58,9 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
             Some(_) => return Err(wrong("`path` must be a text.")),
         };
         match path {
-            Some(path) => change(kind, resource, &mut lists, operation, &path, value, true)?,
+            Some(path) => {
+                change(resource_type, resource, &mut lists, operation, &path, value, true)?
+            }
             None if operation == Operation::Remove => {
                 let detail = "An operation that removes needs a path.";
                 return Err(Fault::new(FaultKind::NoTarget, detail));
@@ -65,7 +72,15 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
                 for (name, value) in members {
                     // The names of extensions are schemas, which no attribute has.
                     let Ok(path) = Path::parse(name) else { continue };
-                    change(kind, resource, &mut lists, operation, &path, Some(value), false)?;
+                    change(
+                        resource_type,
+                        resource,
+                        &mut lists,
+                        operation,
+                        &path,
+                        Some(value),
+                        false,
+                    )?;
                 }
             }
         }
@@ -79,7 +94,7 @@ pub fn apply(kind: &Kind, resource: &mut Value, body: &Value) -> Result<(), Faul
 /// The lists of a resource that the operations change.
 struct Lists {
     lists: BTreeMap<&'static str, List>,
-    looks: Looks,
+    limit: ReadLimit,
 }
 
 impl Lists {
@@ -87,15 +102,15 @@ impl Lists {
         &mut self,
         resource: &mut Map<String, Value>,
         attribute: &'static Attribute,
-    ) -> (&mut List, &mut Looks) {
+    ) -> (&mut List, &mut ReadLimit) {
         let stored = || List::of(resource.remove(attribute.name).unwrap_or_default());
-        (self.lists.entry(attribute.name).or_insert_with(stored), &mut self.looks)
+        (self.lists.entry(attribute.name).or_insert_with(stored), &mut self.limit)
     }
 }
 
 /// Makes one change. `is_named`: the path was named, so it must be one that can change.
 fn change(
-    kind: &Kind,
+    resource_type: &ResourceType,
     resource: &mut Map<String, Value>,
     lists: &mut Lists,
     operation: Operation,
@@ -103,8 +118,9 @@ fn change(
     value: Option<&Value>,
     is_named: bool,
 ) -> Result<(), Fault> {
-    let is_ours = path.schema.as_deref().is_none_or(|name| name.eq_ignore_ascii_case(kind.schema));
-    let Some(attribute) = kind.attribute(&path.attribute).filter(|_| is_ours) else {
+    let is_ours =
+        path.schema.as_deref().is_none_or(|name| name.eq_ignore_ascii_case(resource_type.schema));
+    let Some(attribute) = resource_type.attribute(&path.attribute).filter(|_| is_ours) else {
         return Ok(());
     };
     if attribute.is_read_only {
@@ -138,11 +154,11 @@ fn change(
             });
         }
         (Shape::Many, part) => {
-            let (present, looks) = lists.of(resource, attribute);
+            let (present, limit) = lists.of(resource, attribute);
             match (&path.filter, part) {
-                (None, None) => many(present, operation, value)?,
-                (filter, Some(part)) => each_part(present, filter.as_ref(), part, value, looks)?,
-                (Some(filter), None) => matching(present, filter, value, looks)?,
+                (None, None) => many(present, operation, value, limit)?,
+                (filter, Some(part)) => each_part(present, filter.as_ref(), part, value, limit)?,
+                (Some(filter), None) => matching(present, filter, value, limit)?,
             }
         }
     }
@@ -150,11 +166,24 @@ fn change(
 }
 
 /// Adds to a list, or replaces it.
-fn many(present: &mut List, operation: Operation, value: &Value) -> Result<(), Fault> {
+fn many(
+    present: &mut List,
+    operation: Operation,
+    value: &Value,
+    limit: &mut ReadLimit,
+) -> Result<(), Fault> {
     if operation == Operation::Replace {
         present.clear();
     }
-    values(value).into_iter().try_for_each(|value| present.add(value))
+    let mut main = None;
+    for value in values(value) {
+        let added = present.add(value)?;
+        main = main.or(added.filter(|_| is_main(value)));
+    }
+    match main {
+        Some(at) => present.make_main(at, limit),
+        None => Ok(()),
+    }
 }
 
 /// Sets a part of the values that a filter finds, or of all.
@@ -163,17 +192,17 @@ fn each_part(
     filter: Option<&Filter>,
     part: &str,
     value: &Value,
-    looks: &mut Looks,
+    limit: &mut ReadLimit,
 ) -> Result<(), Fault> {
-    let found = present.find(filter, looks)?;
-    let is_found = !found.is_empty();
-    for at in found {
-        present.change(at, |each| {
+    let found = present.find(filter, limit)?;
+    let makes_main = part.eq_ignore_ascii_case(PRIMARY) && is_true(single(value));
+    for at in &found {
+        present.change(*at, |each| {
             within_object(each, |parts| set_part(parts, part, single(value).clone()));
         });
     }
-    if is_found {
-        return Ok(());
+    if let Some(at) = found.first() {
+        return if makes_main { present.make_main(*at, limit) } else { Ok(()) };
     }
     // Entra replaces `emails[type eq "work"].value` also where there is no such value yet.
     let mut new = Map::new();
@@ -185,7 +214,10 @@ fn each_part(
         Some(None) => return Err(no_target()),
     }
     set_part(&mut new, part, single(value).clone());
-    present.add(&Value::Object(new))
+    match present.add(&Value::Object(new))? {
+        Some(at) if makes_main => present.make_main(at, limit),
+        _ => Ok(()),
+    }
 }
 
 /// Changes the values that a filter finds.
@@ -193,17 +225,17 @@ fn matching(
     present: &mut List,
     filter: &Filter,
     value: &Value,
-    looks: &mut Looks,
+    limit: &mut ReadLimit,
 ) -> Result<(), Fault> {
-    let found = present.find(Some(filter), looks)?;
+    let found = present.find(Some(filter), limit)?;
     if found.is_empty() {
         return Err(no_target());
     }
     let Value::Object(parts) = single(value) else {
         return Err(Fault::value("The value of the operation must be an object."));
     };
-    for at in found {
-        present.change(at, |each| {
+    for at in &found {
+        present.change(*at, |each| {
             within_object(each, |present| {
                 for (part, value) in parts {
                     set_part(present, part, value.clone());
@@ -211,7 +243,10 @@ fn matching(
             });
         });
     }
-    Ok(())
+    match found.first() {
+        Some(at) if is_main(single(value)) => present.make_main(*at, limit),
+        _ => Ok(()),
+    }
 }
 
 fn remove(
@@ -248,15 +283,15 @@ fn remove_values(
     path: &Path,
     value: Option<&Value>,
 ) -> Result<(), Fault> {
-    let (present, looks) = lists.of(resource, attribute);
+    let (present, limit) = lists.of(resource, attribute);
     match (&path.filter, &path.part) {
         (filter, Some(part)) => {
-            for at in present.find(filter.as_ref(), looks)? {
+            for at in present.find(filter.as_ref(), limit)? {
                 present.change(at, |each| within_object(each, |parts| remove_part(parts, part)));
             }
         }
         (Some(filter), None) => {
-            for at in present.find(Some(filter), looks)? {
+            for at in present.find(Some(filter), limit)? {
                 present.remove(at);
             }
         }

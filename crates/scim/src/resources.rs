@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::fault::{Fault, FaultKind};
-use crate::kind::{GROUP, USER};
+use crate::list::PRIMARY;
+use crate::resource_type::{GROUP, USER};
 use crate::{MEMBERS_MAX, member};
 
 /// Most characters of a text, unless the service allows fewer.
@@ -294,18 +295,27 @@ fn active(body: &Value) -> Result<Option<bool>, Fault> {
     }
 }
 
+/// Whether a value of a list says that it is the main one.
+pub(crate) fn is_main(value: &Value) -> bool {
+    member(value, PRIMARY).is_some_and(is_true)
+}
+
+/// Entra sends `True` as a text.
+pub(crate) fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Bool(is) => *is,
+        Value::String(text) => text.eq_ignore_ascii_case("true"),
+        _ => false,
+    }
+}
+
 fn email(body: &Value) -> Result<Option<String>, Fault> {
     let sent = match member(body, "emails") {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(sent)) => sent,
         Some(_) => return Err(Fault::value("`emails` must be a list.")),
     };
-    let is_true = |value: &Value| match value {
-        Value::Bool(is) => *is,
-        Value::String(text) => text.eq_ignore_ascii_case("true"),
-        _ => false,
-    };
-    let is_primary = |each: &&Value| member(each, "primary").is_some_and(is_true);
+    let is_primary = |each: &&Value| is_main(each);
     let is_work = |each: &&Value| {
         let kind = member(each, "type").and_then(Value::as_str);
         kind.is_some_and(|kind| kind.eq_ignore_ascii_case("work"))

@@ -1,16 +1,18 @@
-//! The documents that describe the service (RFC 7643, 5 to 7).
+//! The documents with which an identity provider discovers what this server supports: its
+//! configuration, the resource types and their schemas (RFC 7643, 5 to 7).
 
 use serde_json::{Value, json};
 
-use crate::kind::{GROUP, Kind, USER};
 use crate::patch::OPERATIONS_MAX;
+use crate::resource_type::{GROUP, ResourceType, USER};
 use crate::{BODY_MAX, PAGE_MAX};
 
 const RESOURCE_TYPE: &str = "urn:ietf:params:scim:schemas:core:2.0:ResourceType";
 const SCHEMA: &str = "urn:ietf:params:scim:schemas:core:2.0:Schema";
 const CONFIG: &str = "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
 
-/// What the service can do. `base` is the URL before `/Users`.
+/// The document `ServiceProviderConfig`: which parts of SCIM this server supports. `base` is
+/// the URL before `/Users`.
 pub fn service_provider_config(base: &str) -> Value {
     json!({
         "schemas": [CONFIG],
@@ -34,71 +36,70 @@ pub fn service_provider_config(base: &str) -> Value {
     })
 }
 
-/// The kinds of resources.
+/// The documents `ResourceType` of users and groups. `base` is the URL before `/Users`.
 pub fn resource_types(base: &str) -> Vec<Value> {
-    let shown = |kind: &Kind, description: &str| {
+    let document = |of: &ResourceType, description: &str| {
         json!({
             "schemas": [RESOURCE_TYPE],
-            "id": kind.name,
-            "name": kind.name,
-            "endpoint": kind.endpoint,
+            "id": of.name,
+            "name": of.name,
+            "endpoint": of.endpoint,
             "description": description,
-            "schema": kind.schema,
+            "schema": of.schema,
             "meta": {
                 "resourceType": "ResourceType",
-                "location": format!("{base}/ResourceTypes/{}", kind.name),
+                "location": format!("{base}/ResourceTypes/{}", of.name),
             },
         })
     };
     vec![
-        shown(&USER, "Members of the organization with an address of the domain"),
-        shown(&GROUP, "Groups of such members"),
+        document(&USER, "Members of the organization with an address of the domain"),
+        document(&GROUP, "Groups of such members"),
     ]
 }
 
-/// The schemas of the resources.
+/// The documents `Schema` of users and groups. `base` is the URL before `/Users`.
 pub fn schemas(base: &str) -> Vec<Value> {
-    let shown = |kind: &Kind, description: &str, attributes: Vec<Value>| {
+    let document = |of: &ResourceType, description: &str, attributes: Vec<Value>| {
         json!({
             "schemas": [SCHEMA],
-            "id": kind.schema,
-            "name": kind.name,
+            "id": of.schema,
+            "name": of.name,
             "description": description,
             "attributes": attributes,
             "meta": {
                 "resourceType": "Schema",
-                "location": format!("{base}/Schemas/{}", kind.schema),
+                "location": format!("{base}/Schemas/{}", of.schema),
             },
         })
     };
-    vec![
-        shown(&USER, "User Account", user_attributes()),
-        shown(&GROUP, "Group", group_attributes()),
-    ]
+    vec![document(&USER, "User", user_attributes()), document(&GROUP, "Group", group_attributes())]
 }
 
 fn user_attributes() -> Vec<Value> {
     vec![
-        Text::new(
+        TextAttribute::new(
             "userName",
             "A mail address of the domain, or another name beside such an address in emails.",
         )
         .required()
         .unique()
-        .shown(),
-        Text::new("externalId", "What the identity provider calls the user.").exact().shown(),
+        .json(),
+        TextAttribute::new("externalId", "What the identity provider calls the user.")
+            .case_exact()
+            .json(),
         complex(
             "name",
             "The name of the user.",
             false,
             "readWrite",
             vec![
-                Text::new("formatted", "First and last name together.").read_only().shown(),
-                Text::new("familyName", "Last name.").shown(),
-                Text::new("givenName", "First name.").shown(),
+                TextAttribute::new("formatted", "First and last name together.").read_only().json(),
+                TextAttribute::new("familyName", "Last name.").json(),
+                TextAttribute::new("givenName", "First name.").json(),
             ],
         ),
-        Text::new("displayName", "The name that the identity provider shows.").shown(),
+        TextAttribute::new("displayName", "The name that the identity provider shows.").json(),
         boolean("active", "Whether the user may sign in to the organization."),
         complex(
             "emails",
@@ -106,8 +107,10 @@ fn user_attributes() -> Vec<Value> {
             true,
             "readWrite",
             vec![
-                Text::new("value", "The address.").shown(),
-                Text::new("type", "The kind of the address.").words(&["work"]).shown(),
+                TextAttribute::new("value", "The address.").json(),
+                TextAttribute::new("type", "The kind of the address.")
+                    .canonical_values(&["work"])
+                    .json(),
                 boolean("primary", "Whether it is the main address."),
             ],
         ),
@@ -117,13 +120,13 @@ fn user_attributes() -> Vec<Value> {
             true,
             "readOnly",
             vec![
-                Text::new("value", "Id of the group.").read_only().exact().shown(),
+                TextAttribute::new("value", "Id of the group.").read_only().case_exact().json(),
                 reference("Group", "readOnly", "URL of the group."),
-                Text::new("display", "Name of the group.").read_only().shown(),
-                Text::new("type", "How the user is a member.")
+                TextAttribute::new("display", "Name of the group.").read_only().json(),
+                TextAttribute::new("type", "How the user is a member.")
                     .read_only()
-                    .words(&["direct"])
-                    .shown(),
+                    .canonical_values(&["direct"])
+                    .json(),
             ],
         ),
     ]
@@ -131,52 +134,57 @@ fn user_attributes() -> Vec<Value> {
 
 fn group_attributes() -> Vec<Value> {
     vec![
-        Text::new("displayName", "The name of the group.").required().shown(),
-        Text::new("externalId", "What the identity provider calls the group.").exact().shown(),
+        TextAttribute::new("displayName", "The name of the group.").required().json(),
+        TextAttribute::new("externalId", "What the identity provider calls the group.")
+            .case_exact()
+            .json(),
         complex(
             "members",
             "The members of the group, which are users.",
             true,
             "readWrite",
             vec![
-                Text::new("value", "Id of the user.").immutable().exact().shown(),
+                TextAttribute::new("value", "Id of the user.").immutable().case_exact().json(),
                 reference("User", "immutable", "URL of the user."),
-                Text::new("type", "The kind of the member.").immutable().words(&["User"]).shown(),
+                TextAttribute::new("type", "The kind of the member.")
+                    .immutable()
+                    .canonical_values(&["User"])
+                    .json(),
             ],
         ),
     ]
 }
 
-/// A text attribute.
-struct Text {
+/// The description of an attribute that is a text.
+struct TextAttribute {
     name: &'static str,
     description: &'static str,
-    required: bool,
-    exact: bool,
+    is_required: bool,
+    is_case_exact: bool,
     mutability: &'static str,
     uniqueness: &'static str,
-    words: Vec<&'static str>,
+    canonical_values: Vec<&'static str>,
 }
 
-impl Text {
+impl TextAttribute {
     fn new(name: &'static str, description: &'static str) -> Self {
         Self {
             name,
             description,
-            required: false,
-            exact: false,
+            is_required: false,
+            is_case_exact: false,
             mutability: "readWrite",
             uniqueness: "none",
-            words: Vec::new(),
+            canonical_values: Vec::new(),
         }
     }
 
     fn required(self) -> Self {
-        Self { required: true, ..self }
+        Self { is_required: true, ..self }
     }
 
-    fn exact(self) -> Self {
-        Self { exact: true, ..self }
+    fn case_exact(self) -> Self {
+        Self { is_case_exact: true, ..self }
     }
 
     fn unique(self) -> Self {
@@ -191,26 +199,28 @@ impl Text {
         Self { mutability: "immutable", ..self }
     }
 
-    fn words(self, words: &[&'static str]) -> Self {
-        Self { words: words.to_vec(), ..self }
+    fn canonical_values(self, values: &[&'static str]) -> Self {
+        Self { canonical_values: values.to_vec(), ..self }
     }
 
-    fn shown(self) -> Value {
-        let mut shown = json!({
+    fn json(self) -> Value {
+        let mut attribute = json!({
             "name": self.name,
             "type": "string",
             "multiValued": false,
             "description": self.description,
-            "required": self.required,
-            "caseExact": self.exact,
+            "required": self.is_required,
+            "caseExact": self.is_case_exact,
             "mutability": self.mutability,
             "returned": "default",
             "uniqueness": self.uniqueness,
         });
-        if let (false, Some(members)) = (self.words.is_empty(), shown.as_object_mut()) {
-            members.insert("canonicalValues".to_owned(), Value::from(self.words));
+        if let (false, Some(members)) =
+            (self.canonical_values.is_empty(), attribute.as_object_mut())
+        {
+            members.insert("canonicalValues".to_owned(), Value::from(self.canonical_values));
         }
-        shown
+        attribute
     }
 }
 

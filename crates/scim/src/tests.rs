@@ -47,6 +47,19 @@ fn filters_of_the_rfc_find_what_they_describe() {
         r#"(userName eq "x" or active eq true) and id eq "2819c223-7f76-453a-919d-413861904646""#,
         r#"active eq True"#,
         r#"nickName ne "x""#,
+        r#"emails[type eq "work"].value eq "BJENSEN@example.com""#,
+        r#"emails[type eq "work"].value sw "b" and emails[type eq "home"].value pr"#,
+        r#"not (emails[type eq "other"].value pr)"#,
+        // The same moment, with decimals and in other zones.
+        r#"meta.lastModified eq "2011-05-13T04:42:34.000Z""#,
+        r#"meta.lastModified ge "2011-05-13T06:42:34+02:00""#,
+        r#"meta.lastModified lt "2011-05-13T04:42:34.5Z""#,
+        r#"meta.lastModified lt "2011-05-13T04:00:00-02:00""#,
+        r#"meta[lastModified gt "2011-05-13T04:42:33"]"#,
+        r#"meta.lastModified sw "2011-05""#,
+        // Null is no value.
+        r#"title eq null and displayName ne null"#,
+        r#"groups eq null"#,
     ] {
         assert!(Filter::parse(filter).unwrap().matches(&user), "{filter}");
     }
@@ -57,6 +70,12 @@ fn filters_of_the_rfc_find_what_they_describe() {
         r#"title pr"#,
         r#"groups pr"#,
         r#"active eq "true""#,
+        r#"emails[type eq "work"].value eq "babs@jensen.org""#,
+        r#"emails[type eq "other"].value ne "x""#,
+        r#"meta.lastModified gt "2011-05-13T04:42:34.000Z""#,
+        r#"meta.lastModified gt "2011-05-13T04:00:00-02:00""#,
+        r#"displayName eq null"#,
+        r#"title ne null"#,
         // `and` binds more closely than `or`.
         r#"active eq false and userName sw "b" or displayName eq "x""#,
     ] {
@@ -70,6 +89,34 @@ fn values_that_identify_are_compared_with_regard_to_case() {
     assert!(Filter::parse(r#"userName eq "aB""#).unwrap().matches(&user));
     assert!(!Filter::parse(r#"externalId eq "aB""#).unwrap().matches(&user));
     assert!(Filter::parse(r#"externalId eq "Ab""#).unwrap().matches(&user));
+}
+
+#[test]
+fn a_filter_says_what_its_resources_must_have() {
+    for (filter, id) in [
+        (r#"id eq "a""#, Some("a")),
+        (r#"members eq "b" and ID eq "a""#, Some("a")),
+        (r#"(active eq true and id eq "a") and title pr"#, Some("a")),
+        (r#"id eq "a" or members eq "b""#, None),
+        (r#"not (id eq "a")"#, None),
+        (r#"id ne "a""#, None),
+        (r#"id sw "a""#, None),
+        (r#"members[id eq "a"]"#, None),
+    ] {
+        assert_eq!(Filter::parse(filter).unwrap().must_equal("id"), id, "{filter}");
+    }
+    for (filter, email) in [
+        (r#"emails eq "a""#, Some("a")),
+        (r#"emails.value eq "a""#, Some("a")),
+        (r#"emails[type eq "work"].value eq "a""#, Some("a")),
+        (r#"emails[type eq "work" and value eq "a"]"#, Some("a")),
+        (r#"emails.type eq "work""#, None),
+        (r#"emails[type eq "work"]"#, None),
+        (r#"emails[type eq "work"].value sw "a""#, None),
+        (r#"emails[value eq "a" or type eq "work"]"#, None),
+    ] {
+        assert_eq!(Filter::parse(filter).unwrap().must_equal("emails"), email, "{filter}");
+    }
 }
 
 #[test]
@@ -98,6 +145,16 @@ fn filters_that_cannot_be_read_are_refused_within_bounds() {
         "userName pr)",
         "emails[type eq \"work\"",
         "emails[]",
+        "emails[type eq \"work\"].",
+        "emails[type eq \"work\"].value",
+        "emails[type eq \"work\"]value eq \"x\"",
+        "emails[type eq \"work\"] .value eq \"x\"",
+        "emails[type eq \"work\"].a.b eq \"x\"",
+        "emails[type eq \"work\"].value[type pr]",
+        "meta.lastModified gt \"yesterday\"",
+        "meta.created eq \"2011-05-13\"",
+        "meta.created lt 7",
+        "userName gt null",
         "1a eq 2",
         "a..b pr",
         "a eq {}",
@@ -184,6 +241,40 @@ fn entra_changes_values_by_paths_with_filters() {
     let body = json!({"Operations": [{"op": "replace", "path": path, "value": "x@example.com"}]});
     apply(&USER, &mut user, &body).unwrap();
     assert_eq!(user["emails"], json!([{"type": "work", "value": "x@example.com"}]));
+}
+
+/// One value of a list is the main one (RFC 7644, 3.5.2).
+#[test]
+fn a_new_main_address_takes_the_place_of_the_former_one() {
+    for (operations, email) in [
+        (
+            json!([{"op": "add", "path": "emails",
+                    "value": [{"value": "new@example.com", "primary": true}]}]),
+            "new@example.com",
+        ),
+        (
+            json!([{"op": "add", "path": "emails", "value": [{"value": "new@example.com"}]}]),
+            "bjensen@example.com",
+        ),
+        (
+            json!([{"op": "Replace", "path": "emails[type eq \"home\"].primary",
+                    "value": "True"}]),
+            "babs@jensen.org",
+        ),
+        (
+            json!([{"op": "replace", "path": "emails[type eq \"home\"]",
+                    "value": {"primary": true}}]),
+            "babs@jensen.org",
+        ),
+        (
+            json!([{"op": "Add", "path": "emails[type eq \"other\"].value",
+                    "value": "other@example.com"},
+                   {"op": "Add", "path": "emails[type eq \"other\"].primary", "value": true}]),
+            "other@example.com",
+        ),
+    ] {
+        assert_eq!(read(&operations).email.as_deref(), Some(email), "{operations}");
+    }
 }
 
 #[test]
@@ -283,7 +374,7 @@ fn many_operations_on_a_large_group_take_linear_work() {
     }
     apply(&GROUP, &mut group, &json!({"Operations": operations})).unwrap();
     assert_eq!(GroupInput::read(&group).unwrap().members.len(), 4501);
-    // Filters that look at every member are counted.
+    // Filters that read every member are counted.
     let all = json!({"op": "remove", "path": "members[value co \"none\"]"});
     let few = json!({"Operations": vec![all.clone(); 40]});
     apply(&GROUP, &mut group, &few).unwrap();

@@ -82,6 +82,13 @@ pub enum Change<'a> {
         /// The files that have them.
         new: &'a [TableFile],
     },
+    /// Some events went away, and the others are in other files.
+    Rewrite {
+        /// The paths of the files that had them.
+        old: &'a [String],
+        /// The files that have the others.
+        new: &'a [TableFile],
+    },
     /// The events of the files with these paths went away.
     Remove(&'a [String]),
 }
@@ -200,13 +207,14 @@ impl Table {
         let (old, new, operation): (&[String], &[TableFile], _) = match change {
             Change::Add(new) => (&[], new, "WRITE"),
             Change::Replace { old, new } => (old, new, "OPTIMIZE"),
+            Change::Rewrite { old, new } => (old, new, "DELETE"),
             Change::Remove(old) => (old, &[], "DELETE"),
         };
         let is_data_change = !matches!(change, Change::Replace { .. });
         self.write(Columns::Events(columns), old, new, is_data_change, operation, now_millis)
     }
 
-    /// Writes the next version of a table of persons: these files in the place of all others.
+    /// Writes the next version of a table of persons: these files replace all others.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).

@@ -1,4 +1,5 @@
-//! Snapshots of persons, as Parquet, for other engines. Weir does not read them.
+//! Snapshots of persons, as Parquet, for other engines. Weir reads one only to write it again
+//! without the persons that are erased.
 //!
 //! | column | type | |
 //! |---|---|---|
@@ -11,6 +12,7 @@
 //! What belongs here: the form of the file. What does not: which persons there are
 //! (`weir-store`), and the log of their table (`delta`).
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,12 +20,14 @@ use parquet::basic::{Compression, LogicalType, TimeUnit, Type as Physical, ZstdL
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader as _, RowGroupReader};
+use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use uuid::Uuid;
 
 use crate::checked::CheckedWriter;
-use crate::error::{Error, Result};
+use crate::error::{Error, Part, Result};
 use crate::segment::columns::{list, required};
 
 /// Persons of a group of rows.
@@ -157,6 +161,85 @@ impl PersonsWriter {
     }
 }
 
+/// Reads the persons of a file, and calls `see` with those of each group of rows: at most
+/// 64,000, or about 16 MiB.
+///
+/// # Errors
+/// When the file cannot be read or is damaged, and errors of `see`.
+pub fn see_groups(path: &Path, mut see: impl FnMut(Vec<PersonRow>) -> Result<()>) -> Result<()> {
+    let damaged = |reason: String| Error::damaged(path, Part::Content(reason));
+    let file = File::open(path).map_err(|error| Error::reading(path, error))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| damaged(error.to_string()))?;
+    for at in 0..reader.num_row_groups() {
+        let read = reader.get_row_group(at).and_then(|group| read_group(&*group));
+        see(read.map_err(|error| damaged(error.to_string()))?)?;
+    }
+    Ok(())
+}
+
+fn read_group(group: &dyn RowGroupReader) -> Result<Vec<PersonRow>, ParquetError> {
+    let wrong = || ParquetError::General("a column has other values".to_owned());
+    let rows = usize::try_from(group.metadata().num_rows()).map_err(|_| wrong())?;
+    let text = |bytes: &ByteArray| bytes.as_utf8().map(str::to_owned);
+    let uuids = values::<ByteArrayType>(group, 0, rows, None)?;
+    let (mut definition, mut repetition) = (Vec::new(), Vec::new());
+    let levels = Some((&mut definition, &mut repetition));
+    let mut ids = values::<ByteArrayType>(group, 1, rows, levels)?.into_iter();
+    let mut lists: Vec<Vec<String>> = Vec::with_capacity(rows);
+    for (definition, repetition) in definition.into_iter().zip(repetition) {
+        if repetition == 0 {
+            lists.push(Vec::new());
+        }
+        if definition > 0 {
+            let id = text(&ids.next().ok_or_else(wrong)?)?;
+            lists.last_mut().ok_or_else(wrong)?.push(id);
+        }
+    }
+    let properties = values::<ByteArrayType>(group, 2, rows, None)?;
+    let times = values::<Int64Type>(group, 3, rows, None)?;
+    let identified = values::<BoolType>(group, 4, rows, None)?;
+    let lengths = [uuids.len(), lists.len(), properties.len(), times.len(), identified.len()];
+    if lengths.iter().any(|length| *length != rows) {
+        return Err(wrong());
+    }
+    let columns = uuids.iter().zip(lists).zip(&properties).zip(times).zip(identified);
+    let mut persons = Vec::with_capacity(rows);
+    for ((((uuid, distinct_ids), properties), created_at), is_identified) in columns {
+        persons.push(PersonRow {
+            uuid: Uuid::parse_str(&text(uuid)?).map_err(|_| wrong())?,
+            distinct_ids,
+            properties: text(properties)?,
+            created_at,
+            is_identified,
+        });
+    }
+    Ok(persons)
+}
+
+/// The values of a column of a group of rows. `levels` get those of definition and
+/// repetition.
+fn values<T: DataType>(
+    group: &dyn RowGroupReader,
+    column: usize,
+    rows: usize,
+    levels: Option<(&mut Vec<i16>, &mut Vec<i16>)>,
+) -> Result<Vec<T::T>, ParquetError> {
+    let missing = || ParquetError::General("a column is missing".to_owned());
+    let reader = T::get_column_reader(group.get_column_reader(column)?);
+    let mut reader = reader.ok_or_else(missing)?;
+    let (mut definitions, mut repetitions) = levels.unzip();
+    let (mut left, mut values) = (rows, Vec::new());
+    while left > 0 {
+        let (definitions, repetitions) = (definitions.as_deref_mut(), repetitions.as_deref_mut());
+        let (read, _, _) = reader.read_records(left, definitions, repetitions, &mut values)?;
+        if read == 0 {
+            return Err(missing());
+        }
+        left = left.saturating_sub(read);
+    }
+    Ok(values)
+}
+
 fn schema() -> Result<TypePtr, ParquetError> {
     let text = LogicalType::String;
     let fields = vec![
@@ -210,4 +293,36 @@ fn lists<W: std::io::Write + Send>(
 
 fn encode(path: &Path, error: &ParquetError) -> Error {
     Error::Encode { file: path.to_owned(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn persons_are_read_as_they_were_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("persons.parquet");
+        let person = |number: u128, ids: &[&str]| PersonRow {
+            uuid: Uuid::from_u128(number),
+            distinct_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+            properties: format!(r#"{{"number":{number}}}"#),
+            created_at: 7,
+            is_identified: ids.len() > 1,
+        };
+        let persons = [person(1, &["ada", "a-1"]), person(2, &[]), person(3, &["", "ä", "x"])];
+        let mut writer = PersonsWriter::create(&path).unwrap();
+        persons.iter().cloned().try_for_each(|person| writer.push(person)).unwrap();
+        writer.finish().unwrap();
+        let mut read = Vec::new();
+        see_groups(&path, |group| {
+            read.extend(group);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(read, persons);
+        std::fs::write(&path, b"another file").unwrap();
+        let error = see_groups(&path, |_| Ok(())).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    }
 }

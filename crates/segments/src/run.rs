@@ -29,7 +29,7 @@ mod write;
 
 use uuid::Uuid;
 
-pub use merge::{Salvaged, merge, salvage};
+pub use merge::{KeyRanges, Salvaged, merge, salvage};
 pub use read::{Entries, Run};
 pub use write::{RunWriter, RunWritten};
 

@@ -111,9 +111,10 @@ impl From<&SegmentEvent<'_>> for OwnedEvent {
 /// The rows of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRows {
-    /// The arrival number of the first event, which is part of the id of the block.
+    /// The arrival number that is part of the id of the block: that of its first event when
+    /// it was written. The event may have been removed since.
     pub first: u64,
-    /// The row of that event in the segment.
+    /// The first row of the block in the segment.
     pub row: u64,
     /// The number of rows.
     pub rows: u32,
@@ -150,6 +151,50 @@ const SAMPLED_BLOCKS: usize = 16;
 /// When an input is damaged or not after the one before, or a file cannot be read or
 /// written.
 pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Written> {
+    let mut writer = Writer::with_columns(path, options, columns_of(inputs, options)?)?;
+    for input in inputs {
+        let reader = input.reader();
+        for block in input.blocks() {
+            push(&mut writer, block.first, &reader.rows(block.row, block.rows)?)?;
+        }
+    }
+    writer.finish()
+}
+
+/// Writes the blocks of a segment to a new one, with the events of each that `kept` returns.
+/// A block without events goes away. `None`: no event is left, and no file was written. The
+/// typed columns and the memory are those of [`merge`].
+///
+/// # Errors
+/// When the segment is damaged, or a file cannot be read or written.
+pub fn rewrite(
+    input: &Segment,
+    path: &Path,
+    options: &Options,
+    mut kept: impl FnMut(BlockRows, Vec<OwnedEvent>) -> Vec<OwnedEvent>,
+) -> Result<Option<Written>> {
+    let mut writer = Writer::with_columns(path, options, columns_of(&[input], options)?)?;
+    let (reader, mut is_empty) = (input.reader(), true);
+    for block in input.blocks() {
+        let events = kept(*block, reader.rows(block.row, block.rows)?);
+        if !events.is_empty() {
+            push(&mut writer, block.first, &events)?;
+            is_empty = false;
+        }
+    }
+    match is_empty {
+        true => Ok(None),
+        false => writer.finish().map(Some),
+    }
+}
+
+fn push(writer: &mut Writer, first: u64, events: &[OwnedEvent]) -> Result<()> {
+    let events: Vec<SegmentEvent<'_>> = events.iter().map(SegmentEvent::from).collect();
+    writer.push_block_of(first, &events)
+}
+
+/// The typed columns for the events of these segments.
+fn columns_of(inputs: &[&Segment], options: &Options) -> Result<Vec<TypedColumn>> {
     let mut sample = typed::Sample::default();
     let blocks: Vec<_> = inputs
         .iter()
@@ -160,7 +205,6 @@ pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Writ
             sample.add(&event.properties);
         }
     }
-    drop(blocks);
     for input in inputs {
         let columns = input.typed()?;
         for known in &options.known {
@@ -169,16 +213,7 @@ pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Writ
             }
         }
     }
-    let mut writer = Writer::with_columns(path, options, sample.columns(&options.known))?;
-    for input in inputs {
-        let reader = input.reader();
-        for block in input.blocks() {
-            let events = reader.rows(block.row, block.rows)?;
-            let events: Vec<SegmentEvent<'_>> = events.iter().map(SegmentEvent::from).collect();
-            writer.push_block(&events)?;
-        }
-    }
-    writer.finish()
+    Ok(sample.columns(&options.known))
 }
 
 #[cfg(test)]

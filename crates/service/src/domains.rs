@@ -10,10 +10,10 @@ mod checks;
 mod impact;
 mod lookup;
 pub(crate) mod notices;
+mod sign_in_methods;
 mod signing;
 pub(crate) mod trust;
 mod warnings;
-mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::{Core, Result, secrets};
 
 pub use checks::Released;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
-pub use ways::Way;
+pub use sign_in_methods::SignInMethod;
 
 use trust::Rank;
 
@@ -55,6 +55,9 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 pub const CERTIFICATE_SOON_DAYS: i64 = 30;
 /// Time for ending the sessions that a new rule refuses, before the caller has the answer.
 const END_SESSIONS_TIME: Duration = Duration::from_secs(5);
+/// The name of a change that leaves all fields as they are: a caller of a higher level stands
+/// for the stored settings (SSO-45).
+const CONFIRMED: &str = "settings_confirmed";
 /// The message for a domain that another organization has verified.
 const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
      verified here. The operator of the instance can release it.";
@@ -535,7 +538,7 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
 }
 
 fn verified_elsewhere() -> Error {
-    FieldError::body("verified_elsewhere", VERIFIED_ELSEWHERE).into()
+    FieldError::body(model::VERIFIED_ELSEWHERE, VERIFIED_ELSEWHERE).into()
 }
 
 fn taken() -> Error {
@@ -586,7 +589,7 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
         );
     // A caller of a higher rank confirmed what is stored.
     let confirmed = changes.is_empty();
-    if confirmed { changes.field("settings_confirmed", &false, &true) } else { changes }
+    if confirmed { changes.field(CONFIRMED, &false, &true) } else { changes }
 }
 
 /// Whether one of the certificates can be read.
@@ -607,7 +610,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
     let next = row.saml_x509_cert_next.as_deref().map(certificate::read);
     let mut faults = Vec::new();
     if verified_elsewhere {
-        faults.push(warnings::of("domain", "verified_elsewhere", VERIFIED_ELSEWHERE));
+        faults.push(warnings::of("domain", model::VERIFIED_ELSEWHERE, VERIFIED_ELSEWHERE));
     }
     for (attr, read) in [("saml_x509_cert", &certificate), ("saml_x509_cert_next", &next)] {
         if let Some(Err(why)) = read {

@@ -58,7 +58,7 @@ impl PersonalKeys {
         Self { core, uses: Arc::default() }
     }
 
-    /// The context of the key with this value. `place` says where in the request it was
+    /// The context of the key with this value. `found_in` says where in the request it was
     /// found.
     ///
     /// # Errors
@@ -67,10 +67,10 @@ impl PersonalKeys {
     pub async fn authenticate(
         &self,
         value: &str,
-        place: &'static str,
+        found_in: &'static str,
         request_id: String,
     ) -> Result<Ctx> {
-        let bad = || Error::BadCredential(place);
+        let bad = || Error::BadCredential(found_in);
         // A shorter way to the same answer: only values of our own form are stored.
         if value.len() > VALUE_MAX || !value.starts_with(PREFIX) {
             return Err(bad());
@@ -201,13 +201,13 @@ impl PersonalKeys {
         Ok(reach.of(key).into_iter().map(|id| entry(ctx, id, key, action, &changes)).collect())
     }
 
-    async fn reach(&self, owner: UserId) -> Result<Reach> {
+    async fn reach(&self, owner: UserId) -> Result<OwnProjects> {
         let store = &self.core.store;
         let own = organization_rows::of_user(store, owner).await?;
         let own: Vec<OrganizationId> = own.iter().map(|own| own.row.id).collect();
         let contents = organization_rows::contents(store, &own).await?;
         let projects = |contents: Contents| contents.projects.iter().map(|one| one.id).collect();
-        Ok(Reach(own.into_iter().zip(contents.into_iter().map(projects)).collect()))
+        Ok(OwnProjects(own.into_iter().zip(contents.into_iter().map(projects)).collect()))
     }
 
     /// A key can only be limited to projects and organizations of its owner. Otherwise
@@ -241,9 +241,9 @@ impl PersonalKeys {
 }
 
 /// The organizations of a user with their projects.
-struct Reach(Vec<(OrganizationId, BTreeSet<ProjectId>)>);
+struct OwnProjects(Vec<(OrganizationId, BTreeSet<ProjectId>)>);
 
-impl Reach {
+impl OwnProjects {
     /// The organizations that a key of the user reaches.
     fn of(&self, key: &PersonalKey) -> Vec<OrganizationId> {
         let (organizations, teams) = (&key.scoped_organizations, &key.scoped_teams);

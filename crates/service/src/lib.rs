@@ -93,7 +93,7 @@ pub struct Services {
     pub plugins: plugins::Plugins,
     /// Transformation configs of projects.
     pub plugin_configs: plugin_configs::PluginConfigs,
-    /// Reading persons.
+    /// Reading, exporting and erasing persons.
     pub persons: persons::Persons,
     /// Reading groups.
     pub groups: groups::Groups,
@@ -137,13 +137,15 @@ pub struct Dependencies {
     pub plugin_code: Arc<dyn plugins::code::PluginCode>,
     /// The implementation of the protocols of single sign-on.
     pub protocols: Arc<dyn sso::Protocols>,
+    /// What applies events to the store.
+    pub applying: Arc<dyn persons::Applying>,
 }
 
 impl Services {
     /// Creates the services.
     #[must_use]
     pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
-        let Dependencies { hashing, lookup, plugin_code, protocols } = dependencies;
+        let Dependencies { hashing, lookup, plugin_code, protocols, applying } = dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         let identity = identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols));
         Self {
@@ -161,7 +163,7 @@ impl Services {
             events: events::Events::new(Arc::clone(&core)),
             exports: exports::Exports::new(Arc::clone(&core)),
             plugin_configs: plugin_configs::PluginConfigs::new(Arc::clone(&core), plugin_code),
-            persons: persons::Persons::new(Arc::clone(&core)),
+            persons: persons::Persons::new(Arc::clone(&core), applying),
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             roles: roles::Roles::new(Arc::clone(&core)),

@@ -13,7 +13,7 @@ use weir_model::errors::FieldError;
 use weir_model::limits::LimitSet;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
-use weir_model::{OrganizationId, UserId};
+use weir_model::{OrganizationId, PersonId, ProjectId, UserId};
 use weir_store::Store;
 
 use crate::domains::{LookupError, Pending, TxtLookup};
@@ -21,6 +21,7 @@ use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
 use crate::limits::Limiter;
 use crate::mail::Mailing;
+use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::sso::{
@@ -44,6 +45,7 @@ impl Services {
             lookup: Arc::new(Offline),
             plugin_code: Arc::new(Offline),
             protocols: Arc::new(Offline),
+            applying: Arc::new(Offline),
         };
         Self::new(Arc::new(core), dependencies)
     }
@@ -60,6 +62,13 @@ impl TxtLookup for Offline {
     fn txt<'a>(&'a self, _name: &'a str) -> Pending<'a> {
         Box::pin(async { Err(LookupError("there are none to ask".to_owned())) })
     }
+}
+
+#[async_trait]
+impl Applying for Offline {
+    async fn applied(&self) {}
+
+    fn forget_persons(&self, _: ProjectId, _: &[PersonId]) {}
 }
 
 #[async_trait]

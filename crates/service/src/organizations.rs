@@ -20,7 +20,7 @@ use weir_model::{MembershipId, OrganizationId, Timestamp};
 use weir_store::organizations::{self as rows, Contents, Created, Deletion, NewOrganization};
 use weir_store::projects::{self, ProjectRow};
 use weir_store::update::lock;
-use weir_store::{domains, events, exports, ids, invites, plugin_configs as configs};
+use weir_store::{domains, erasures, events, exports, ids, invites, plugin_configs as configs};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
@@ -177,6 +177,8 @@ impl Organizations {
         for project in &deletion.projects {
             events::purge(store, *project).await?;
         }
+        // Files of the database and of the log still have data.
+        erasures::request_sweep(store, &deletion.projects, self.core.clock.now()).await?;
         rows::deletion_done(store, deletion).await?;
         let projects = deletion.projects.len();
         tracing::info!(of = %deletion.of, projects, "removed events of a deleted organization");

@@ -11,7 +11,7 @@ use weir_model::exports::Interval;
 use weir_model::{PersonId, ProjectId, Timestamp};
 use weir_schedule::{Cadence, UTC};
 use weir_store::events::{self, StoredEvent};
-use weir_store::traffic::{self, NameCounts, Unit};
+use weir_store::traffic::{NameCounts, Unit};
 use weir_store::{persons, projects};
 
 use crate::ctx::ProjectCtx;
@@ -154,12 +154,7 @@ impl Overview {
     /// Events by name since the first of these days.
     async fn by_name(&self, project: ProjectId, days: &[Timestamp]) -> Result<EventsByName> {
         let Some(first) = days.first() else { return Ok(EventsByName::default()) };
-        let store = &self.core.store;
-        let mut counts = traffic::names_since(store, project, *first).await?;
-        for (name, events) in store.traffic().names_since(project, *first).names {
-            *counts.names.entry(name).or_default() += events;
-        }
-        Ok(most_frequent(counts))
+        Ok(most_frequent(self.traffic.names_since(project, *first).await?))
     }
 
     /// The persons of the events of the last minutes.

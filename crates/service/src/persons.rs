@@ -1,8 +1,10 @@
-//! Reading persons (API-47).
+//! Reading persons (API-47), exporting and erasing them.
 //!
 //! What belongs here: finding and listing. What does not: creating persons from events
 //! (`weir-ingest`).
 
+mod erasure;
+mod export;
 mod order;
 mod profile;
 
@@ -20,6 +22,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
+pub use self::erasure::Applying;
+pub use self::export::PersonExport;
 pub use self::order::{Ordered, Ranking};
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
 pub use weir_store::counts::PersonCounts;
@@ -31,11 +35,12 @@ const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Usernam
 #[derive(Clone)]
 pub struct Persons {
     core: Arc<Core>,
+    applying: Arc<dyn Applying>,
 }
 
 impl Persons {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(core: Arc<Core>, applying: Arc<dyn Applying>) -> Self {
+        Self { core, applying }
     }
 
     /// Persons from a cursor on. Searches no longer than `within`.

@@ -403,7 +403,7 @@ fn require_place(project: &ProjectCtx, row: &ConfigRow) -> Result<()> {
 }
 
 fn overtaken() -> Error {
-    Error::Unavailable("the config is being changed by others")
+    Error::Unavailable("other requests are changing the config")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Plugin records: installing, changing and removing them, and their source (PLG-1,
-//! PLG-5).
+//! Plugin records: reading, changing and removing them (PLG-1, PLG-5). Modules below add
+//! them (`create`), change their source (`source`) and fetch newer code (`upgrade`).
 //!
-//! What belongs here: which plugins an organization sees, who may do what with them,
-//! the meaning of a change. What does not: configs (`plugin_configs`); running plugins,
+//! What belongs here: which plugins an organization sees, who may do what with them, and
+//! which fields a change sets. What does not: configs (`plugin_configs`); running plugins,
 //! and fetching and inspecting their code (`weir-plugins`, called through `code`).
 //!
 //! Two conditions apply in addition to the key's scope: the organization's access to
@@ -10,34 +10,31 @@
 
 pub(crate) mod catalogue;
 pub mod code;
+mod create;
 mod install;
 mod listing;
 mod overview;
 mod source;
 mod upgrade;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
-use weir_model::plugins::address::CodeSource;
-use weir_model::plugins::{
-    Group, PLUGINS_MAX, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
-};
+use weir_model::plugins::{Group, Plugin, PluginFields, PluginPatch, PluginsAccess};
 use weir_model::{OrganizationId, PluginId};
 use weir_store::plugin_configs as config_rows;
-use weir_store::plugins::{self as rows, Created, Deleted, NewSource, PluginRow};
+use weir_store::plugins::{self as rows, Deleted, NewSource, PluginRow};
 use weir_store::update::{Change, update_with};
-use weir_store::{ids, organizations, users};
+use weir_store::{organizations, users};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
-use crate::sealing::{self, SealedField};
 use crate::{Core, Result, plugin_configs, update};
 
 use code::PluginCode;
@@ -46,20 +43,18 @@ pub use source::Source;
 pub use upgrade::Checked;
 
 /// The message when an organization's access to plugins is not sufficient.
-pub const ACCESS: &str = "What your organization may do with plugins does not include this.";
+pub const NO_ACCESS: &str = "What your organization may do with plugins does not include this.";
 /// The message for changing a plugin of another organization.
-pub const FOREIGN: &str = "This plugin belongs to another organization.";
+pub const OF_OTHER_ORGANIZATION: &str = "This plugin belongs to another organization.";
 /// The message for offering plugins to all organizations.
-pub const OFFERING: &str = "You may not offer plugins to all organizations.";
+pub const MAY_NOT_OFFER: &str = "You may not offer plugins to all organizations.";
 /// The message for an address that is installed already.
-pub const SAME_URL: &str = "The organization has a plugin from this address already.";
+pub const URL_TAKEN: &str = "The organization has a plugin from this address already.";
 /// The message for deleting a plugin that is offered to all organizations.
-pub const IS_GLOBAL: &str =
+pub const STILL_OFFERED: &str =
     "The plugin is offered to all organizations. Set is_global to false before deleting it.";
-/// How often a change is computed again after a concurrent change.
-const TRIES: usize = 5;
-/// The name of an address's token in audit entries.
-const TOKEN: &str = "private_token";
+/// Attempts to delete a plugin: a concurrent change of its configs ends one.
+const ATTEMPTS: usize = 5;
 
 /// The service for plugin records.
 #[derive(Clone)]
@@ -68,7 +63,7 @@ pub struct Plugins {
     code: Arc<dyn PluginCode>,
 }
 
-/// A plugin that the caller may change, and the group of the request.
+/// A plugin that the caller may change, and the group in the URL of the request.
 #[derive(Debug)]
 pub struct Changeable(PluginRow, Group);
 
@@ -111,131 +106,6 @@ impl Plugins {
         require(&self.core, org.organization, PluginsAccess::Install).await
     }
 
-    /// Adds a plugin, with the code at its address or in its archive. It stays in this
-    /// group. A sent field has precedence over the same field from the code.
-    ///
-    /// # Errors
-    /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
-    /// there is code; [`Error::Invalid`], also when there is no usable code, or it
-    /// belongs to another group: at `url` or `archive`; and when the organization has the
-    /// maximum number of plugins; [`Error::Unavailable`] when many plugins of the caller
-    /// wait to be checked already.
-    pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
-        self.add(org, group, false, input).await
-    }
-
-    /// Like [`Self::create`], for pages, which find a plugin in any group: code of
-    /// another group is accepted and added there.
-    ///
-    /// # Errors
-    /// As [`Self::create`].
-    pub async fn install(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
-        self.add(org, group, true, input).await
-    }
-
-    async fn add(
-        &self,
-        org: &OrgCtx,
-        group: Group,
-        any_group: bool,
-        input: PluginInput,
-    ) -> Result<Plugin> {
-        self.may_install(org).await?;
-        let PluginInput { url, archive, fields } = input;
-        let is_global = fields.is_global.clone().required("is_global")?.unwrap_or(false);
-        if is_global {
-            self.may_offer(org).await?;
-        }
-        if url.is_some() || archive.is_some() {
-            policy::recent_if_person(&org.ctx)?;
-        }
-        let given_token = match &url {
-            Some(CodeSource::Address(address)) => address.private_token.as_deref(),
-            Some(CodeSource::Catalogue(_)) | None => None,
-        };
-        let fetched = match (archive, &url) {
-            (Some(archive), _) => Some(install::from_archive(&*self.code, archive).await?),
-            (None, Some(place)) => {
-                Some(install::from_source(&*self.code, place, given_token).await?)
-            }
-            (None, None) => None,
-        };
-        let (store, now) = (&self.core.store, org.ctx.now);
-        let id = rows::next_number(store).await?;
-        let private_token = match given_token {
-            None => None,
-            Some(token) => {
-                let place =
-                    sealing::SealedLocation::new(SealedField::PluginToken, id, org.organization);
-                Some(self.core.sealer.seal(&place, token.as_bytes()).await?)
-            }
-        };
-        let named = match &url {
-            Some(CodeSource::Address(address)) => address.tag.clone(),
-            Some(CodeSource::Catalogue(_)) | None => None,
-        };
-        let kind = fetched.as_ref().map_or(PluginType::Source, |fetched| fetched.kind);
-        let empty = || Some(serde_json::Map::new());
-        let bare = PluginRow {
-            id,
-            organization: org.organization,
-            created_group: Some(group),
-            is_analysed: false,
-            plugin_type: Some(kind),
-            name: None,
-            description: None,
-            url: url.as_ref().map(CodeSource::url),
-            private_token,
-            icon: None,
-            config_schema: empty(),
-            tag: named,
-            latest_tag: None,
-            latest_tag_checked_at: None,
-            is_global,
-            was_global: is_global,
-            capabilities: empty(),
-            metrics: empty(),
-            public_jobs: empty(),
-            created_at: now,
-            updated_at: now,
-            revision: ids::time_ordered(now),
-        };
-        let mut source = NewSource::default();
-        let mut row = match &fetched {
-            None => patched(&bare, fields, None),
-            Some(fetched) => {
-                source.change = fetched.change(&BTreeMap::new())?;
-                patched(&upgrade::filled(bare, fetched, now), fields, None)
-            }
-        };
-        if let Some(fetched) = &fetched {
-            let user = org.ctx.user();
-            let build = install::analyse(&*self.code, user, &mut row, &fetched.files).await?;
-            source.build = Some(build);
-            if any_group && !row.groups().contains(&group) {
-                row.created_group = row.groups().first().copied();
-            } else {
-                source::begins_in(group, &row, fetched)?;
-            }
-        }
-        let mut changes = changes(None, &row);
-        if row.private_token.is_some() {
-            changes = changes.secret(TOKEN);
-        }
-        let installed = audit_entry(org, &row, AuditAction::Installed, changes);
-        match rows::create(store, &row, &source, PLUGINS_MAX, &[installed]).await? {
-            Created::Yes => self.show(row).await,
-            Created::TooMany => {
-                let detail = format!(
-                    "An organization may have at most {PLUGINS_MAX} plugins. Delete one first."
-                );
-                Err(FieldError::body("invalid_input", detail).into())
-            }
-            Created::UrlTaken => Err(FieldError::body("invalid_input", SAME_URL).into()),
-            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
-        }
-    }
-
     /// The plugin with this id, for changing or deleting it. `names_global`: the change
     /// says whether all organizations may use it.
     ///
@@ -255,10 +125,10 @@ impl Plugins {
         let access = self.may_install(org).await?;
         let row = self.find(org, group, plugin).await?;
         if row.organization != org.organization {
-            return Err(Error::Forbidden(FOREIGN.to_owned()));
+            return Err(Error::Forbidden(OF_OTHER_ORGANIZATION.to_owned()));
         }
         if names_global && access < PluginsAccess::Root {
-            return Err(Error::Forbidden(OFFERING.to_owned()));
+            return Err(Error::Forbidden(MAY_NOT_OFFER.to_owned()));
         }
         self.may_change(org, &row).await?;
         Ok(Changeable(row, group))
@@ -289,18 +159,18 @@ impl Plugins {
             let changes = changes(Some(&before), &after);
             let mut entries = Vec::new();
             if !changes.is_empty() {
-                source::stays_in(group, &before, &after, "capabilities")?;
+                source::refuse_lost_group(group, &before, &after, "capabilities")?;
                 entries.push(audit_entry(org, &after, AuditAction::Updated, changes));
             }
             let none = NewSource::default();
             Ok((update::change(before, after, org.ctx.now, entries, none), ()))
         };
-        let (row, ()) = self.changed(found.id, change).await?;
+        let (row, ()) = self.write_change(found.id, change).await?;
         self.show(row).await
     }
 
-    /// Changes a plugin, whose statements refuse nothing.
-    async fn changed<T, F: Future<Output = Result<(Change<PluginRow>, T)>>>(
+    /// Writes a change of a plugin. A concurrent change makes it compute the change again.
+    async fn write_change<T, F: Future<Output = Result<(Change<PluginRow>, T)>>>(
         &self,
         plugin: PluginId,
         change: impl Fn(PluginRow) -> F,
@@ -316,7 +186,7 @@ impl Plugins {
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
         let Changeable(row, _) = changeable;
         let store = &self.core.store;
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let configs = config_rows::briefs_of_plugin(store, row.id).await?;
             let mut entries = plugin_configs::gone_with(org, &row, &configs);
             let gone = Changes::none().field("name", &row.name.as_ref(), &None);
@@ -324,7 +194,7 @@ impl Plugins {
             match rows::delete(store, org.organization, row.id, &configs, &entries).await? {
                 Deleted::Yes => return Ok(()),
                 Deleted::IsGlobal => {
-                    return Err(FieldError::body("invalid_input", IS_GLOBAL).into());
+                    return Err(FieldError::body("invalid_input", STILL_OFFERED).into());
                 }
                 Deleted::Stale => {}
             }
@@ -360,7 +230,7 @@ impl Plugins {
         let access = self.may_install(org).await?;
         let caller = users::get(&self.core.store, org.ctx.user()).await?;
         if access < PluginsAccess::Root || !caller.is_some_and(|user| user.is_staff) {
-            return Err(Error::Forbidden(OFFERING.to_owned()));
+            return Err(Error::Forbidden(MAY_NOT_OFFER.to_owned()));
         }
         Ok(())
     }
@@ -388,8 +258,8 @@ impl Plugins {
         found.filter(|row| row.groups().contains(&group)).ok_or_else(missing)
     }
 
-    /// A plugin of the organization after a concurrent change.
-    async fn again(&self, org: &OrgCtx, id: PluginId) -> Result<PluginRow> {
+    /// A plugin of the organization, read again after it was written.
+    async fn read_again(&self, org: &OrgCtx, id: PluginId) -> Result<PluginRow> {
         let found = rows::get(&self.core.store, org.organization, id).await?;
         let row = found.ok_or(Error::NotFound(NOT_FOUND))?;
         require_owner(org, &row)?;
@@ -403,7 +273,7 @@ impl Plugins {
 }
 
 fn busy() -> Error {
-    Error::Unavailable("the plugin is being changed by others")
+    Error::Unavailable("other requests are changing the plugin")
 }
 
 /// Refuses an organization whose access to plugins is not sufficient; returns its
@@ -415,7 +285,7 @@ pub(crate) async fn require(
 ) -> Result<PluginsAccess> {
     let access = organizations::plugins_access(&core.store, organization).await?;
     if access < least {
-        return Err(Error::Forbidden(ACCESS.to_owned()));
+        return Err(Error::Forbidden(NO_ACCESS.to_owned()));
     }
     Ok(access)
 }
@@ -473,7 +343,7 @@ fn require_owner(org: &OrgCtx, row: &PluginRow) -> Result<()> {
 
 /// The changed fields for the audit entry, in the order of the resource.
 fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
-    fn note<T: Serialize>(
+    fn with_field<T: Serialize>(
         changes: Changes,
         name: &str,
         rows: (Option<&PluginRow>, &PluginRow),
@@ -482,18 +352,18 @@ fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
         changes.field(name, &rows.0.and_then(|row| field(row).as_ref()), &field(rows.1).as_ref())
     }
     let rows = (before, after);
-    let changes = note(Changes::none(), "plugin_type", rows, |row| &row.plugin_type);
-    let changes = note(changes, "name", rows, |row| &row.name);
-    let changes = note(changes, "description", rows, |row| &row.description);
-    let changes = note(changes, "url", rows, |row| &row.url);
-    let changes = note(changes, "icon", rows, |row| &row.icon);
-    let changes = note(changes, "config_schema", rows, |row| &row.config_schema);
-    let changes = note(changes, "tag", rows, |row| &row.tag);
+    let changes = with_field(Changes::none(), "plugin_type", rows, |row| &row.plugin_type);
+    let changes = with_field(changes, "name", rows, |row| &row.name);
+    let changes = with_field(changes, "description", rows, |row| &row.description);
+    let changes = with_field(changes, "url", rows, |row| &row.url);
+    let changes = with_field(changes, "icon", rows, |row| &row.icon);
+    let changes = with_field(changes, "config_schema", rows, |row| &row.config_schema);
+    let changes = with_field(changes, "tag", rows, |row| &row.tag);
     let is_global = before.map(|row| row.is_global);
     let changes = changes.field("is_global", &is_global, &Some(after.is_global));
-    let changes = note(changes, "capabilities", rows, |row| &row.capabilities);
-    let changes = note(changes, "metrics", rows, |row| &row.metrics);
-    note(changes, "public_jobs", rows, |row| &row.public_jobs)
+    let changes = with_field(changes, "capabilities", rows, |row| &row.capabilities);
+    let changes = with_field(changes, "metrics", rows, |row| &row.metrics);
+    with_field(changes, "public_jobs", rows, |row| &row.public_jobs)
 }
 
 fn audit_entry(org: &OrgCtx, row: &PluginRow, action: AuditAction, changes: Changes) -> Entry {

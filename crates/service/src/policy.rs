@@ -34,6 +34,8 @@ pub enum Action {
     UpdateProject,
     /// Change how long a project keeps its events: old ones are removed.
     ChangeRetention,
+    /// Erase a person, with or without its events.
+    ErasePersons,
     /// Delete a project with everything in it.
     DeleteProject,
     /// Replace a project's keys, and see its secret keys.
@@ -65,7 +67,7 @@ pub enum Action {
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -73,6 +75,7 @@ impl Action {
         Self::CreateProject,
         Self::UpdateProject,
         Self::ChangeRetention,
+        Self::ErasePersons,
         Self::DeleteProject,
         Self::ResetProjectKeys,
         Self::MoveProject,
@@ -95,6 +98,7 @@ impl Action {
                 Scope::write(ScopeObject::Organization)
             }
             Self::ReadProject => Scope::read(ScopeObject::Project),
+            Self::ErasePersons => Scope::write(ScopeObject::Person),
             Self::ReadExports => Scope::read(ScopeObject::BatchExport),
             Self::WriteExports => Scope::write(ScopeObject::BatchExport),
             Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
@@ -130,6 +134,7 @@ impl Action {
             | Self::UpdateOrganization
             | Self::CreateProject
             | Self::ChangeRetention
+            | Self::ErasePersons
             | Self::DeleteProject
             | Self::ResetProjectKeys => Level::Administrator,
             Self::DeleteOrganization | Self::ManageProvisioning => Level::Owner,
@@ -254,6 +259,7 @@ mod tests {
             Action::UpdateOrganization,
             Action::CreateProject,
             Action::ChangeRetention,
+            Action::ErasePersons,
             Action::DeleteProject,
             Action::ResetProjectKeys,
             Action::ManageDomains,

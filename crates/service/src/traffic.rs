@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::TimeSteps;
-use weir_store::traffic::{self as rows, INSTANCE, Unit};
+use weir_store::traffic::{self as rows, INSTANCE, NameCounts, Unit};
 use weir_store::{events, imports, projects, users, warnings};
 
 use crate::ctx::ProjectCtx;
@@ -315,6 +315,22 @@ impl Traffic {
                 counts.entry(at).or_default().add(&more);
             }
         }
+        Ok(counts)
+    }
+
+    /// Events of a project by name since the day (UTC) of a time, written or not.
+    pub(crate) async fn names_since(
+        &self,
+        project: ProjectId,
+        from: Timestamp,
+    ) -> Result<NameCounts> {
+        let store = &self.core.store;
+        let mut counts = rows::names_since(store, project, from).await?;
+        let unwritten = store.traffic().names_since(project, from);
+        for (name, events) in unwritten.names {
+            *counts.names.entry(name).or_default() += events;
+        }
+        counts.others += unwritten.others;
         Ok(counts)
     }
 

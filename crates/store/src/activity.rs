@@ -120,6 +120,15 @@ pub(crate) async fn change_holding(
     store.db.run_holding(statement, vars, (held, locks)).await
 }
 
+const WITHIN: Statement = Statement::write("activity within", write_activities!());
+
+/// The statement that writes audit entries within a transaction on records. Its caller holds
+/// the keyed locks of the organizations of `entries`, as [`change_holding`] does.
+pub(crate) fn within(entries: &[Entry]) -> Result<(Statement, Variables)> {
+    let stored: Result<Vec<Stored>> = entries.iter().map(Stored::try_from).collect();
+    Ok((WITHIN, bind! { activities: stored? }))
+}
+
 /// Runs [`change`] for a change of these exports, whose runs write the same records. It
 /// waits for their keyed locks first, so that running exports cannot starve it.
 pub(crate) async fn change_exports(

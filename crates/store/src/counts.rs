@@ -13,8 +13,12 @@
 //! own slot, so partitions are never in conflict. Removed events have a slot too, which is
 //! subtracted. First and last seen stay as they were.
 //!
+//! The counts of an erased person go away with the person ([`forget`]), and those within its
+//! groups with its events ([`Subtracted`]).
+//!
 //! What belongs here: counts of a batch, and reading counts. What does not: which events
-//! are stored (`events/apply`) and removed (`events/segments/retention`).
+//! are stored (`events/apply`), removed (`events/segments/retention`) and erased
+//! (`events/segments/erase`).
 
 mod earlier;
 mod entries;
@@ -33,18 +37,16 @@ use crate::events::StoredEvent;
 use crate::groups::TYPES;
 use crate::persons;
 
-use self::earlier::is_complete;
-
 pub use self::earlier::{Counting, Progress};
 pub use self::ranking::{RANKED, Ranking, ranking};
 pub use self::read::{MEMBERS, Member, Members, PersonCounts, members, of_persons};
 
-pub(crate) use self::earlier::{Uncounted, purge};
-pub(crate) use self::entries::{CountWrites, Slot};
+pub(crate) use self::earlier::{Uncounted, is_complete, purge};
+pub(crate) use self::entries::{CountWrites, Slot, Subtracted, forget, ranges};
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
 pub(crate) use self::ranking::{Rankings, no_rankings};
-pub(crate) use self::read::{MembersRead, no_members};
+pub(crate) use self::read::{MembersRead, merged_into, no_members};
 
 /// Namespace of the scopes of groups. It must never change, because keys depend on it.
 const NAMESPACE: Uuid = uuid!("0d3f1c52-7a64-4b0e-9f0d-2c8a6f3be971");
@@ -111,9 +113,12 @@ pub struct EventCounts {
 impl EventCounts {
     /// Counts an event.
     pub fn add(&mut self, event: &CountedEvent<'_>) {
-        let CountedEvent { first_id, time, has_person, groups } = *event;
-        let one = Counts { events: 1, first: time, last: time, has_person };
-        self.add_to(entries::PERSONS, first_id, one);
+        self.add_to(entries::PERSONS, event.first_id, event.counts());
+        self.add_to_groups(event);
+    }
+
+    fn add_to_groups(&mut self, event: &CountedEvent<'_>) {
+        let (CountedEvent { first_id, groups, .. }, one) = (*event, event.counts());
         for (index, value) in groups.into_iter().enumerate() {
             if let Some(key) = value.and_then(group_key) {
                 self.add_to(group_scope(index, &key), first_id, one);
@@ -123,6 +128,33 @@ impl EventCounts {
 
     /// Counts an event as it is stored.
     pub(crate) fn add_stored(&mut self, project: ProjectId, event: &StoredEvent) {
+        self.add(&CountedEvent::of_stored(project, event));
+    }
+
+    /// Counts an event as it is stored, within its groups alone: the other counts of an
+    /// erased person go away with the person.
+    pub(crate) fn add_stored_to_groups(&mut self, project: ProjectId, event: &StoredEvent) {
+        self.add_to_groups(&CountedEvent::of_stored(project, event));
+    }
+
+    /// Notes that there is a person with this id, although it may have no events.
+    pub(crate) fn mark_person(&mut self, id: PersonId) {
+        self.add_to(entries::PERSONS, id, Counts { has_person: true, ..Counts::NONE });
+    }
+
+    fn add_to(&mut self, scope: Uuid, first_id: PersonId, counts: Counts) {
+        let present = self.rows.entry((scope, first_id.0)).or_insert(Counts::NONE);
+        *present = present.with(counts);
+    }
+}
+
+impl<'a> CountedEvent<'a> {
+    fn counts(&self) -> Counts {
+        Counts { events: 1, first: self.time, last: self.time, has_person: self.has_person }
+    }
+
+    /// What is counted of a stored event.
+    fn of_stored(project: ProjectId, event: &'a StoredEvent) -> Self {
         let mut groups = [None; TYPES];
         let mut profile = None;
         let parsed = Cursor::new(&event.properties, Limits::NONE).object(|key, cursor| {
@@ -136,22 +168,12 @@ impl EventCounts {
             Ok(())
         });
         debug_assert!(parsed.is_ok(), "properties that are no object");
-        self.add(&CountedEvent {
+        Self {
             first_id: persons::first_id(project, &event.distinct_id),
             time: event.timestamp,
             has_person: profile != Some("false"),
             groups,
-        });
-    }
-
-    /// Notes that there is a person with this id, although it may have no events.
-    pub(crate) fn mark_person(&mut self, id: PersonId) {
-        self.add_to(entries::PERSONS, id, Counts { has_person: true, ..Counts::NONE });
-    }
-
-    fn add_to(&mut self, scope: Uuid, first_id: PersonId, counts: Counts) {
-        let present = self.rows.entry((scope, first_id.0)).or_insert(Counts::NONE);
-        *present = present.with(counts);
+        }
     }
 }
 

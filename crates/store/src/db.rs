@@ -15,6 +15,8 @@ use surrealdb::engine::local::Db as Local;
 use surrealdb::types::{QueryError, SurrealValue, Value, Variables};
 use surrealdb_core::kvs::Datastore;
 use tokio::sync::{Notify, OnceCell};
+use tracing::Instrument as _;
+use weir_model::traces;
 
 use crate::disk::DiskState;
 use crate::engine::QUERY_TIMEOUT;
@@ -283,7 +285,13 @@ impl Db {
             drop(held);
             outcome
         };
-        match tokio::spawn(work).await {
+        let span = tracing::info_span!(
+            target: traces::TARGET,
+            "store",
+            otel.name = operation.name,
+            db.system.name = "surrealdb"
+        );
+        match tokio::spawn(work).instrument(span).await {
             Ok(outcome) => outcome,
             Err(join) => {
                 let detail = format!("the task ended early: {join}");

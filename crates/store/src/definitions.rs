@@ -17,6 +17,7 @@ use crate::db::Statement;
 use crate::warnings::of_project;
 use crate::{Error, Result, Store};
 
+const EVENT: Statement = Statement::read("event definition", "SELECT * FROM $ids;");
 const EVENTS: Statement = Statement::read("event definitions", "SELECT * FROM $range;");
 const PROPERTIES: Statement = Statement::read("property definitions", "SELECT * FROM $range;");
 const IDS: Statement = Statement::read("ids of definitions", "SELECT VALUE id FROM $range;");
@@ -45,15 +46,30 @@ struct PropertyRow {
 pub async fn events(store: &Store, project: ProjectId) -> Result<Vec<EventDefinition>> {
     let vars = bind! { range: of_project("event_definition", project) };
     let rows: Vec<EventRow> = store.db.run(EVENTS, vars).await?.rows(0)?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(EventDefinition {
-                name: text(&row.id, 1, EVENTS.name)?,
-                first_at: Timestamp::from_micros(row.first_at),
-                last_at: Timestamp::from_micros(row.last_at),
-            })
-        })
-        .collect()
+    rows.into_iter().map(|row| event_of(row, EVENTS.name)).collect()
+}
+
+/// One event name of a project. `None`: it is not in use, or it is not stored because the
+/// project has too many names.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn event(
+    store: &Store,
+    project: ProjectId,
+    event: &str,
+) -> Result<Option<EventDefinition>> {
+    let ids = vec![event_id(project, event)];
+    let row: Option<EventRow> = store.db.run(EVENT, bind! { ids: ids }).await?.row(0)?;
+    row.map(|row| event_of(row, EVENT.name)).transpose()
+}
+
+fn event_of(row: EventRow, statement: &'static str) -> Result<EventDefinition> {
+    Ok(EventDefinition {
+        name: text(&row.id, 1, statement)?,
+        first_at: Timestamp::from_micros(row.first_at),
+        last_at: Timestamp::from_micros(row.last_at),
+    })
 }
 
 /// The property names of a project, in order of owner and name.
@@ -94,7 +110,7 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
 
 pub(crate) fn event_row(project: ProjectId, seen: &EventDefinition) -> Value {
     EventRow {
-        id: id("event_definition", vec![Value::Number(project.0.into()), name(&seen.name)]),
+        id: event_id(project, &seen.name),
         first_at: seen.first_at.micros(),
         last_at: seen.last_at.micros(),
     }
@@ -109,6 +125,10 @@ pub(crate) fn property_row(project: ProjectId, seen: &PropertyDefinition) -> Val
         first_at: seen.first_at.micros(),
     }
     .into_value()
+}
+
+fn event_id(project: ProjectId, event: &str) -> RecordId {
+    id("event_definition", vec![Value::Number(project.0.into()), name(event)])
 }
 
 fn id(table: &'static str, parts: Vec<Value>) -> RecordId {

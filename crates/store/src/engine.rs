@@ -23,6 +23,7 @@ use weir_objects::{Access, BucketLocation};
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
+use crate::erasures::{self, Active};
 use crate::error::Error;
 use crate::events::{self, BucketState, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;
@@ -92,8 +93,8 @@ pub struct Settings {
 /// A bucket of event segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentBucket {
-    /// Where it is.
-    pub place: BucketLocation,
+    /// The bucket and the prefix of the names.
+    pub location: BucketLocation,
     /// How it is reached.
     pub access: Access,
     /// Upper bound of the copies in the data directory, bytes.
@@ -127,6 +128,7 @@ pub struct Store {
     pub(crate) arrival_reads: Arc<Semaphore>,
     pub(crate) kept_blocks: Arc<Semaphore>,
     pub(crate) blocks: Arc<SharedBlocks>,
+    pub(crate) erasures: Arc<Active>,
     pub(crate) segments: Arc<Segments>,
     pub(crate) rankings: Rankings,
     pub(crate) members: MembersRead,
@@ -145,6 +147,9 @@ impl Store {
     pub async fn open(location: &Location, settings: Settings) -> Result<Self, Error> {
         let directory = location.directory().map(Path::to_owned);
         let lock = directory.as_deref().map(lock_directory).transpose()?;
+        if let Some(directory) = &directory {
+            remove_archived_logs(&directory.join(STORE));
+        }
         let segments = Segments::of(directory.as_deref(), settings.segments.as_ref())?;
         let db = open_engine(location, &settings).await?;
         migrations::run(&db).await?;
@@ -165,12 +170,15 @@ impl Store {
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             blocks: Arc::default(),
+            erasures: Arc::default(),
             segments: Arc::new(segments),
             rankings: counts::no_rankings(),
             members: counts::no_members(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };
+        // Before the first event is read.
+        erasures::start(&store).await?;
         events::start_segments(&store).await?;
         Ok(store)
     }
@@ -315,9 +323,25 @@ fn engine_settings(settings: &Settings) -> ConfigMap {
         // The bookkeeping of blob files has a known fault in this RocksDB line
         // (facebook/rocksdb#14897).
         .with_key_value("rocksdb_enable_blob_files", "false")
+        // A write-ahead log is deleted as soon as its records are in tables. The default keeps
+        // some of them, with erased data, in a directory `archive`.
+        .with_key_value("rocksdb_wal_size_limit", "0")
         .with_key_value("rocksdb_jobs_count", "2")
         .with_key_value("rocksdb_keep_log_file_num", "2")
         .with_key_value("rocksdb_max_open_files", "256")
+}
+
+/// Removes the write-ahead logs that an older version has kept after their records were in
+/// tables. The engine does not read them.
+fn remove_archived_logs(engine: &Path) {
+    let Ok(entries) = std::fs::read_dir(engine.join("archive")) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|extension| extension == "log")
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!(file = %path.display(), %error, "an old log of the database stays");
+        }
+    }
 }
 
 /// Creates the directory (accessible to the owner only) and takes its lock.

@@ -131,10 +131,10 @@ pub enum Error {
     },
     /// The bucket of sealed events cannot be used now. Events that are on this machine can
     /// be read.
-    #[error("the bucket of stored events `{place}` cannot be used: {detail}")]
+    #[error("the bucket of stored events `{location}` cannot be used: {detail}")]
     Bucket {
         /// The bucket and the prefix.
-        place: String,
+        location: String,
         /// Why.
         detail: String,
     },

@@ -31,6 +31,7 @@ pub mod counts;
 pub mod definitions;
 pub mod disk;
 pub mod domains;
+pub mod erasures;
 pub mod events;
 pub mod exports;
 pub mod groups;

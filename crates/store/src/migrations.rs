@@ -59,6 +59,7 @@ const ALL: &[Migration] = migrations! {
     25 "0025" "passkeys";
     26 "0026" "limits";
     27 "0027" "scim_names";
+    28 "0028" "erasures";
 };
 
 /// A migration that is not applied yet.

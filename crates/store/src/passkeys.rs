@@ -28,7 +28,7 @@ use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
-use crate::proofs::{Ways, keep_a_way};
+use crate::proofs::{SignInMethods, keep_a_way};
 use crate::second_factor::changed_within;
 use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::transaction::Transaction;
@@ -166,7 +166,7 @@ pub async fn holders(store: &Store, users: &[UserId]) -> Result<Vec<UserId>> {
 
 /// The result of a change of passkeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum PasskeyOutcome {
     /// The change was made.
     Yes,
     /// The credential is a passkey already. Nothing was written.
@@ -177,13 +177,13 @@ pub enum Kept {
     Void,
 }
 
-fn kept<T>(outcome: Result<T>) -> Result<Kept> {
+fn kept<T>(outcome: Result<T>) -> Result<PasskeyOutcome> {
     match outcome {
-        Ok(_) => Ok(Kept::Yes),
+        Ok(_) => Ok(PasskeyOutcome::Yes),
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "taken" => Kept::Taken,
-            "full" => Kept::TooMany,
-            _ => Kept::Void,
+            "taken" => PasskeyOutcome::Taken,
+            "full" => PasskeyOutcome::TooMany,
+            _ => PasskeyOutcome::Void,
         }),
         Err(error) => Err(error),
     }
@@ -257,7 +257,7 @@ pub async fn add(
     turns_on: Option<TurnsOn>,
     most: usize,
     change: Change<'_>,
-) -> Result<Kept> {
+) -> Result<PasskeyOutcome> {
     let (factor, codes) = turns_on.map(|on| (on.factor, on.codes)).unzip();
     let vars = bind! {
         user: row.user.0,
@@ -317,9 +317,9 @@ pub async fn remove(
     store: &Store,
     hash: &str,
     turns_off: bool,
-    ways: Option<&Ways>,
+    ways: Option<&SignInMethods>,
     change: Change<'_>,
-) -> Result<Kept> {
+) -> Result<PasskeyOutcome> {
     let vars = bind! {
         user: change.session.user.0,
         ways: ways.cloned(),

@@ -7,7 +7,8 @@
 //! Every distinct id has its own uuid ([`first_id`]), so the common look-up is one point
 //! get. The record there is the person, or, after a merge, a pointer to the person that
 //! the distinct id belongs to now. Pointers stay for ever: reads of events from before a
-//! merge follow them.
+//! merge follow them. When a person is erased (`erasures`), its version stays, and so do
+//! those of its pointers.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -42,7 +43,7 @@ pub(crate) const HOPS: usize = 10_000;
 
 const BY_ID: Operation = Operation::read("persons by id");
 const MERGED_INTO: Statement =
-    Statement::read("persons after merges", "SELECT id, merged_into FROM $ids;");
+    Statement::read("persons after merges", "SELECT id, merged_into, erased FROM $ids;");
 const PAGE: &str = "persons in order";
 /// Bytes of a record in memory in addition to its texts.
 const OVERHEAD: usize = 200;
@@ -65,6 +66,9 @@ pub enum PersonState {
     Person(Facts),
     /// Merged into another person.
     Merged(Merged),
+    /// There is no person. One was erased, or a pointer to one; a person that comes later has
+    /// a higher version, so that exports keep the later one.
+    Erased,
 }
 
 /// The data of a person.
@@ -135,6 +139,7 @@ struct Row {
     merged_into: Option<Uuid>,
     merged_at: Option<i64>,
     merged_by: Option<Uuid>,
+    erased: Option<bool>,
 }
 
 /// The part of a record that is needed to follow it.
@@ -142,6 +147,15 @@ struct Row {
 struct Step {
     id: RecordId,
     merged_into: Option<Uuid>,
+    erased: Option<bool>,
+}
+
+/// The part of a record that an erasure needs.
+#[derive(SurrealValue)]
+pub(crate) struct LeadsTo {
+    pub(crate) version: i64,
+    pub(crate) merged_into: Option<Uuid>,
+    pub(crate) erased: Option<bool>,
 }
 
 /// The id of the person that a distinct id creates.
@@ -157,7 +171,7 @@ impl Stored {
                 let ids = facts.distinct_ids.iter().map(|id| id.len() + size_of::<String>() * 2);
                 facts.properties.len() + ids.sum::<usize>()
             }
-            PersonState::Merged(_) => 0,
+            PersonState::Merged(_) | PersonState::Erased => 0,
         };
         texts + OVERHEAD
     }
@@ -237,6 +251,7 @@ pub async fn resolve_merged(
                 let asked = open.remove(&id).unwrap_or_default();
                 match step.merged_into {
                     Some(into) => further.entry(PersonId(into)).or_default().extend(asked),
+                    None if step.erased == Some(true) => {}
                     None => people.extend(asked.into_iter().map(|asked| (asked, id))),
                 }
             }
@@ -273,6 +288,7 @@ async fn follow<T>(
                     PersonState::Merged(merged) => {
                         further.entry(merged.into).or_default().extend(asked);
                     }
+                    PersonState::Erased => {}
                 }
             }
         }
@@ -373,6 +389,9 @@ pub(crate) fn content(write: PersonWrite) -> Value {
             object.insert("merged_at", merged.at);
             object.insert("merged_by", merged.by);
         }
+        PersonState::Erased => {
+            object.insert("erased", true);
+        }
     }
     Value::Object(object)
 }
@@ -394,6 +413,7 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
             at: row.merged_at.unwrap_or_default(),
             by: row.merged_by.unwrap_or_default(),
         }),
+        None if row.erased == Some(true) => PersonState::Erased,
         None => PersonState::Person(Facts {
             distinct_ids: row.distinct_ids.unwrap_or_default(),
             properties: row

@@ -315,7 +315,7 @@ pub enum Created {
     /// The organization has as many plugins as allowed. Nothing was written.
     TooMany,
     /// The organization is deleted. Nothing was written.
-    Gone,
+    OrganizationGone,
 }
 
 /// Adds a plugin with its source. An organization may have `most`.
@@ -341,7 +341,7 @@ pub async fn create(
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
         Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
-        Err(Error::Refused { .. }) => Ok(Created::Gone),
+        Err(Error::Refused { .. }) => Ok(Created::OrganizationGone),
         Err(error) => Err(error),
     }
 }

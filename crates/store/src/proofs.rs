@@ -93,7 +93,7 @@ pub(crate) use first_proof;
 /// The ways in which a user can sign in: a password, passkeys and identities, by their
 /// hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
-pub struct Ways {
+pub struct SignInMethods {
     /// Whether the password is one.
     pub password: bool,
     /// Hashes of passkeys.
@@ -102,7 +102,7 @@ pub struct Ways {
     pub identities: Vec<String>,
 }
 
-impl Ways {
+impl SignInMethods {
     /// The ways that are left without the passkey or identity with this hash; `None`: it
     /// is none of the ways, so its removal changes nothing.
     #[must_use]

@@ -20,7 +20,7 @@ pub struct Rule {
     pub kind: &'static str,
     /// The key of the counter: a hash or a network, never free text of a caller.
     pub key: String,
-    /// Seconds to wait after the n-th attempt (from 0) that was not taken back. The last
+    /// Seconds to wait after the n-th attempt (from 0) that was not subtracted. The last
     /// entry holds for all further attempts.
     pub waits: &'static [u64],
     /// Seconds without an attempt after which the counter starts again at 0.
@@ -60,7 +60,7 @@ impl From<&Rule> for StoredRule {
     }
 }
 
-// An attempt is counted before it is made, and taken back after a success. So of many
+// An attempt is counted before it is made, and subtracted after a success. So of many
 // concurrent attempts each sees the counts of the others. An attempt with a wait of 0
 // sets no time: otherwise an attempt that began a moment earlier but is counted later
 // would have to wait. A count from the future (the clock was ahead) stays, but its wait
@@ -112,7 +112,7 @@ pub async fn count(store: &Store, rules: &[Rule], now: Timestamp) -> Result<Coun
     }))
 }
 
-const TAKE_BACK: Statement = Statement::sign_in(
+const UNCOUNT: Statement = Statement::sign_in(
     "throttle release",
     "UPDATE type::record('throttle', [$kind, $key]) SET
         count = math::max([count - 1, 0]),
@@ -120,17 +120,17 @@ const TAKE_BACK: Statement = Statement::sign_in(
      RETURN NONE;",
 );
 
-/// Takes back an attempt that was counted at `counted_at` and succeeded.
+/// Subtracts an attempt that was counted at `counted_at` and succeeded.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn take_back(store: &Store, rule: &Rule, counted_at: Timestamp) -> Result<()> {
+pub async fn uncount(store: &Store, rule: &Rule, counted_at: Timestamp) -> Result<()> {
     let vars = bind! {
         kind: rule.kind,
         key: rule.key.as_str(),
         counted_at: counted_at.micros(),
     };
-    store.db.run(TAKE_BACK, vars).await.map(drop)
+    store.db.run(UNCOUNT, vars).await.map(drop)
 }
 
 const RESET: Statement = Statement::delete(

@@ -29,7 +29,7 @@ use surrealdb_core::err::anyhow_to_types_error;
 use surrealdb_core::kvs::{Datastore, QueryRequest};
 use surrealdb_datastore::key::schema::RecordKey;
 use surrealdb_expr::val;
-use surrealdb_kvs::key::{AnyRange, KVKey as _, KVKeyDecode as _};
+use surrealdb_kvs::key::{AnyRange, KVKey as _, KVKeyDecode as _, KVSubspace, RawRange};
 use surrealdb_kvs::value::KVValue as _;
 use surrealdb_kvs::{Key, KeyRange, TransactionType};
 
@@ -86,6 +86,17 @@ impl IdRange {
 impl AnyRange for &IdRange {
     fn into_key_range(self) -> KeyRange<'static> {
         KeyRange { start: Key::from(self.start.clone()), end: Key::from(self.end.clone()) }
+    }
+}
+
+/// As [`Db::compact`] needs it.
+impl KVSubspace for IdRange {
+    fn encode_bound(&self) -> anyhow::Result<Key<'static>> {
+        Ok(Key::from(self.start.clone()))
+    }
+
+    fn raw_range(&self) -> anyhow::Result<RawRange> {
+        Ok(self.raw(AnyRange::into_key_range(self)))
     }
 }
 
@@ -228,6 +239,21 @@ impl Db {
             }
         };
         self.guard(operation, held, attempt).await
+    }
+
+    /// Writes the files with the ids of a range again, so that none has records any more that
+    /// were deleted or replaced before this call. The engine makes no other compaction
+    /// meanwhile, so that writers wait if it takes long: the range must be small.
+    pub(crate) async fn compact(&self, operation: Operation, range: IdRange) -> Result<()> {
+        let range = Arc::new(range);
+        self.transact(operation, (), move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move {
+                let compacted = tx.inner.compact(&*range).await;
+                compacted.map_err(|error| tx.failure(anyhow_to_types_error(error)))
+            }
+        })
+        .await
     }
 
     /// The record with this id.

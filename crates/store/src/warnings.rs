@@ -7,12 +7,15 @@
 
 mod affected;
 
+use std::sync::Arc;
+
 use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
 use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::erasures::Erased;
 use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
@@ -22,6 +25,12 @@ pub use self::affected::{
 pub(crate) use self::affected::{purge, rows as affected_rows};
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
+
+// Samples of others go away too. They are examples, and the next events bring others.
+const FORGET_SAMPLES: Statement = Statement::delete(
+    "erase samples",
+    "FOR $id IN $ids { UPDATE $id SET samples = [] RETURN NONE };",
+);
 
 /// A reason or warning with its count over all partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +72,12 @@ struct CountRow {
     count: i64,
     first_at: i64,
     last_at: i64,
-    samples: Option<Vec<Kept>>,
+    samples: Option<Vec<StoredSample>>,
 }
 
 /// A sample as it is stored in the record of its count.
 #[derive(SurrealValue)]
-struct Kept {
+struct StoredSample {
     received_at: i64,
     detail: Option<String>,
     event: Option<String>,
@@ -108,14 +117,33 @@ pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
     Ok(counts)
 }
 
-impl From<Sample> for Kept {
+/// Removes what the samples of counts, and dropped and altered events, say of erased persons.
+///
+/// # Errors
+/// When the store cannot be read or written; a further call continues.
+pub(crate) async fn erase(store: &Store, project: ProjectId, erased: &Arc<Erased>) -> Result<()> {
+    let vars = bind! { range: of_project("ingestion_warning", project) };
+    let rows: Vec<CountRow> = store.db.run(COUNTS, vars).await?.rows(0)?;
+    let is_erased = |sample: &StoredSample| {
+        let id = sample.distinct_id.as_deref();
+        erased.sample_taken_by(id, &sample.payload, sample.received_at).is_some()
+    };
+    let has_erased = |row: &CountRow| row.samples.iter().flatten().any(is_erased);
+    let ids: Vec<RecordId> = rows.into_iter().filter(has_erased).map(|row| row.id).collect();
+    if !ids.is_empty() {
+        store.db.run(FORGET_SAMPLES, bind! { ids: ids }).await?;
+    }
+    affected::erase(store, project, erased).await
+}
+
+impl From<Sample> for StoredSample {
     fn from(sample: Sample) -> Self {
         let Sample { code: _, received_at, detail, event, distinct_id, payload } = sample;
         Self { received_at, detail, event, distinct_id, payload }
     }
 }
 
-fn skipped(code: &str, kept: Kept) -> Skipped {
+fn skipped(code: &str, kept: StoredSample) -> Skipped {
     Skipped {
         key: String::new(),
         code: code.to_owned(),
@@ -171,7 +199,7 @@ pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCoun
         count: warning.count,
         first_at: warning.seen.from,
         last_at: warning.seen.to,
-        samples: Some(warning.sample.into_iter().map(Kept::from).collect()),
+        samples: Some(warning.sample.into_iter().map(StoredSample::from).collect()),
     }
     .into_value()
 }

@@ -13,7 +13,7 @@ use crate::scan::{self, Grammar};
 pub const FRONTEND_MAX: usize = 128 * 1024;
 
 /// The stack that the compiler needs, in bytes. Text that passes the scan uses less than
-/// a fifth of it: a level takes up to 8 KiB, and there are at most [`scan::NESTING_MAX`]
+/// a fifth of it: a level needs at most 8 KiB, and there are at most [`scan::NESTING_MAX`]
 /// levels of brackets and [`scan::CHAIN_MAX`] of chains. The rest is for chains that are
 /// longer than they appear.
 pub const STACK: usize = 112 * 1024 * 1024;

@@ -23,7 +23,7 @@ pub const CHAIN_MAX: usize = 2000;
 
 /// Maximum bytes of JSX that are scanned twice because a quote or a slash in its text has
 /// no end.
-const AGAIN_MAX: usize = 16 << 20;
+const TWICE_MAX: usize = 16 << 20;
 
 /// The grammar of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,17 +57,18 @@ enum Before {
 /// Checks that a text is within [`NESTING_MAX`] and [`CHAIN_MAX`].
 pub(crate) fn check(text: &str, grammar: Grammar) -> Result<(), Fault> {
     let mut scan = Scan::new(text, grammar);
-    while scan.token()? {}
+    while scan.scan_token()? {}
     Ok(())
 }
 
 struct Scan<'t> {
     text: &'t str,
     bytes: &'t [u8],
+    /// The position, in bytes. Methods that scan or skip move it.
     at: usize,
     grammar: Grammar,
     levels: Vec<Level>,
-    /// The sum of all levels.
+    /// The length of the chains of all levels together.
     chained: usize,
     before: Before,
     /// Whether a line ended since the previous token.
@@ -79,7 +80,7 @@ struct Scan<'t> {
     /// Whether there is a dot before the word, so that it is a name.
     after_dot: bool,
     /// Bytes that were scanned twice.
-    again: usize,
+    scanned_twice: usize,
 }
 
 impl<'t> Scan<'t> {
@@ -96,7 +97,7 @@ impl<'t> Scan<'t> {
             may_end: false,
             word: None,
             after_dot: false,
-            again: 0,
+            scanned_twice: 0,
         };
         if text.trim_start_matches('\u{feff}').starts_with("#!") {
             scan.skip_line();
@@ -104,83 +105,90 @@ impl<'t> Scan<'t> {
         scan
     }
 
+    /// The byte after `ahead` others; 0 after the end of the text.
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Reads a token. False at the end.
-    fn token(&mut self) -> Result<bool, Fault> {
-        self.space()?;
+    /// Scans one token. False at the end of the text.
+    fn scan_token(&mut self) -> Result<bool, Fault> {
+        self.skip_space()?;
         let Some(byte) = self.bytes.get(self.at).copied() else { return Ok(false) };
         match byte {
-            b'"' | b'\'' => self.or_text(|scan| {
-                scan.string(byte)?;
-                scan.operand();
+            b'"' | b'\'' => self.or_jsx_text(|scan| {
+                scan.skip_string(byte)?;
+                scan.finish_operand();
                 Ok(())
             })?,
-            b'`' => self.or_text(|scan| {
-                scan.operator(1)?;
+            b'`' => self.or_jsx_text(|scan| {
+                scan.begin_operators(1)?;
                 scan.at += 1;
-                scan.template()
+                scan.skip_template()
             })?,
             b'0'..=b'9' => {
-                self.number();
-                self.operand();
+                self.skip_number();
+                self.finish_operand();
             }
-            b'/' => self.slash()?,
-            b'(' | b'[' | b'{' => self.open(byte)?,
-            b')' | b']' | b'}' => self.close(byte)?,
+            b'/' => self.scan_slash()?,
+            b'(' | b'[' | b'{' => self.open_bracket(byte)?,
+            b')' | b']' | b'}' => self.close_bracket(byte)?,
             b';' => {
                 self.at += 1;
-                self.follow(Before::Operator);
+                self.set_before(Before::Operator);
                 self.may_end = true;
             }
             b',' => {
                 self.at += 1;
-                self.follow(Before::Operator);
-                self.reset(false);
+                self.set_before(Before::Operator);
+                self.reset_chains(false);
             }
-            _ if is_word(byte) || byte == b'\\' => self.name()?,
-            _ => self.punctuation(byte)?,
+            _ if is_word(byte) || byte == b'\\' => self.scan_name()?,
+            _ => self.scan_punctuation(byte)?,
         }
         Ok(true)
     }
 
     /// Scans a token that begins with a quote or a slash. In the text of JSX these are
     /// ordinary characters.
-    fn or_text(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn or_jsx_text(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let start = self.at;
         match read(self) {
             Err(fault) if self.grammar == Grammar::Jsx => {
                 // A token without an end is scanned again from its second byte, within a
                 // limit.
-                self.again += self.at.saturating_sub(start);
-                if self.again > AGAIN_MAX {
+                self.scanned_twice += self.at.saturating_sub(start);
+                if self.scanned_twice > TWICE_MAX {
                     return Err(fault);
                 }
                 self.at = start + 1;
-                self.follow(Before::Operator);
-                self.count(false, 1)
+                self.set_before(Before::Operator);
+                self.count_chain(false, 1)
             }
             read => read,
         }
     }
 
-    fn operand(&mut self) {
+    /// Notes the end of an operand, such as a text or a number.
+    fn finish_operand(&mut self) {
         self.end_statement();
-        self.follow(Before::Operand);
+        self.set_before(Before::Operand);
     }
 
-    fn operator(&mut self, count: usize) -> Result<(), Fault> {
+    /// Counts operators before they are scanned.
+    fn begin_operators(&mut self, count: usize) -> Result<(), Fault> {
         // An operator continues the previous operand.
         if self.before != Before::Operator {
             self.may_end = false;
         }
         self.end_statement();
-        self.count(false, count)
+        self.count_chain(false, count)
     }
 
-    fn follow(&mut self, before: Before) {
+    /// Notes what the next token follows.
+    fn set_before(&mut self, before: Before) {
         self.before = before;
         self.new_line = false;
         self.word = None;

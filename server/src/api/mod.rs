@@ -51,6 +51,16 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
+/// 202 with the state of work that continues in the background.
+#[derive(Debug)]
+pub struct Accepted<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
 /// 204 without a body.
 #[derive(Debug, Clone, Copy)]
 pub struct NoContent;

@@ -1,5 +1,8 @@
 //! `/api/projects/{id}/persons/`: the persons that events are about (API-47).
 
+mod erasure;
+mod export;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +29,10 @@ use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject, PathParams};
 use crate::http::guards::PersonsRead;
 use crate::http::pagination::Listing;
+
+pub use self::erasure::{delete_person, get_person_erasure};
+pub use self::export::{Exported, export_person};
+pub(crate) use self::export::{LINES, lines, lines_response};
 
 /// Persons of an ordered list that are read at a time.
 const BATCH: u64 = 50;
@@ -268,12 +275,17 @@ pub async fn get_person(
     State(app): State<App>,
     path: PathParams,
 ) -> ApiResult<Json<CountedPersonAnswer>> {
-    let id: Option<PersonId> = path.get("person_id")?.parse().ok();
-    let id = id.ok_or(ServiceError::NotFound(error::NOT_FOUND))?;
+    let id = person_id(&path)?;
     let persons = &app.services.persons;
     let found = persons.get(&auth.ctx, id).await?;
     let found = counted(persons, &auth.ctx, vec![found]).await?.into_iter().next();
     Ok(Json(found.ok_or(ServiceError::NotFound(error::NOT_FOUND))?))
+}
+
+/// The person of a path.
+fn person_id(path: &PathParams) -> ApiResult<PersonId> {
+    let id: Option<PersonId> = path.get("person_id")?.parse().ok();
+    Ok(id.ok_or(ServiceError::NotFound(error::NOT_FOUND))?)
 }
 
 /// The order of the list, if it is to have one.

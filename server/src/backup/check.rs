@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use weir_backup::{Damage, Manifest, Repository, Staging};
@@ -19,6 +19,7 @@ use weir_ingest::log::{self, Broken};
 use weir_store::events::{self, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
 
+use super::place::{Opened, Place};
 use super::{BackupError, LOG, blocking, refuse, refuse_other_user, stop_flag, take};
 use crate::config::Config;
 use crate::log_tools::has_store;
@@ -146,23 +147,33 @@ async fn check(
 ) -> Result<(), CheckError> {
     refuse(config, directory.as_deref())?;
     let mut signals = StopSignals::new().map_err(BackupError::Signals)?;
-    let staging = match directory {
-        None => Some(link_data(config).await?),
+    let (staging, mirror) = match directory {
+        None => (Some(link_data(config).await?), None),
         Some(directory) => {
             // The thread that links files is waited for, so that it can remove them.
             let is_stopped = stop_flag().map_err(BackupError::Signals)?;
-            let examined = blocking(move || Ok(examine_content(&directory, name, &is_stopped)));
-            let (found, linked) = examined.await?;
+            let least_free = config.disk_marks().high;
+            let opened = Place::of(config, &directory)?.open(config, least_free).await?;
+            let examined = blocking(move || {
+                let Opened { repository, mirror } = opened;
+                Ok((examine_content(&repository, name, &is_stopped), mirror))
+            });
+            let ((found, linked), mirror) = examined.await?;
             faults.extend(found);
-            linked?
+            (linked?, mirror)
         }
     };
     // Links to damaged content would be found damaged once more. The lock of the repository
     // is free again: the links are enough.
-    match staging {
+    let examined = match staging {
         Some(staging) => examine(config, staging, faults, &mut signals).await,
         None => Ok(()),
+    };
+    // The links of a bucket are in its mirror.
+    if let Some(mirror) = mirror {
+        blocking(move || Ok(mirror.remove()?)).await?;
     }
+    examined
 }
 
 /// Links the files of the data directory as a backup does.
@@ -182,27 +193,25 @@ async fn link_data(config: &Config) -> Result<Staging, BackupError> {
 /// Compares the content of all backups with their checksums, and links the files of one if
 /// these are sound. What was found is returned also with an error.
 fn examine_content(
-    directory: &Path,
+    repository: &Repository,
     name: Option<String>,
     is_stopped: &AtomicBool,
 ) -> (Vec<Fault>, Result<Option<Staging>, CheckError>) {
     let mut faults = Vec::new();
-    let linked = compare_content(directory, name, &mut faults, is_stopped);
+    let linked = compare_content(repository, name, &mut faults, is_stopped);
     (faults, linked)
 }
 
 fn compare_content(
-    directory: &Path,
+    repository: &Repository,
     name: Option<String>,
     faults: &mut Vec<Fault>,
     is_stopped: &AtomicBool,
 ) -> Result<Option<Staging>, CheckError> {
-    let repository = Repository::open(directory).map_err(BackupError::from)?;
-    let sound =
-        compare_backups(&repository, name, faults, is_stopped).map_err(BackupError::from)?;
+    let sound = compare_backups(repository, name, faults, is_stopped).map_err(BackupError::from)?;
     // What follows writes to the directory.
     if repository.is_read_only() {
-        return Err(CheckError::ReadOnly(directory.to_owned()));
+        return Err(CheckError::ReadOnly(repository.root().to_owned()));
     }
     // After all backups were compared, so that each that has the content is named.
     for fault in faults.iter() {
@@ -213,7 +222,7 @@ fn compare_content(
     let Some(manifest) = sound else { return Ok(None) };
     let at = repository.root().join(STAGING);
     let staging = Staging::create(&at).map_err(BackupError::from)?;
-    let linked = weir_backup::link(&repository, &manifest, staging.path(), is_stopped);
+    let linked = weir_backup::link(repository, &manifest, staging.path(), is_stopped);
     linked.map_err(BackupError::from)?;
     Ok(Some(staging))
 }

@@ -44,7 +44,7 @@ pub struct BrowserLibrary(Arc<Inner>);
 
 struct Inner {
     /// A file or a folder; empty when not configured.
-    place: PathBuf,
+    location: PathBuf,
     kept: Mutex<HashMap<PathBuf, Arc<Script>>>,
 }
 
@@ -77,24 +77,24 @@ impl Version {
 }
 
 impl BrowserLibrary {
-    /// The library at `place`. An empty path means the one in the site.
-    pub fn at(place: &Path) -> Self {
-        if !place.as_os_str().is_empty()
-            && let Err(error) = place.metadata()
+    /// The library at `location`. An empty path means the one in the site.
+    pub fn at(location: &Path) -> Self {
+        if !location.as_os_str().is_empty()
+            && let Err(error) = location.metadata()
         {
             tracing::warn!(%error, "browser_library names nothing that can be read");
         }
-        Self(Arc::new(Inner { place: place.to_owned(), kept: Mutex::default() }))
+        Self(Arc::new(Inner { location: location.to_owned(), kept: Mutex::default() }))
     }
 
     fn is_set(&self) -> bool {
-        !self.0.place.as_os_str().is_empty()
+        !self.0.location.as_os_str().is_empty()
     }
 
     /// A file of the library by its name without a path; `None` when there is none.
     /// Blocks on the disk.
     fn find(&self, name: &str) -> io::Result<Option<Arc<Script>>> {
-        let root = self.0.place.canonicalize()?;
+        let root = self.0.location.canonicalize()?;
         let path = if root.is_dir() {
             root.join(name).canonicalize()?
         } else if name == ENTRY {

@@ -21,6 +21,7 @@ use http::{HeaderMap, HeaderValue, header};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
+use tracing::Instrument as _;
 use weir_capture::{
     self as capture, CaptureError, CapturePath, CaptureRequest, CookielessKey, Decision, Payload,
 };
@@ -29,7 +30,7 @@ use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
 use weir_model::traffic::UnknownKey;
-use weir_model::{OrganizationId, ProjectId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp, traces};
 use weir_service::limits::Admission;
 use weir_service::projects::ProjectRules;
 use weir_store::traffic::TrafficCounters;
@@ -71,7 +72,7 @@ pub(super) struct Received {
     /// When processing it must end.
     deadline: tokio::time::Instant,
     /// Its bytes in the budgets.
-    pub(super) room: Room,
+    pub(super) room: IntakeBytes,
     tokens: TokenCache,
     traffic: Arc<TrafficCounters>,
     cookieless_keys: Arc<CookielessKeys>,
@@ -79,8 +80,8 @@ pub(super) struct Received {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Bytes held in the budgets for a body and the data made of it.
-pub(super) struct Room {
+/// The bytes that a request holds of the budgets, for its body and the data made of it.
+pub(super) struct IntakeBytes {
     /// The body as sent; `None` once it is decoded.
     body: Option<HeldBytes>,
     made: HeldBytes,
@@ -89,7 +90,7 @@ pub(super) struct Room {
     kept: usize,
 }
 
-impl Room {
+impl IntakeBytes {
     /// Takes bytes for the text of this body, before its length is known.
     pub(super) fn hold_text_of(&mut self, body: &[u8], coding: ContentCoding) -> ApiResult<()> {
         self.hold_more(match coding {
@@ -251,13 +252,13 @@ pub(super) struct Gathering<'a> {
     batch: Batch,
     /// Bytes of its events.
     bytes: usize,
-    room: &'a mut Room,
+    room: &'a mut IntakeBytes,
 }
 
 impl<'a> Gathering<'a> {
     /// Begins with an empty batch.
     pub(super) fn begin(
-        room: &'a mut Room,
+        room: &'a mut IntakeBytes,
         rules: &ProjectRules,
         key: &str,
         batch: Batch,
@@ -335,7 +336,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
         .map_err(refused_body)?;
     let permit = permit(app)?;
     let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
-    let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
+    let room = IntakeBytes { body: Some(held), made, bytes: 0, kept: 0 };
     let (tokens, traffic) = (app.tokens.clone(), Arc::clone(&app.traffic));
     let cookieless_keys = Arc::clone(&app.cookieless_keys);
     Ok(Received {
@@ -426,9 +427,15 @@ async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<
         drop(received);
         appended
     });
+    let span = tracing::info_span!(
+        target: traces::TARGET,
+        "append to log",
+        weir.events = accepted
+    );
     // Records that are given up here may still be stored later. Sending them again does
     // no harm (DUR-2).
     let appended = tokio::time::timeout(app.limits.append_time, appending)
+        .instrument(span)
         .await
         .map_err(|_elapsed| not_accepted("the append took too long"))?
         .map_err(|error| ApiError::Panicked(error.to_string()))?;

@@ -26,7 +26,7 @@ pub struct Credential {
     /// The key as sent.
     pub value: String,
     /// Where it was found, in the words of the error text.
-    pub place: &'static str,
+    pub found_in: &'static str,
 }
 
 /// A body that was read before the caller was known. It is not read again.
@@ -51,7 +51,7 @@ pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> R
             found = Query::of(&parts)
                 .param(FIELD)
                 .filter(|value| !value.is_empty())
-                .map(|value| Credential { value: value.to_owned(), place: "query string" });
+                .map(|value| Credential { value: value.to_owned(), found_in: "query string" });
         }
         request = Request::from_parts(parts, body);
     }
@@ -83,7 +83,7 @@ pub(crate) fn from_header(headers: &HeaderMap) -> Option<Credential> {
     let (scheme, key) = value.trim().split_once(' ')?;
     let key = key.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty())
-        .then(|| Credential { value: key.to_owned(), place: "Authorization header" })
+        .then(|| Credential { value: key.to_owned(), found_in: "Authorization header" })
 }
 
 async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
@@ -99,5 +99,5 @@ async fn from_body(headers: &HeaderMap, body: &EarlyBody) -> Option<Credential> 
     let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok();
     let key = input::text_in(content_type, &collected.bytes, FIELD).await?;
     let key = key.trim();
-    (!key.is_empty()).then(|| Credential { value: key.to_owned(), place: "body" })
+    (!key.is_empty()).then(|| Credential { value: key.to_owned(), found_in: "body" })
 }

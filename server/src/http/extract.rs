@@ -34,14 +34,14 @@ const NO_PROJECT: &str = "Project not found.";
 
 /// A caller with a scope of `S` and access to the path of kind `W`.
 #[derive(Debug)]
-pub struct Authorized<S, W: Within = Anywhere> {
+pub struct Authorized<S, W: PathTarget = NoTarget> {
     /// The context for service calls.
     pub ctx: W::Context,
     guard: PhantomData<S>,
 }
 
-/// The kind of a path: the object that it names, and the check of access.
-pub trait Within: Send + Sync + 'static {
+/// What a path of the API names, and the check that the caller has access to it.
+pub trait PathTarget: Send + Sync + 'static {
     /// The context of service calls below such a path.
     type Context: std::fmt::Debug + Send;
 
@@ -58,7 +58,7 @@ pub trait Within: Send + Sync + 'static {
 
 /// The path names no organization and no project.
 #[derive(Debug)]
-pub struct Anywhere;
+pub struct NoTarget;
 
 /// The path covers all organizations of the caller.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ pub struct AtOrganizationProject;
 #[derive(Debug)]
 pub struct InOrganizationProject;
 
-impl Within for Anywhere {
+impl PathTarget for NoTarget {
     type Context = Ctx;
 
     async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
@@ -116,7 +116,7 @@ impl Within for Anywhere {
     }
 }
 
-impl Within for InAllOrganizations {
+impl PathTarget for InAllOrganizations {
     type Context = Ctx;
 
     async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
@@ -129,7 +129,7 @@ impl Within for InAllOrganizations {
     }
 }
 
-impl Within for ForOrganization {
+impl PathTarget for ForOrganization {
     type Context = Ctx;
 
     async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
@@ -143,7 +143,7 @@ impl Within for ForOrganization {
     }
 }
 
-impl Within for InInstance {
+impl PathTarget for InInstance {
     type Context = Ctx;
 
     async fn enter(app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
@@ -156,7 +156,7 @@ impl Within for InInstance {
     }
 }
 
-impl Within for AtOrganization {
+impl PathTarget for AtOrganization {
     type Context = OrgCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
@@ -168,7 +168,7 @@ impl Within for AtOrganization {
     }
 }
 
-impl Within for InOrganization {
+impl PathTarget for InOrganization {
     type Context = OrgCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
@@ -181,7 +181,7 @@ impl Within for InOrganization {
     }
 }
 
-impl Within for ForProject {
+impl PathTarget for ForProject {
     type Context = OrgCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
@@ -195,7 +195,7 @@ impl Within for ForProject {
     }
 }
 
-impl Within for ForProjectOfCurrent {
+impl PathTarget for ForProjectOfCurrent {
     type Context = OrgCtx;
 
     async fn enter(app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<OrgCtx> {
@@ -210,7 +210,7 @@ impl Within for ForProjectOfCurrent {
     }
 }
 
-impl Within for AtProject {
+impl PathTarget for AtProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
@@ -222,7 +222,7 @@ impl Within for AtProject {
     }
 }
 
-impl Within for InProject {
+impl PathTarget for InProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
@@ -235,7 +235,7 @@ impl Within for InProject {
     }
 }
 
-impl Within for AtOrganizationProject {
+impl PathTarget for AtOrganizationProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
@@ -253,7 +253,7 @@ impl Within for AtOrganizationProject {
     }
 }
 
-impl Within for InOrganizationProject {
+impl PathTarget for InOrganizationProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
@@ -281,7 +281,7 @@ fn named<T>(sentence: &'static str, entered: Result<T, ServiceError>) -> ApiResu
     })
 }
 
-impl<S: Guard, W: Within> FromRequestParts<App> for Authorized<S, W> {
+impl<S: Guard, W: PathTarget> FromRequestParts<App> for Authorized<S, W> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
@@ -291,17 +291,17 @@ impl<S: Guard, W: Within> FromRequestParts<App> for Authorized<S, W> {
 
 /// Authorizes a caller: a valid key, a path that its owner has access to, one of
 /// `scopes`, and a quota that is not used up.
-pub(crate) async fn admit<W: Within>(
+pub(crate) async fn admit<W: PathTarget>(
     app: &App,
     parts: &mut Parts,
     scopes: &'static [Scope],
 ) -> ApiResult<W::Context> {
     let request_id = RequestId::from_request_parts(parts, app).await?;
     let path = PathParams::from_request_parts(parts, app).await?;
-    let Some(Credential { value, place }) = parts.extensions.get::<Credential>() else {
+    let Some(Credential { value, found_in }) = parts.extensions.get::<Credential>() else {
         return Err(ServiceError::NotAuthenticated.into());
     };
-    let ctx = app.services.keys.authenticate(value, place, request_id.to_string()).await?;
+    let ctx = app.services.keys.authenticate(value, found_in, request_id.to_string()).await?;
     if let (Actor::Key { user, key }, Some(caller)) = (&ctx.actor, parts.extensions.get::<Caller>())
     {
         caller.is(*user, &key.id);

@@ -57,6 +57,8 @@ guards! {
     EventsRead = [Scope::read(ScopeObject::Query), Scope::read(ScopeObject::Event)];
     /// `person:read`
     PersonsRead = [Scope::read(ScopeObject::Person)];
+    /// `person:write`
+    PersonsWrite = [Scope::write(ScopeObject::Person)];
     /// `group:read`
     GroupsRead = [Scope::read(ScopeObject::Group)];
     /// `event_definition:read`

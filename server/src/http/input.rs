@@ -69,11 +69,11 @@ impl std::fmt::Debug for Upload {
 }
 
 /// Records the fields that an input reads, with their schemas.
-type Recorder = Arc<Mutex<Vec<Asked>>>;
+type Recorder = Arc<Mutex<Vec<InputField>>>;
 
 /// A field that an input reads.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct InputField {
     /// Name of the field.
     pub name: String,
     /// JSON Schema of its values.
@@ -164,7 +164,7 @@ impl Fields {
     ///
     /// # Errors
     /// The example of the input is not accepted.
-    pub fn asked_by<T: Input>() -> Result<Vec<Asked>, ApiError> {
+    pub fn asked_by<T: Input>() -> Result<Vec<InputField>, ApiError> {
         let recorder = Recorder::default();
         let Self(example, ..) =
             Self::from_json(T::EXAMPLE.as_bytes(), &mut ValueBudget::uncounted())?;
@@ -189,7 +189,7 @@ impl Fields {
         let Some(recorder) = &self.1 else { return };
         let mut asked = recorder.lock();
         if asked.iter().all(|asked| asked.name != name) {
-            asked.push(Asked { name: name.to_owned(), schema: schema(), required });
+            asked.push(InputField { name: name.to_owned(), schema: schema(), required });
         }
     }
 

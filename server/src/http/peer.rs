@@ -1,6 +1,6 @@
-//! The address of the client and the origin of the request. Forwarded headers count only
-//! when the connection comes from a configured proxy. They are read from the right,
-//! because the client can write anything on the left.
+//! The address of the client, the origin and the trace of the request. Forwarded headers
+//! count only when the connection comes from a configured proxy. They are read from the
+//! right, because the client can write anything on the left.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,10 @@ use http::{HeaderMap, Uri, header};
 use crate::config::Config;
 
 /// The headers in which a proxy describes the request that it passes on.
-const FORWARDED: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+const FORWARDED: [&str; 4] =
+    ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", TRACE_PARENT];
+/// The header of the W3C with the trace and the span that a request belongs to.
+const TRACE_PARENT: &str = "traceparent";
 
 /// The client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +80,12 @@ pub fn client_address(config: &Config, peer: IpAddr, headers: &HeaderMap) -> Cli
     ClientAddress(client)
 }
 
+/// The trace and the span that a proxy names for a request (SEC-41).
+pub fn trace_parent<'a>(config: &Config, peer: IpAddr, headers: &'a HeaderMap) -> Option<&'a str> {
+    let is_used = config.traces_parent && config.trusted_proxies.contain(peer);
+    is_used.then(|| headers.get(TRACE_PARENT)).flatten()?.to_str().ok()
+}
+
 /// Removes the headers that only a proxy may send. A proxy that passes on bytes without the
 /// address of their client has not written these headers, although they come from it.
 pub fn forget_forwarded(headers: &mut HeaderMap) {
@@ -130,7 +139,9 @@ mod tests {
 
     use http::{HeaderMap, Uri};
 
-    use super::{ClientAddress, client_address, forget_forwarded, networks_of, origin};
+    use super::{
+        ClientAddress, client_address, forget_forwarded, networks_of, origin, trace_parent,
+    };
     use crate::config::{Config, Settings};
 
     fn config() -> Config {
@@ -217,19 +228,35 @@ mod tests {
 
     #[test]
     fn what_an_unnamed_client_forwards_is_forgotten() {
-        let config = config();
+        let mut config = config();
+        config.traces_parent = true;
         let mut headers = headers(&[
             ("host", "h"),
             ("x-forwarded-for", "203.0.113.9"),
             ("x-forwarded-for", "203.0.113.8"),
             ("x-forwarded-host", "evil"),
             ("x-forwarded-proto", "https"),
+            ("traceparent", "00"),
         ]);
-        forget_forwarded(&mut headers);
         let peer = "10.0.0.1".parse().unwrap();
+        assert_eq!(trace_parent(&config, peer, &headers), Some("00"));
+        forget_forwarded(&mut headers);
+        assert_eq!(trace_parent(&config, peer, &headers), None);
         assert_eq!(client_address(&config, peer, &headers), ClientAddress(peer));
         let found = origin(&config, peer, &headers, &Uri::from_static("/api/x/"));
         assert_eq!(found.0, "http://h");
+    }
+
+    #[test]
+    fn proxies_name_a_trace_if_the_setting_says_so() {
+        let headers = headers(&[("traceparent", "00")]);
+        for (is_set, peer, found) in
+            [(true, "10.0.0.1", Some("00")), (true, "192.0.2.1", None), (false, "10.0.0.1", None)]
+        {
+            let mut config = config();
+            config.traces_parent = is_set;
+            assert_eq!(trace_parent(&config, peer.parse().unwrap(), &headers), found, "{peer}");
+        }
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl Pool {
         }
     }
 
-    fn take(&self, networks: [IpAddr; 3]) -> Taken {
-        Taken {
+    fn take(&self, networks: [IpAddr; 3]) -> TakenBytes {
+        TakenBytes {
             held: HeldBytes::none(Arc::clone(&self.bytes)),
             sending: self.sending.of(networks),
             step: self.step,
@@ -93,13 +93,13 @@ impl Pool {
 
 /// Bytes taken from a pool.
 #[derive(Debug)]
-struct Taken {
+struct TakenBytes {
     held: HeldBytes,
     sending: NetworkPart,
     step: usize,
 }
 
-impl Taken {
+impl TakenBytes {
     fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let bytes = bytes.next_multiple_of(self.step);
         self.sending.grow_to(bytes)?;
@@ -110,9 +110,9 @@ impl Taken {
 /// The bytes of a [`Budget`] that a body holds while it arrives.
 #[derive(Debug)]
 pub struct BodyRoom {
-    taken: Taken,
+    taken: TakenBytes,
     /// The reserve, used when the common bytes are used up.
-    reserve: Option<Taken>,
+    reserve: Option<TakenBytes>,
 }
 
 impl BodyRoom {

@@ -46,7 +46,7 @@ pub(super) enum Opened {
 pub(super) async fn open(
     table: &Table,
     transport: &Transport,
-    place: &mut ConnectionGuard,
+    guard: &mut ConnectionGuard,
     stream: TcpStream,
     peer: SocketAddr,
 ) -> Option<Opened> {
@@ -54,7 +54,7 @@ pub(super) async fn open(
         return Some(Opened::Plain(stream, Client { address: peer, is_unnamed: false }));
     }
     let terms = &table.terms;
-    let opening = opened(table, transport, place, stream, peer);
+    let opening = opened(table, transport, guard, stream, peer);
     tokio::select! {
         opened = tokio::time::timeout(terms.limits.opening, opening) => {
             opened.unwrap_or_else(|_elapsed| {
@@ -69,7 +69,7 @@ pub(super) async fn open(
 async fn opened(
     table: &Table,
     transport: &Transport,
-    place: &mut ConnectionGuard,
+    guard: &mut ConnectionGuard,
     mut stream: TcpStream,
     peer: SocketAddr,
 ) -> Option<Opened> {
@@ -86,7 +86,7 @@ async fn opened(
                 return None;
             }
         }
-        if !table.count(place, client.address.ip()) {
+        if !table.count(guard, client.address.ip()) {
             terms.metrics.connections_refused.inc();
             return None;
         }

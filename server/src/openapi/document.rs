@@ -160,7 +160,7 @@ fn schemas_of(operations: &[Operation<'_>]) -> Result<Schemas, Defect> {
 /// The fields of the body, after its example was accepted.
 fn fields<'a>(
     operation: &'a Operation<'_>,
-) -> Result<Option<&'a [crate::http::input::Asked]>, Defect> {
+) -> Result<Option<&'a [crate::http::input::InputField]>, Defect> {
     let Some(Body { fields, .. }) = &operation.description.body else { return Ok(None) };
     match fields {
         Ok(fields) => Ok(Some(fields)),

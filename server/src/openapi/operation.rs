@@ -16,16 +16,17 @@ use weir_model::invites::Invite;
 use weir_model::plugin_configs::PluginConfigFrontend;
 
 use crate::api::invites::Invited;
+use crate::api::persons::{Exported, LINES};
 use crate::api::plugin_configs::{Frontend, MODULE};
 use crate::api::plugins::answers::Shaped;
 use crate::api::saml::Metadata;
 use crate::api::streamed::Streamed;
-use crate::api::{Created, NoContent, Nothing};
+use crate::api::{Accepted, Created, NoContent, Nothing};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
-use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, Within};
+use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, PathTarget};
 use crate::http::guards::Guard;
-use crate::http::input::{Asked, Fields, Input};
+use crate::http::input::{Fields, Input, InputField};
 use crate::http::pagination::{Filters, Listing, Parameter, Params};
 use crate::http::visitor::{Opened, Visitor};
 use crate::openapi::Document;
@@ -54,7 +55,7 @@ pub struct Description {
 #[derive(Debug)]
 pub struct Body {
     /// The fields, or the fault of the example.
-    pub fields: Result<Vec<Asked>, String>,
+    pub fields: Result<Vec<InputField>, String>,
     /// A body that is accepted, as JSON text.
     pub example: &'static str,
     /// Whether a list of such bodies is accepted too.
@@ -122,7 +123,7 @@ macro_rules! operations {
 
 operations! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) }
 
-impl<S: Guard, W: Within> Argument for Authorized<S, W> {
+impl<S: Guard, W: PathTarget> Argument for Authorized<S, W> {
     fn describe(_description: &mut Description) {}
 }
 
@@ -195,6 +196,20 @@ impl<T: ToSchema> Answer for Streamed<T> {
 impl<T: ToSchema> Answer for Created<T> {
     fn describe(description: &mut Description) {
         describe_body::<T>(201, description);
+    }
+}
+
+impl<T: ToSchema> Answer for Accepted<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(202, description);
+    }
+}
+
+/// A caller that asks for JSON lines gets these.
+impl<T: ToSchema> Answer for Exported<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(200, description);
+        description.media = LINES;
     }
 }
 

@@ -11,7 +11,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayItems, Schema};
 
 use super::document::Defect;
-use crate::http::input::Asked;
+use crate::http::input::InputField;
 
 /// Properties that an answer may omit. They are never null.
 const OPTIONAL: &[(&str, &str)] = &[("BatchExport", "backfill_id"), ("Error", "extra")];
@@ -64,16 +64,16 @@ impl Schemas {
     }
 
     /// Records that a request with these fields changes the resource that it returns.
-    pub(super) fn written(&mut self, resource: &str, fields: &[Asked]) {
+    pub(super) fn written(&mut self, resource: &str, fields: &[InputField]) {
         let names = fields.iter().map(|field| field.name.clone());
         self.writable.entry(resource.to_owned()).or_default().extend(names);
     }
 
     /// A schema of the body of a request. Fields that the answer also has get the
     /// answer's descriptions.
-    pub(super) fn body(&self, fields: &[Asked], answer: Option<&str>) -> Value {
+    pub(super) fn body(&self, fields: &[InputField], answer: Option<&str>) -> Value {
         let shown = answer.and_then(|name| self.named.get(name));
-        let property = |field: &Asked| {
+        let property = |field: &InputField| {
             let mut schema = field.schema.clone();
             let described = shown
                 .and_then(|shown| shown.get("properties")?.get(&field.name)?.get("description"));

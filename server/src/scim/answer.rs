@@ -18,6 +18,10 @@ pub(super) type Answer = Result<Response, Refused>;
 pub(super) enum Refused {
     /// In the words of the protocol.
     Scim(ScimError),
+    /// The documents that describe the service have no filter.
+    Filtered,
+    /// Weir does not have this operation of the protocol.
+    NotSupported,
     /// For a reason that all surfaces share. The dispatcher writes the body.
     Common(ApiError),
 }
@@ -53,6 +57,14 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let error = match self {
             Self::Common(error) => return error.into_response(),
+            Self::Filtered => {
+                let detail = "These documents cannot be filtered.";
+                return refused(StatusCode::FORBIDDEN, None, detail);
+            }
+            Self::NotSupported => {
+                let detail = "This operation is not supported.";
+                return refused(StatusCode::NOT_IMPLEMENTED, None, detail);
+            }
             Self::Scim(error) => error,
         };
         let (status, kind, detail) = match &error {
@@ -84,21 +96,26 @@ impl IntoResponse for Refused {
             }
             ScimError::Service(_) => (StatusCode::INTERNAL_SERVER_ERROR, None, ""),
         };
-        let mut body = json!({
-            "schemas": [ERROR],
-            "status": status.as_str(),
-            "detail": detail,
-        });
-        if let (Some(kind), Some(members)) = (kind, body.as_object_mut()) {
-            members.insert("scimType".to_owned(), Value::from(kind));
-        }
-        let mut response = respond(status, &body);
-        if status == StatusCode::UNAUTHORIZED {
-            let scheme = HeaderValue::from_static("Bearer");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-        }
-        response
+        refused(status, kind, detail)
     }
+}
+
+/// An error of the protocol (RFC 7644, 3.12).
+fn refused(status: StatusCode, kind: Option<&str>, detail: &str) -> Response {
+    let mut body = json!({
+        "schemas": [ERROR],
+        "status": status.as_str(),
+        "detail": detail,
+    });
+    if let (Some(kind), Some(members)) = (kind, body.as_object_mut()) {
+        members.insert("scimType".to_owned(), Value::from(kind));
+    }
+    let mut response = respond(status, &body);
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+    }
+    response
 }
 
 fn respond(status: StatusCode, body: &Value) -> Response {
@@ -116,6 +133,12 @@ pub(super) fn answer(
         .map_err(|_| ApiError::internal("a resource has no JSON form"))?;
     selection.apply(&mut body);
     let mut response = respond(status, &body);
+    describe(&mut response, resource);
+    Ok(response)
+}
+
+/// Adds the version and the URL of a resource.
+fn describe(response: &mut Response, resource: &impl Resource) {
     let (headers, meta) = (response.headers_mut(), resource.meta());
     let version = meta.version.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
     if let Some(version) = version {
@@ -124,7 +147,6 @@ pub(super) fn answer(
     if let Ok(location) = HeaderValue::from_str(&meta.location) {
         headers.insert(header::CONTENT_LOCATION, location);
     }
-    Ok(response)
 }
 
 /// A new resource, with its URL.
@@ -139,7 +161,11 @@ pub(super) fn created(selection: &Selection, resource: &impl Resource) -> Answer
 /// A resource, unless the sender has this version already.
 pub(super) fn shown(target: &Target, resource: &impl Resource) -> Answer {
     match &resource.meta().version {
-        Some(version) if target.knows(version) => Ok(StatusCode::NOT_MODIFIED.into_response()),
+        Some(version) if target.knows(version) => {
+            let mut response = StatusCode::NOT_MODIFIED.into_response();
+            describe(&mut response, resource);
+            Ok(response)
+        }
         _ => answer(StatusCode::OK, &target.selection, resource),
     }
 }

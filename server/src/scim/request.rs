@@ -79,6 +79,14 @@ impl Question {
         Listing::parse(|name| self.query.param(name))
     }
 
+    /// Refuses a filter of the documents that describe the service (RFC 7644, 4).
+    pub(super) fn refuse_filter(&self) -> Result<(), Refused> {
+        match self.query.param("filter") {
+            None | Some("") => Ok(()),
+            Some(_) => Err(Refused::Filtered),
+        }
+    }
+
     pub(super) fn selection(&self) -> Result<Selection, Fault> {
         Selection::parse(self.query.param("attributes"), self.query.param("excludedAttributes"))
     }
@@ -115,10 +123,15 @@ impl FromRequestParts<App> for Target {
 }
 
 impl Target {
-    /// Whether the sender has this version already.
+    /// Whether the sender has this version already. Versions are compared weakly (RFC 9110,
+    /// 13.1.2).
     pub(super) fn knows(&self, version: &str) -> bool {
+        fn opaque(version: &str) -> &str {
+            let version = version.trim();
+            version.strip_prefix("W/").unwrap_or(version)
+        }
         let known = self.known.as_deref().unwrap_or_default();
-        known.split(',').any(|one| one.trim() == version)
+        known.split(',').any(|one| one.trim() == "*" || opaque(one) == opaque(version))
     }
 }
 

@@ -10,11 +10,12 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use weir_export::engine::Engine;
-use weir_ingest::log::Damage;
+use weir_ingest::log::{AppendError, Damage};
 use weir_plugins::Plugins;
 use weir_store::Store;
 use weir_store::counts::{Counting, Progress};
-use weir_store::events::{self, Compacted, SealBounds, SealReport};
+use weir_store::erasures;
+use weir_store::events::{self, MergedSegments, SealBounds, SealReport};
 
 use super::retention::Retention;
 use crate::app::App;
@@ -54,6 +55,15 @@ const NOTE: Duration = Duration::from_secs(60);
 /// Time before counting earlier events is tried again after a failure.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
+/// Intervals of sealing between two times that tables are written again for erasures: that
+/// takes as long as reading and writing all of them.
+const COMPACT_PAUSE: u32 = 6;
+
+/// Time before a repair of lists of uuids is tried again after a failure. It doubles with every
+/// further one.
+const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+const REPAIR_AGAIN_LONGEST: Duration = Duration::from_secs(300);
+
 /// Segments that are sealed before small ones are merged: after an update many may wait.
 const SEALED: usize = 64;
 
@@ -78,7 +88,7 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts sealing and measuring at intervals, on threads of the lowest priority. They may be
+/// Starts sealing, repairing and measuring, on threads of the lowest priority. They may be
 /// interrupted: what was not finished is removed at the next start.
 pub(super) fn begin_sealing(
     tasks: &mut JoinSet<()>,
@@ -88,8 +98,76 @@ pub(super) fn begin_sealing(
     threads: &Handle,
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
+    tasks.spawn_on(repair_runs(store.clone()), threads);
     tasks.spawn_on(count_earlier(store.clone()), threads);
     tasks.spawn_on(measure_disk_space(app.clone()), threads);
+    tasks.spawn_on(erase_persons(app.clone(), store.clone()), threads);
+}
+
+/// Removes the data of erased persons, and of deleted projects from files of the database and
+/// of the log. A new erasure begins immediately, and what is left is continued at intervals.
+async fn erase_persons(app: App, store: Store) {
+    let (_, interval) = app.config.sealing();
+    let pause = interval.saturating_mul(COMPACT_PAUSE);
+    let mut compacted: Option<Instant> = None;
+    let mut is_reapplied = false;
+    loop {
+        if !is_reapplied {
+            is_reapplied = reapply_erasures(&app).await;
+        }
+        let may_compact = compacted.is_none_or(|at| at.elapsed() >= pause);
+        match erase_now(&app, &store, may_compact).await {
+            Ok(true) => compacted = Some(Instant::now()),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "not all erased data was removed; trying again later");
+            }
+        }
+        tokio::select! {
+            () = erasures::changed(&store) => {}
+            () = tokio::time::sleep(interval) => {}
+        }
+    }
+}
+
+/// Applies erasures again that the database does not know after a restore. Before events are
+/// accepted: those are of later persons. Returns whether all are applied.
+pub(super) async fn reapply_erasures(app: &App) -> bool {
+    match app.services.persons.reapply_erasures().await {
+        Ok(0) => true,
+        Ok(erasures) => {
+            tracing::info!(erasures, "erasures that a backup did not know were applied again");
+            true
+        }
+        Err(error) => {
+            tracing::error!(%error, "erasures that a backup did not know are not applied yet");
+            false
+        }
+    }
+}
+
+/// Returns whether files of the database were written again.
+async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, EraseError> {
+    let in_log = erasures::without_log_end(store).await?;
+    if !in_log.is_empty() {
+        let end = app.ingest.begin_log_segment().await?;
+        erasures::note_log_end(store, in_log, end).await?;
+    }
+    let now = app.services.clock.now();
+    // A failure of one project does not keep others from being finished.
+    let erased = erasures::erase_stored(store, now).await;
+    let compacted = erasures::finish(store, now, app.ingest.log_begin(), may_compact).await?;
+    erased?;
+    Ok(compacted)
+}
+
+/// Why erased data was not removed.
+#[derive(Debug, thiserror::Error)]
+enum EraseError {
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
+    #[error("the ingest log does not begin a new segment")]
+    Log(#[from] AppendError),
 }
 
 /// Moves events from the database to files, merges files, and removes old ones.
@@ -107,6 +185,23 @@ async fn seal_events(app: App, store: Store, plugins: Plugins) {
         backup::remove_abandoned(&app.config).await;
         if let Err(error) = retention.apply(&app.services.clock, &store, &plugins).await {
             tracing::warn!(%error, "not all old events were removed; trying again later");
+        }
+    }
+}
+
+/// Repairs lists of uuids in which damage was found. Batches of events may wait for it.
+async fn repair_runs(store: Store) {
+    let mut wait = REPAIR_AGAIN;
+    loop {
+        events::damage_found(&store).await;
+        match events::repair_runs(&store).await {
+            Ok(()) => wait = REPAIR_AGAIN,
+            Err(error) => {
+                let seconds = wait.as_secs();
+                tracing::warn!(%error, seconds, "lists of uuids are not repaired; trying again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(REPAIR_AGAIN_LONGEST);
+            }
         }
     }
 }
@@ -137,7 +232,9 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
         if segments > 0 {
             tracing::info!(segments, events, bytes, "events were sealed into files");
         }
-        while let Some(Compacted { segments, events, bytes }) = events::compact(store, now).await? {
+        while let Some(MergedSegments { segments, events, bytes }) =
+            events::merge_segments(store, now).await?
+        {
             tracing::info!(segments, events, bytes, "files of events were merged");
         }
         if !is_limited {

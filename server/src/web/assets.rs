@@ -1,4 +1,4 @@
-//! The files of the front-end build, embedded in release builds.
+//! The site: the built files that the browser loads, embedded in release builds.
 //!
 //! Assets with a hash in their names never change and are cached for a year. Others are
 //! checked on each use. Assets are compressed at build time and sent compressed.
@@ -14,7 +14,7 @@ use weir_app::context::Assets;
 
 use crate::http::headers::accepts_encoding;
 
-/// The files of the front-end build. In a debug build the files are read on request.
+/// The files of the site. In a debug build the files are read on request.
 #[derive(RustEmbed)]
 #[folder = "${WEIR_SITE:-../target/site}"]
 #[allow_missing = true]

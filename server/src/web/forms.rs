@@ -53,7 +53,7 @@ pub(super) fn exists(path: &str) -> bool {
 
 /// Installs a plugin from an archive, and redirects to it.
 pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
-    let asked = match Asked::read(&web, request, INSTALL).await {
+    let asked = match SubmittedForm::read(&web, request, INSTALL).await {
         Ok(asked) => asked,
         Err(response) => return *response,
     };
@@ -81,7 +81,7 @@ async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
 
 /// Attaches a file to a config, and redirects back.
 pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
-    let asked = match Asked::read(&web, request, SAVE).await {
+    let asked = match SubmittedForm::read(&web, request, SAVE).await {
         Ok(asked) => asked,
         Err(response) => return *response,
     };
@@ -115,13 +115,13 @@ async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     }
 }
 
-/// A form and its sender.
-struct Asked {
+/// A form that was sent, and its sender.
+struct SubmittedForm {
     form: Form,
     visit: Visit,
 }
 
-impl Asked {
+impl SubmittedForm {
     /// Reads the form, or else answers as this function would.
     async fn read(
         web: &Web,

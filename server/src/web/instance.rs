@@ -2,32 +2,38 @@
 
 use std::sync::Arc;
 
-use weir_app::facts::{DamageFacts, DiskFacts, Facts, InstanceFacts};
+use weir_app::process_facts::{
+    BackupFacts, BackupFailure, BackupSchedule, DamageFacts, DiskFacts, LastBackupFacts,
+    ProcessFacts, ProcessFactsCollector,
+};
 use weir_ingest::log::Damage;
 
 use crate::app::App;
+use crate::backup::LastBackup;
+use crate::backup::schedule::{Failure, Known, Schedule};
 use crate::config::StoreKind;
 use crate::files::size;
 
 /// Collects the facts on every call.
-pub(super) fn facts(app: &App) -> InstanceFacts {
+pub(super) fn facts(app: &App) -> ProcessFactsCollector {
     let app = app.clone();
-    InstanceFacts(Arc::new(move || {
+    ProcessFactsCollector(Arc::new(move || {
         let app = app.clone();
         Box::pin(async move { now(&app).await })
     }))
 }
 
-async fn now(app: &App) -> Facts {
+async fn now(app: &App) -> ProcessFacts {
     let count = |gauge: i64| u64::try_from(gauge).unwrap_or(0);
-    Facts {
+    ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         up_seconds: app.started.elapsed().as_secs(),
         public_url: app.config.public_url.origin(),
         certificate_days: certificate_days(app),
         disk: disk(app).await,
+        backups: backups(app),
         lag_bytes: app.ingest.lag_bytes(),
-        accepts: app.ingest.accepts(),
+        accepts_events: app.ingest.accepts(),
         damage: damage(app.ingest.damage()),
         export_runs: count(app.metrics.export_runs_active.get()),
         plugin_children: count(app.metrics.plugin_children.get()),
@@ -40,9 +46,38 @@ fn certificate_days(app: &App) -> Option<i64> {
     (expires_at > 0.0).then(|| (left / 86_400.0).floor() as i64)
 }
 
+fn backups(app: &App) -> Option<BackupFacts> {
+    if app.config.store == StoreKind::Memory {
+        return None;
+    }
+    let Known { last, failure, is_running } = app.backups.known();
+    let schedule = |Schedule { directory, every, keep }| BackupSchedule {
+        directory: directory.display().to_string(),
+        every_seconds: every.as_secs(),
+        keep: keep.and_then(|keep| u64::try_from(keep.get()).ok()),
+    };
+    let now = app.services.clock.now().micros();
+    let last = last.map(|last| {
+        let LastBackup { directory, began_at, took_ms, bytes, new_bytes, .. } = last;
+        let age = now.saturating_sub(began_at.micros());
+        LastBackupFacts {
+            directory: directory.display().to_string(),
+            began_at: began_at.to_string(),
+            age_seconds: u64::try_from(age).unwrap_or(0) / 1_000_000,
+            took_ms,
+            bytes,
+            new_bytes,
+        }
+    });
+    let failure =
+        failure.map(|Failure { at, reason }| BackupFailure { at: at.to_string(), reason });
+    let schedule = Schedule::of(&app.config).map(schedule);
+    Some(BackupFacts { schedule, last, failure, is_running })
+}
+
 fn damage(found: Damage) -> Option<DamageFacts> {
     let Damage { copies, bytes, missing } = found;
-    (!found.is_none()).then_some(DamageFacts { places: copies, bytes, missing_bytes: missing })
+    (!found.is_none()).then_some(DamageFacts { copies, bytes, missing_bytes: missing })
 }
 
 /// Reads file sizes off the threads that answer requests.

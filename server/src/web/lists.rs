@@ -84,6 +84,7 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
             let project = asked.project(id).await?;
             match *rest {
                 ["events"] => project::events(asked, project).await?,
+                ["definitions"] => project::definitions(asked, project).await?,
                 ["health", "events"] => project::affected(asked, project),
                 ["persons"] => project::persons(asked, project),
                 ["groups"] => project::groups(asked, project, None),

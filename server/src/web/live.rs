@@ -119,8 +119,8 @@ struct Watch {
 }
 
 /// Ends when the reader of a stream loses access to the project: signed out, removed, or
-/// without a second factor that the organization requires. It checks that regularly, and at
-/// once when an identity provider deactivates the user. It is a separate task, because a
+/// without a second factor that the organization requires. It checks that regularly, and
+/// immediately when an identity provider deactivates the user. It is a separate task, because a
 /// check within the stream would be interrupted by every row.
 struct MayWatch(JoinHandle<()>);
 

@@ -18,6 +18,7 @@ const PASSWORD: &str = "plum-otter-violin-93";
 const OF_DESTINATION: &str = "c4n4ry-destination-hunter2";
 const OF_MAIL: &str = "c4n4ry-mail-hunter3";
 const OF_PROVIDER: &str = "c4n4ry-provider-hunter4";
+const OF_TRACES: &str = "c4n4ry-traces-hunter5";
 
 /// An instance with one secret of each kind.
 struct Filled {
@@ -31,7 +32,8 @@ impl Filled {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
             "smtp_url = 'smtp://weir:{OF_MAIL}@127.0.0.1:9'\n\
-             sign_in_providers = ['github client {OF_PROVIDER}']\n"
+             sign_in_providers = ['github client {OF_PROVIDER}']\n\
+             traces_headers = 'authorization=Bearer {OF_TRACES}'\n"
         );
         fs::write(folder.path().join("weir.toml"), settings).unwrap();
         let made = set_up(folder.path(), PASSWORD).await;
@@ -39,7 +41,7 @@ impl Filled {
         let made: Value = serde_json::from_str(&made.out).unwrap();
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         let mut secrets: Vec<_> =
-            [PASSWORD, OF_DESTINATION, OF_MAIL, OF_PROVIDER].map(str::to_owned).into();
+            [PASSWORD, OF_DESTINATION, OF_MAIL, OF_PROVIDER, OF_TRACES].map(str::to_owned).into();
         secrets.extend([text("personal_api_key"), text("project_api_key")]);
         (Self { folder, secrets }, made)
     }
@@ -93,7 +95,12 @@ impl Filled {
 }
 
 /// Runs the command with the addresses of a server.
-async fn doctor(folder: &Path, listen: &str, metrics: &str, arguments: &[&str]) -> Output {
+pub(crate) async fn doctor(
+    folder: &Path,
+    listen: &str,
+    metrics: &str,
+    arguments: &[&str],
+) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env_clear().current_dir(folder).kill_on_drop(true);
     command.args(["--listen", listen, "--metrics-listen", metrics, "doctor"]).args(arguments);
@@ -127,6 +134,7 @@ async fn no_secret_of_a_filled_instance_is_in_the_report() {
         &[
             concat!("weir: ", env!("CARGO_PKG_VERSION")),
             "smtp://weir:***@127.0.0.1:9",
+            "traces_headers = \"authorization=***\"",
             "data.key: 0600",
             "disk_high: ",
             "open files of this command: ",

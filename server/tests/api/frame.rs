@@ -71,6 +71,45 @@ async fn preferences_are_kept_and_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn objects_are_named_to_users_who_may_see_them() {
+    let app = TestApp::with_owner().await;
+    let (ada, project) = (session(&app).await, app.project());
+    let group = json!({"$group_type": "company", "$group_key": "acme/tea",
+                       "$group_set": {"name": "Acme Tea"}});
+    send(
+        &app,
+        json!([
+            {"event": "$identify", "distinct_id": "ada",
+             "properties": {"$set": {"email": "ada@example.com"}}},
+            {"event": "$groupidentify", "distinct_id": "ada", "properties": group},
+        ]),
+    )
+    .await;
+    let owner = app.owner().key(&["*"]).await;
+    let persons = format!("/api/projects/{project}/persons/?distinct_id=ada");
+    let person = owner.get(&persons).await.json()["results"][0]["uuid"].clone();
+    let person = person.as_str().unwrap();
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let (beta, foreign) = (other["id"].as_str().unwrap(), &other["teams"][0]["id"]);
+    for (path, expected) in [
+        (format!("/projects/{project}/persons/{person}"), json!("ada@example.com")),
+        (format!("/projects/{project}/persons/x"), Value::Null),
+        (format!("/projects/{project}/groups/company/acme%2Ftea"), json!("Acme Tea")),
+        (format!("/projects/{project}/plugins/4711"), Value::Null),
+        (format!("/projects/{foreign}/groups/company/acme"), Value::Null),
+        (format!("/organizations/{beta}/exports/x"), Value::Null),
+        ("/help/sign-in".to_owned(), json!("Let others sign in")),
+        ("/nowhere".to_owned(), Value::Null),
+    ] {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.append_pair("path", &path);
+        let answer = function(&app, "find_object_name", &body.finish(), &ada).send().await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn people_find_what_they_may_see() {
     let app = TestApp::with_owner().await;
     let ada = session(&app).await;

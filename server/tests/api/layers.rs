@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 use weir_server::config::{Config, StoreKind};
 use weir_server::serve::Options;
-use weir_store::events::{SealBounds, compact, seal_all};
+use weir_store::events::{SealBounds, merge_segments, seal_all};
 use weir_testkit::TestApp;
 
 use crate::traffic::function;
@@ -37,7 +37,7 @@ pub(crate) async fn in_all_layers(app: &TestApp) -> Vec<String> {
     blocks(app, MERGED + 1, &mut sent).await;
     // The newest block stays open.
     assert_eq!(seal(app).await, MERGED);
-    let merged = compact(app.store(), app.app().services.clock.now()).await.unwrap();
+    let merged = merge_segments(app.store(), app.app().services.clock.now()).await.unwrap();
     assert_eq!(merged.map(|merged| merged.segments), Some(MERGED));
     blocks(app, 2, &mut sent).await;
     assert_eq!(seal(app).await, 2);

@@ -22,6 +22,7 @@ fn files(app: &TestApp) -> Vec<(String, &'static str, &'static str)> {
     ];
     let of_project = [
         ("events", "events", "received,event_time,"),
+        ("definitions", "event-definitions", "name,events_30d,"),
         ("health/events", "dropped-and-altered-events", "received,outcome,"),
         ("persons", "persons", "id,name,"),
         ("groups", "groups", "type,key,"),
@@ -86,6 +87,8 @@ async fn a_file_has_the_filter_of_its_page() {
     for (path, expected) in [
         (format!("/organizations/{home}/members"), 2),
         (format!("/organizations/{home}/members?search=grace&offset=5"), 1),
+        (format!("/projects/{project}/definitions"), 2),
+        (format!("/projects/{project}/definitions?q=SEE"), 1),
         (format!("/projects/{project}/persons"), 2),
         (format!("/projects/{project}/persons?q=bob"), 1),
         (format!("/projects/{project}/groups/company?q=a/b"), 1),

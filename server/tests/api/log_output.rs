@@ -67,7 +67,7 @@ fn a_panic_whose_line_cannot_be_written_ends_nothing() {
     const IS_CHILD: &str = "WEIR_TEST_PANICS";
 
     if std::env::var_os(IS_CHILD).is_some() {
-        logs::start(&Settings::default().over(Settings::default())).unwrap();
+        logs::start(&Settings::default().over(Settings::default()), None).unwrap();
         for _ in 0..3 {
             assert!(std::thread::spawn(|| panic!("expected")).join().is_err());
         }

@@ -348,6 +348,8 @@ async fn projects_of_others_show_nothing() {
             ("get_imports", ""),
             ("start_import", "&source=a"),
             ("finish_import", "&plan=00000000-0000-0000-0000-000000000000"),
+            ("list_event_definitions", "&limit=5&offset=0"),
+            ("get_event_definition", "&event=a"),
             ("list_persons", "&limit=5&offset=0"),
             ("get_person", "&person=00000000-0000-0000-0000-000000000000"),
             ("list_groups", "&limit=5&offset=0"),
@@ -357,6 +359,58 @@ async fn projects_of_others_show_nothing() {
             assert_eq!(answer.status, 404, "{name} {id}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn event_definitions_have_counts_and_samples() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let project = app.project();
+    send(
+        &app,
+        json!([
+            {"event": "paid", "distinct_id": "u", "timestamp": "2026-06-01T10:00:00Z",
+             "properties": {"price": 1, "plan": "pro"}},
+            {"event": "paid", "distinct_id": "u", "timestamp": "2026-06-01T11:00:00Z",
+             "properties": {"price": "free"}},
+            {"event": "opened / closed", "distinct_id": "u"},
+        ]),
+    )
+    .await;
+    let list = async |more: &str| {
+        let body = format!("project={project}&limit=50&offset=0{more}");
+        function(&app, &cookie, "list_event_definitions", &body).await.json()
+    };
+    let names = |list: &Value| {
+        let names = list["names"].as_array().unwrap().iter();
+        names.map(|row| row["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = list("").await;
+    assert_eq!(names(&all), ["opened / closed", "paid"]);
+    assert_eq!((&all["total"], &all["others"]), (&json!(2), &json!(0)));
+    assert_eq!(all["names"][1]["events"], 2);
+    assert_eq!(names(&list("&order=-events").await), ["paid", "opened / closed"]);
+    assert_eq!(names(&list("&search=PAI").await), ["paid"]);
+    let second = list("&order=-name&limit=1&offset=1").await;
+    assert_eq!((names(&second), &second["total"]), (vec!["opened / closed".to_owned()], &json!(2)));
+
+    let get = async |event: &str| {
+        let body = format!("project={project}&event={event}");
+        function(&app, &cookie, "get_event_definition", &body).await
+    };
+    let paid = get("paid").await.json();
+    assert_eq!((&paid["seen"]["events"], &paid["read"]), (&json!(2), &json!(2)));
+    let property = |name: &str| {
+        let properties = paid["properties"].as_array().unwrap();
+        properties.iter().find(|property| property["name"] == name).cloned()
+    };
+    let price =
+        json!({"name": "price", "kinds": "Text, Number", "sample": "\"free\"", "events": 2});
+    assert_eq!(property("price"), Some(price));
+    let plan = json!({"name": "plan", "kinds": "Text", "sample": "\"pro\"", "events": 1});
+    assert_eq!(property("plan"), Some(plan));
+    assert_eq!(get("opened%20%2F%20closed").await.status, 200);
+    assert_eq!(get("never").await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -208,6 +208,8 @@ const LAYERS: &[Layer] = &[
             "weir-ingest",
             "weir-mail",
             "weir-model",
+            // For backups in a bucket, which are none of the store.
+            "weir-objects",
             "weir-oidc",
             "weir-plugins",
             "weir-saml",

@@ -67,6 +67,9 @@ const PROGRAM: [&str; 3] = ["app/src", "crates", "server/src"];
 /// If fewer literals are found, the search for them is broken.
 const LITERALS_AT_LEAST: usize = 3000;
 
+/// The beginning of the name of a check of the crash harness, and the directory of its code.
+const CRASH: (&str, &str) = ("scripts/test-crash: ", "crates/bench/src/bin/crash");
+
 /// In a rule: no test holds it yet.
 const NONE_YET: &str = "none yet";
 
@@ -122,13 +125,14 @@ fn every_rule_has_an_id_of_its_own_a_reason_and_a_test() {
 
 #[test]
 fn every_test_that_a_rule_names_exists() {
-    let tests = tests();
+    let (tests, checks) = (tests(), crash_checks());
     let mut broken = Vec::new();
     for (id, named) in rules() {
         for name in named {
-            let is_there = match name.starts_with("end2end/") {
-                true => is_browser_test(&name),
-                false => tests.contains(&without_inline_modules(&name)),
+            let is_there = match name.strip_prefix(CRASH.0) {
+                Some(check) => checks.contains(check),
+                None if name.starts_with("end2end/") => is_browser_test(&name),
+                None => tests.contains(&without_inline_modules(&name)),
             };
             if !is_there {
                 broken.push(format!("{id} names {name}, which is no test"));
@@ -287,6 +291,13 @@ fn tests_of_the_browser_are_named_by_their_title() {
     assert_eq!(titles(text), ["a"]);
 }
 
+#[test]
+fn checks_of_the_crash_harness_are_named_as_it_prints_them() {
+    let checks = crash_checks();
+    assert!(checks.contains("no event is there twice"), "{checks:?}");
+    assert!(!checks.contains("no event is there thrice"));
+}
+
 /// Our texts.
 fn texts() -> Vec<File> {
     let mut files = files(&TEXTS);
@@ -427,6 +438,16 @@ fn titles(text: &str) -> Vec<&str> {
             Some(arguments[1..].split_once(quote)?.0)
         })
         .collect()
+}
+
+/// The names of the checks of the crash harness.
+fn crash_checks() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for File { text, .. } in files(&[CRASH.1]) {
+        let behind = text.split("Check::new(\"").skip(1);
+        names.extend(behind.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+    }
+    names
 }
 
 /// The names of all tests, in the form that rules use.

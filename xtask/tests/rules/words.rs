@@ -1,5 +1,5 @@
-//! Checks that documents and the texts of the program use the standard nouns, so that a
-//! search finds them.
+//! Checks that documents, comments and the texts of the program use the standard nouns, so
+//! that a search finds them.
 //!
 //! `docs/GLOSSARY.md` lists the words to use instead. Code, link targets and labels of
 //! the app (between single asterisks) are not checked.
@@ -31,6 +31,7 @@ const WORDS: &[(&str, &str)] = &[
     ("hitherto", "until now"),
     ("hold up", "delay, block"),
     ("house", "organization"),
+    ("in the place of", "instead of; write that it replaces it"),
     ("left out", "skipped, omitted"),
     ("let go", "release"),
     ("lets go", "releases"),
@@ -52,12 +53,16 @@ const WORDS: &[(&str, &str)] = &[
     ("stretch", "batch, range"),
     ("stretches", "batches, ranges"),
     ("surroundings", "dependencies"),
+    ("take back", "withdraw, undo, roll back, subtract"),
     ("take up", "accept, start, resume"),
+    ("taken back", "withdrawn, undone, rolled back, subtracted"),
     ("taken up", "accepted, started, resumed"),
+    ("takes back", "withdraws, undoes, rolls back, subtracts"),
     ("takes up", "accepts, starts, resumes"),
     ("that which", "the noun"),
     ("those which", "the noun"),
     ("told", "recorded, notified, reported"),
+    ("took back", "withdrew, undid, rolled back, subtracted"),
     ("took up", "accepted, started, resumed"),
     ("unpack", "decompress"),
     ("unpacked", "decompressed"),
@@ -204,8 +209,8 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// One line without the text between marks. `.` replaces it, so that a phrase does not
-/// match across the gap.
+/// One line without the text between marks. `_`, which is a word for [`found`], replaces it,
+/// so that a phrase does not match across the gap.
 fn without(line: &str) -> String {
     let mut left = String::with_capacity(line.len());
     let mut rest = line;
@@ -230,7 +235,7 @@ fn without(line: &str) -> String {
         let inner = &from[open.len()..];
         match inner.find(close) {
             Some(end) => {
-                left.push_str(" . ");
+                left.push_str(" _ ");
                 rest = &inner[end + close.len()..];
             }
             None => {
@@ -278,6 +283,131 @@ fn the_texts_of_the_program_use_the_words_of_the_glossary() {
     assert!(texts >= TEXTS_AT_LEAST, "only {texts} texts were found");
     broken.sort();
     assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
+/// Words that do not say what a type is.
+const NO_TYPES: &[&str] = &[
+    "Anywhere",
+    "As",
+    "Became",
+    "Beside",
+    "Each",
+    "Elsewhere",
+    "Given",
+    "Here",
+    "Kept",
+    "Left",
+    "Reach",
+    "Said",
+    "Says",
+    "Seen",
+    "Sides",
+    "Somewhere",
+    "Taken",
+    "Together",
+    "Waits",
+    "Way",
+    "Ways",
+    "What",
+    "Within",
+];
+
+/// What declares a type, before its name.
+const DECLARATIONS: &[&str] = &["enum", "struct", "trait", "type"];
+
+/// Fewer types than this mean that reading the sources is broken.
+const TYPES_AT_LEAST: usize = 1000;
+
+#[test]
+fn types_have_names_that_say_what_they_are() {
+    let (mut types, mut broken) = (0, Vec::new());
+    for File { path, text } in support::files(SOURCES) {
+        if !path.ends_with(".rs") || path.starts_with(BENCHMARKS) {
+            continue;
+        }
+        for (line, name) in declared(waiting::split(&path, &text).0) {
+            types += 1;
+            if NO_TYPES.contains(&name) {
+                broken.push(format!("{path}:{line}: {name}"));
+            }
+        }
+    }
+    assert!(types >= TYPES_AT_LEAST, "only {types} types were found");
+    assert!(broken.is_empty(), "types whose names say nothing:\n- {}", broken.join("\n- "));
+}
+
+#[test]
+fn a_declared_type_is_found() {
+    let source =
+        "// struct No;\npub(crate) struct Kept<T>(T);\n    type With = ();\nfn enumerate() {}\n";
+    assert_eq!(declared(source), [(2, "Kept"), (3, "With")]);
+}
+
+/// The types that a source declares, each with its line.
+fn declared(source: &str) -> Vec<(usize, &str)> {
+    let mut types = Vec::new();
+    for (at, line) in source.lines().enumerate() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let pairs = words.windows(2).filter(|pair| DECLARATIONS.contains(&pair[0]));
+        types.extend(pairs.map(|pair| (at + 1, pair[1])));
+    }
+    types
+}
+
+/// The directories with Rust sources, also of tests and benchmarks.
+const RUST: &[&str] = &["app/src", "crates", "fuzz", "server", "xtask"];
+
+/// Files whose comments still have such words.
+const COMMENTS_UNCHECKED: &[&str] = &["crates/store/src/events/segments/repair.rs"];
+
+/// Fewer lines of comments than this mean that reading the sources is broken.
+const COMMENTS_AT_LEAST: usize = 10_000;
+
+#[test]
+fn comments_use_the_words_of_the_glossary() {
+    let (mut lines, mut broken) = (0, Vec::new());
+    for File { path, text } in support::files(RUST) {
+        if !path.ends_with(".rs") || COMMENTS_UNCHECKED.contains(&path.as_str()) {
+            continue;
+        }
+        let comments = comments(&text);
+        lines += comments.lines().filter(|line| *line != CODE).count();
+        broken.extend(found(&comments).into_iter().map(|fault| format!("{path}:{fault}")));
+    }
+    assert!(lines >= COMMENTS_AT_LEAST, "only {lines} lines of comments were found");
+    broken.sort();
+    assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
+/// A line of code among [`comments`]: one word, so that a phrase does not match across it.
+const CODE: &str = "_";
+
+/// The comments of a source that have lines of their own, with [`CODE`] for all other lines.
+fn comments(source: &str) -> String {
+    let mut comments = String::with_capacity(source.len());
+    for line in source.lines() {
+        let comment = line.trim_start().strip_prefix("//");
+        comments.push_str(comment.map_or(CODE, |text| text.trim_start_matches(['/', '!'])));
+        comments.push('\n');
+    }
+    comments
+}
+
+#[test]
+fn a_word_in_a_comment_is_found() {
+    let source = "//! By\n//! itself.\nlet by = 1;\n    // Told, see `stretch`.\nlet a = \"anew\";\n\
+                  /// By\nfn itself() {}\n// itself, by `a` itself\n";
+    assert_eq!(
+        found(&comments(source)),
+        [
+            "1: `by itself`; write: automatically, alone",
+            "4: `told`; write: recorded, notified, reported",
+        ]
+    );
 }
 
 /// Files whose comments and texts operators read. `--help` prints the comments of the

@@ -1,16 +1,13 @@
 //! The filter form of the events page, its ranges, and the choice of columns: links and `GET`
-//! forms. And the height of rows, which is a preference.
+//! forms.
 
 use leptos::prelude::*;
 use weir_model::live::OutcomeLabel;
 
 use super::{ALL, RANGES, Selection};
 use crate::live::{COLUMNS, address_of};
-use crate::server_fns::preferences::SetTableRows;
-use crate::ui::form::ReturnAddress;
-use crate::ui::form_action::{ActionForm, form_action};
+use crate::pages::columns_menu::{ColumnsMenu, PARAMETER};
 use crate::ui::icon::Icon;
-use crate::ui::menu::Menu;
 
 /// Values that forms of the page keep although they have no field for them. The name is in
 /// the address of the form otherwise.
@@ -154,54 +151,11 @@ pub(super) fn ranges_and_columns(selection: &Selection) -> AnyView {
 }
 
 fn columns(selection: &Selection) -> AnyView {
-    let boxes = COLUMNS
-        .into_iter()
-        .map(|(name, label, _)| {
-            view! {
-                <label class="check">
-                    <input
-                        type="checkbox"
-                        name="columns"
-                        value=name
-                        checked=selection.columns.has(name)
-                    />
-                    {label}
-                </label>
-            }
-        })
-        .collect_view();
-    let kept = kept(selection, &["columns"]);
+    let choices =
+        COLUMNS.into_iter().map(|(name, label, _)| (name, label, selection.columns.has(name)));
+    let kept = kept(selection, &[PARAMETER]);
     let action = address_of(selection.project, &[]);
-    view! {
-        <Menu class="columns-menu" label="Columns".into_any()>
-            <form method="get" action=action aria-label="Columns">
-                {kept}
-                <fieldset>
-                    <legend class="hidden">"Columns"</legend>
-                    {boxes}
-                </fieldset>
-                <button type="submit" class="button">"Show columns"</button>
-            </form>
-            {heights()}
-        </Menu>
-    }
-    .into_any()
-}
-
-/// The other height of table rows: the style sheet shows one of the buttons.
-fn heights() -> AnyView {
-    let set = form_action::<SetTableRows>();
-    let button = |word: &'static str, label: &'static str| {
-        view! { <button type="submit" class="button" name="rows" value=word>{label}</button> }
-    };
-    view! {
-        <ActionForm action=set>
-            <ReturnAddress />
-            {button("compact", "Compact rows")}
-            {button("comfortable", "Comfortable rows")}
-        </ActionForm>
-    }
-    .into_any()
+    view! { <ColumnsMenu action=action kept=kept columns=choices.collect() /> }.into_any()
 }
 
 /// What users should know about the list.

@@ -36,7 +36,7 @@ const SECONDS: u32 = 5;
 pub(crate) fn ExportBackfill() -> impl IntoView {
     page(
         TITLE,
-        || Asked {
+        || Inputs {
             organization: id_in_path(),
             export: export_in_path(),
             start: in_query("start"),
@@ -45,13 +45,13 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
             cursor: in_query("cursor"),
         },
         load,
-        |Asked { start, end, .. }, (found, list, preview)| draw(start, end, &found, list, preview),
+        |Inputs { start, end, .. }, (found, list, preview)| draw(start, end, &found, list, preview),
     )
 }
 
 /// The inputs of the page.
 #[derive(Clone, PartialEq)]
-struct Asked {
+struct Inputs {
     organization: String,
     export: String,
     start: String,
@@ -64,8 +64,8 @@ struct Asked {
 /// A preview, if one was asked for.
 type AskedPreview = Option<Result<Preview, UiError>>;
 
-async fn load(asked: Asked) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
-    let Asked { organization, export, start, end, previews, cursor } = asked;
+async fn load(asked: Inputs) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
+    let Inputs { organization, export, start, end, previews, cursor } = asked;
     let (found, list) = try_join(
         get_export(organization.clone(), export.clone()),
         list_backfills(organization.clone(), export.clone(), cursor),

@@ -6,7 +6,7 @@ use weir_model::exports::destinations::{DestinationType, Kind, Need};
 
 use super::words;
 use crate::form_names::SECRET_MARK;
-use crate::server_fns::exports::config::{Asked, Values, asked};
+use crate::server_fns::exports::config::{FormSetting, Values, asked};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
 use crate::ui::form::FormResult;
 
@@ -24,7 +24,7 @@ pub(super) struct Begin {
 
 /// Names and labels of the fields, for the summary of errors.
 pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
-    let label = |asked: Asked| {
+    let label = |asked: FormSetting| {
         let (label, _) = words::setting(kind.name, &asked.path);
         (asked.name(), label.to_owned())
     };
@@ -40,18 +40,18 @@ pub(super) struct Fields {
 }
 
 pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: FormResult) -> Fields {
-    let (connection, advanced): (Vec<Asked>, Vec<Asked>) =
+    let (connection, advanced): (Vec<FormSetting>, Vec<FormSetting>) =
         asked(kind).into_iter().partition(is_of_connection);
-    let draw = |asked: &Asked| field(kind, asked, begin, result);
+    let draw = |asked: &FormSetting| field(kind, asked, begin, result);
     Fields {
         connection: connection.iter().map(draw).collect_view().into_any(),
         advanced: advanced.iter().map(draw).collect_view().into_any(),
-        advanced_names: advanced.iter().map(Asked::name).collect(),
+        advanced_names: advanced.iter().map(FormSetting::name).collect(),
     }
 }
 
 /// Whether the connection needs the setting, or can need it.
-fn is_of_connection(asked: &Asked) -> bool {
+fn is_of_connection(asked: &FormSetting) -> bool {
     // The parts of a setting stay with it.
     let is_nested = asked.path.contains("__");
     let says_how = asked.path == "authentication_type";
@@ -61,7 +61,7 @@ fn is_of_connection(asked: &Asked) -> bool {
 
 fn field(
     kind: &'static DestinationType,
-    asked: &Asked,
+    asked: &FormSetting,
     begin: &Begin,
     result: FormResult,
 ) -> AnyView {
@@ -117,7 +117,7 @@ fn field(
 
 /// The initial value of a field that is not a secret. Nested settings have no default in
 /// the form: if all of them are empty, they are not used.
-fn value(asked: &Asked, begin: &Begin) -> String {
+fn value(asked: &FormSetting, begin: &Begin) -> String {
     if let Some(values) = &begin.values {
         return values.get(&asked.path).cloned().unwrap_or_default();
     }
@@ -137,7 +137,7 @@ fn value(asked: &Asked, begin: &Begin) -> String {
 /// The field of a secret. The value is never shown, and it stays if the field is left
 /// empty.
 fn secret(
-    asked: &Asked,
+    asked: &FormSetting,
     result: FormResult,
     label: &'static str,
     hint: &'static str,

@@ -26,7 +26,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Mark, Status, Strip};
-use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Exports";
@@ -45,7 +45,7 @@ pub(crate) fn Exports() -> impl IntoView {
     page(
         TITLE,
         || {
-            let asked = Asked {
+            let asked = Inputs {
                 name: in_query("name"),
                 state: in_query("state"),
                 destination: in_query("destination"),
@@ -54,7 +54,7 @@ pub(crate) fn Exports() -> impl IntoView {
             (id_in_path(), asked, page_in_query(PAGE_SIZE))
         },
         |(organization, asked, list_page)| {
-            let Asked { name, state, destination, project } = asked;
+            let Inputs { name, state, destination, project } = asked;
             let ListPage { limit, offset } = list_page;
             list_exports(organization, name, state, destination, project, limit, offset)
         },
@@ -62,7 +62,7 @@ pub(crate) fn Exports() -> impl IntoView {
     )
 }
 
-fn draw(asked: Asked, list_page: ListPage, found: ExportList) -> AnyView {
+fn draw(asked: Inputs, list_page: ListPage, found: ExportList) -> AnyView {
     let results = [
         form_result(form_action::<PauseExport>()),
         form_result(form_action::<UnpauseExport>()),
@@ -111,7 +111,7 @@ fn draw(asked: Asked, list_page: ListPage, found: ExportList) -> AnyView {
 
 /// The query parameters.
 #[derive(Clone, PartialEq)]
-struct Asked {
+struct Inputs {
     name: String,
     state: String,
     destination: String,
@@ -119,7 +119,7 @@ struct Asked {
     project: String,
 }
 
-impl Asked {
+impl Inputs {
     fn words(&self, organization: &OrganizationView) -> String {
         let state = STATES.iter().find(|(word, _)| *word == self.state && !word.is_empty());
         let kind = DestinationType::of(&self.destination).map(|kind| kind.label.to_owned());
@@ -130,7 +130,7 @@ impl Asked {
     }
 }
 
-fn filters(asked: Asked, organization: &OrganizationView, result: FormResult) -> AnyView {
+fn filters(asked: Inputs, organization: &OrganizationView, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
     let mut kinds = vec![Choice::new("", "Any destination")];
@@ -237,7 +237,7 @@ fn entry(
     let trouble = trouble(&export, &recent);
     let name = export.name.clone();
     let head = cell(view! {
-        {cut_link(path.clone(), export.name)}
+        {truncated_link(path.clone(), export.name)}
         <span class="hint">{label}</span>
     });
     let head = match is_selectable {
@@ -245,7 +245,7 @@ fn entry(
         false => head,
     };
     let mut cells = vec![head];
-    cells.extend(project.map(cut));
+    cells.extend(project.map(truncated));
     cells.push(cell(view! { <Status tone=tone label=state id=word /> {trouble} }));
     cells.push(last);
     cells.push(strip(&recent, &path, export.failing_since.is_some()));

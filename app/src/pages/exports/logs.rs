@@ -28,14 +28,14 @@ const SHOWN: usize = 8;
 
 /// The query parameters.
 #[derive(Clone, PartialEq)]
-struct Asked {
+struct Inputs {
     run: String,
     level: String,
     text: String,
     before: String,
 }
 
-impl Asked {
+impl Inputs {
     fn is_filter(&self) -> bool {
         !(self.run.is_empty() && self.level.is_empty() && self.text.is_empty())
     }
@@ -54,7 +54,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
     page(
         TITLE,
         || {
-            let asked = Asked {
+            let asked = Inputs {
                 run: in_query("run"),
                 level: in_query("level"),
                 text: in_query("text"),
@@ -63,7 +63,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
             (id_in_path(), export_in_path(), asked)
         },
         |(organization, export, asked)| {
-            let Asked { run, level, text, before } = asked;
+            let Inputs { run, level, text, before } = asked;
             try_join(
                 get_export(organization.clone(), export.clone()),
                 list_export_logs(organization, export, run, level, text, before),
@@ -73,7 +73,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
     )
 }
 
-fn draw(asked: &Asked, found: &ExportHead, list: LogList) -> AnyView {
+fn draw(asked: &Inputs, found: &ExportHead, list: LogList) -> AnyView {
     // This page changes nothing: its fields belong to a form that cannot fail.
     let form = form_result(form_action::<PauseExport>());
     let path = export_path(&found.organization.id, &found.export.id.to_string());
@@ -106,7 +106,7 @@ fn draw(asked: &Asked, found: &ExportHead, list: LogList) -> AnyView {
     .into_any()
 }
 
-fn filters(asked: &Asked, result: FormResult) -> AnyView {
+fn filters(asked: &Inputs, result: FormResult) -> AnyView {
     let mut levels = vec![Choice::new("", "Any level")];
     levels.extend(
         LogLevel::ALL
@@ -114,7 +114,7 @@ fn filters(asked: &Asked, result: FormResult) -> AnyView {
             .skip(1)
             .map(|level| Choice::new(level.text(), format!("{} and above", words::level(level).1))),
     );
-    let Asked { run, level, text, .. } = asked.clone();
+    let Inputs { run, level, text, .. } = asked.clone();
     view! {
         <FilterForm label="Filter lines">
             <Select result=result name="level" label="Level" choices=levels value=level />
@@ -125,7 +125,7 @@ fn filters(asked: &Asked, result: FormResult) -> AnyView {
     .into_any()
 }
 
-fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
+fn listed(list: LogList, found: &ExportHead, asked: &Inputs) -> AnyView {
     let columns = vec![
         Column::text("Time"),
         Column::text("Level"),

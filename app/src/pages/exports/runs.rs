@@ -25,7 +25,7 @@ use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Chip, Progress, Status};
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Runs";
@@ -44,14 +44,14 @@ const STATES: [(&str, &str); 5] = [
 
 /// The query parameters.
 #[derive(Clone, PartialEq)]
-struct Asked {
+struct Inputs {
     state: String,
     after: String,
     before: String,
     cursor: String,
 }
 
-impl Asked {
+impl Inputs {
     /// Whether the list is limited to the last days, because no time range is given.
     fn is_of_last_days(&self) -> bool {
         self.after.is_empty() && self.before.is_empty()
@@ -73,7 +73,7 @@ pub(crate) fn ExportRuns() -> impl IntoView {
     page(
         TITLE,
         || {
-            let asked = Asked {
+            let asked = Inputs {
                 state: in_query("state"),
                 after: in_query("after"),
                 before: in_query("before"),
@@ -82,7 +82,7 @@ pub(crate) fn ExportRuns() -> impl IntoView {
             (id_in_path(), export_in_path(), asked)
         },
         |(organization, export, asked)| {
-            let Asked { state, after, before, cursor } = asked;
+            let Inputs { state, after, before, cursor } = asked;
             try_join(
                 get_export(organization.clone(), export.clone()),
                 list_export_runs(organization, export, state, after, before, cursor),
@@ -92,7 +92,7 @@ pub(crate) fn ExportRuns() -> impl IntoView {
     )
 }
 
-fn draw(asked: &Asked, found: &ExportHead, list: RunList) -> AnyView {
+fn draw(asked: &Inputs, found: &ExportHead, list: RunList) -> AnyView {
     let retried = form_result(form_action::<RetryExportRun>());
     let cancelled = form_result(form_action::<CancelExportRun>());
     let is_active = list.rows.iter().any(|row| row.run.status.is_active());
@@ -130,10 +130,10 @@ fn draw(asked: &Asked, found: &ExportHead, list: RunList) -> AnyView {
     .into_any()
 }
 
-fn filters(asked: &Asked, result: FormResult) -> AnyView {
+fn filters(asked: &Inputs, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
-    let Asked { state, after, before, .. } = asked.clone();
+    let Inputs { state, after, before, .. } = asked.clone();
     view! {
         <FilterForm label="Filter runs">
             <Select result=result name="state" label="State" choices=states value=state />
@@ -165,7 +165,7 @@ fn nothing(found: &ExportHead) -> AnyView {
 }
 
 /// The export has runs, but none matches the filter.
-fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
+fn none_of_these(asked: &Inputs, found: &ExportHead) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
     let (filter, all) = (asked.words(), of_all_days(found));
     match (asked.is_of_last_days(), filter.is_empty()) {
@@ -200,7 +200,7 @@ fn first_day(found: &ExportHead) -> String {
     day(found.export.created_at)
 }
 
-fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
+fn listed(list: RunList, found: &ExportHead, asked: &Inputs) -> AnyView {
     let columns = vec![
         Column::text("Data interval"),
         Column::text("Status"),
@@ -239,7 +239,7 @@ fn entry(row: RunRow, found: &ExportHead) -> TableRow {
     });
     let first_line = run.latest_error.as_deref().and_then(|error| error.lines().next());
     let error = first_line.map(|text| {
-        view! { <span class="hint">{cut(text.to_owned())}</span> }
+        view! { <span class="hint">{truncated(text.to_owned())}</span> }
     });
     let next_try = run.next_try_at.map(|time| {
         view! { <span class="hint">"Next try " <Time iso=time.to_string() /></span> }

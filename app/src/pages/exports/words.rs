@@ -8,7 +8,7 @@ use weir_model::exports::{BatchExport, ExportModel, Interval, LogLevel, Run, Sta
 use crate::ui::status::Tone;
 
 /// Tone and word for a status.
-pub(super) const fn status(status: Status) -> (Tone, &'static str) {
+pub(in crate::pages) const fn status(status: Status) -> (Tone, &'static str) {
     match status {
         Status::Starting => (Tone::Busy, "Starting"),
         Status::Running => (Tone::Busy, "Running"),
@@ -50,7 +50,7 @@ pub(super) const fn level(level: LogLevel) -> (Tone, &'static str) {
 }
 
 /// Label of an interval.
-pub(super) const fn interval(interval: Interval) -> &'static str {
+pub(in crate::pages) const fn interval(interval: Interval) -> &'static str {
     match interval {
         Interval::Hour => "Every hour",
         Interval::Day => "Every day",
@@ -61,7 +61,7 @@ pub(super) const fn interval(interval: Interval) -> &'static str {
 }
 
 /// Names of weekdays. Index 0 is Sunday.
-pub(super) const DAYS: [&str; 7] =
+pub(in crate::pages) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// The schedule of an export in words, as the start of a sentence.
@@ -80,7 +80,7 @@ pub(super) fn schedule_text(export: &BatchExport) -> String {
 }
 
 /// Label of a model.
-pub(super) const fn model(model: ExportModel) -> &'static str {
+pub(in crate::pages) const fn model(model: ExportModel) -> &'static str {
     match model {
         ExportModel::Events => "Events",
         ExportModel::Persons => "Persons",

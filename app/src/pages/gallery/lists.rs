@@ -12,7 +12,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell, cut_link};
+use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell, truncated_link};
 use crate::ui::time::Time;
 
 /// Id of the sample of a dialog.
@@ -144,7 +144,7 @@ fn table() -> AnyView {
     let row =
         |(name, id, tone, state, rows): (&'static str, &'static str, Tone, &'static str, u64)| {
             let cells = vec![
-                cut_link("#table".to_owned(), name.to_owned()),
+                truncated_link("#table".to_owned(), name.to_owned()),
                 cell(view! { <Id text=id what="export id" /> }),
                 cell(view! { <Status tone=tone label=state /> }),
                 cell(view! { <Time iso=run.to_owned() /> }),

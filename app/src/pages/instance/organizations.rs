@@ -10,7 +10,7 @@ use crate::ui::bytes;
 use crate::ui::number::Count;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
-use crate::ui::table::{Column, Table, TableRow, cell, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Organizations of this instance";
@@ -42,7 +42,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
         let disk = organization.disk_bytes.map(bytes::text);
         let created_at = organization.created_at.to_string();
         TableRow::new(vec![
-            cut_link(href, organization.name),
+            truncated_link(href, organization.name),
             cell(view! { <Time iso=created_at /> }),
             cell(view! { <Count value=organization.events_this_month /> }),
             cell(disk.unwrap_or_else(|| "Not measured yet".to_owned())),

@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 
+use crate::pages::columns_menu::{self, Choice, ColumnsMenu};
 use crate::server_fns::imports::SourceView;
 use crate::ui::alert::Alert;
 use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, ROOMY, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 /// Above this rate, in events per minute, hosted services ask for notice in advance.
@@ -45,75 +46,117 @@ pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
     (!message.is_empty()).then(|| view! { <Alert kind="warning">{message}</Alert> }.into_any())
 }
 
-/// The table of sources.
-pub(super) fn sources(found: Vec<SourceView>) -> Option<AnyView> {
+/// The columns that can be chosen: name in the address, label, and whether it is shown without
+/// a choice. The source is always shown.
+const COLUMNS: [Choice; 8] = [
+    ("historical", "Historical", false),
+    ("sent", "Sent", false),
+    ("accepted", "Accepted", true),
+    ("dropped", "Dropped", true),
+    ("rate", "Per minute", true),
+    ("times", "Event times", true),
+    ("order", "Order", true),
+    ("last", "Last request", false),
+];
+/// Those of numbers.
+const NUMBERS: [&str; 4] = ["sent", "accepted", "dropped", "rate"];
+
+/// The table of sources with the columns of the address. `open` is the shown plan.
+pub(super) fn sources(
+    project: i64,
+    open: &str,
+    asked: &[String],
+    found: Vec<SourceView>,
+) -> Option<AnyView> {
     if found.is_empty() {
         return None;
     }
-    let columns = vec![
-        Column::text("Source"),
-        Column::text("Historical"),
-        Column::number("Sent"),
-        Column::number("Accepted"),
-        Column::number("Dropped"),
-        Column::number("Per minute"),
-        Column::text("Event times"),
-        Column::text("Order"),
-        Column::text("Last request"),
-    ];
-    let rows = found.into_iter().map(row).collect();
+    let shown = columns_menu::shown(&COLUMNS, asked);
+    let choices: Vec<Choice> =
+        COLUMNS.into_iter().map(|(name, label, _)| (name, label, shown.contains(&name))).collect();
+    let headings = choices.iter().filter(|(.., is_shown)| *is_shown).map(|(name, label, _)| {
+        if NUMBERS.contains(name) { Column::number(label) } else { Column::text(label) }
+    });
+    let columns: Vec<Column> = std::iter::once(Column::text("Source")).chain(headings).collect();
+    let can_scroll = columns.len() > ROOMY;
+    let rows = found.into_iter().map(|source| row(&source, &shown)).collect();
+    let action = format!("/projects/{project}/migrations");
+    let plan = (!open.is_empty())
+        .then(|| view! { <input type="hidden" name="plan" value=open.to_owned() /> });
+    let kept = plan.into_any();
     let view = view! {
         <Section
             id="sources"
             title="Events received"
             hint="By day, key and client library. Hosted services want notice before you send more than 10,000 events in a minute. Weir has no such limit."
         >
-            <Table caption="Imported events by source" columns=columns rows=rows />
+            <div class="events-view">
+                <ColumnsMenu action=action kept=kept columns=choices />
+            </div>
+            <Table
+                caption="Imported events by source"
+                columns=columns
+                rows=rows
+                can_scroll=can_scroll
+            />
         </Section>
     };
     Some(view.into_any())
 }
 
-fn row(source: SourceView) -> TableRow {
+fn row(source: &SourceView, shown: &[&'static str]) -> TableRow {
+    let (day, key) = (source.day.clone(), source.key.clone());
+    let name = cell(view! {
+        <span>{day}</span> " " <code>{key}</code> " " {truncated(source.library.clone())}
+    });
+    let cells = shown.iter().map(|column| value(source, column));
+    TableRow::new(std::iter::once(name).chain(cells).collect())
+}
+
+/// The cell of a source in a column.
+fn value(source: &SourceView, column: &str) -> AnyView {
+    match column {
+        "historical" if source.historical => cell(view! { <Status tone=Tone::Good label="Yes" /> }),
+        "historical" => cell(view! { <Status tone=Tone::Warn label="No: old events" /> }),
+        "sent" => cell(grouped(source.sent)),
+        "accepted" => cell(grouped(source.accepted)),
+        "dropped" => dropped(source),
+        "rate" => rate(source),
+        "times" => match source.times.clone() {
+            Some((oldest, newest)) => {
+                cell(view! { <Time iso=oldest /> " to " <Time iso=newest /> })
+            }
+            None => cell("-"),
+        },
+        "order" => order(source.out_of_order),
+        _ => cell(view! { <Time iso=source.last_at.clone() /> }),
+    }
+}
+
+/// The number of dropped events, with the reasons.
+fn dropped(source: &SourceView) -> AnyView {
     let why = source
         .reasons
         .iter()
         .map(|(code, times)| format!("{} {code}", grouped(*times)))
         .collect::<Vec<String>>()
         .join(", ");
-    let why = (!why.is_empty()).then(|| view! { <span class="hint wrap">" "{why}</span> });
+    let why = (!why.is_empty()).then(|| view! { <span class="hint">" "{truncated(why)}</span> });
+    cell(view! { {grouped(source.dropped)} {why} })
+}
+
+fn rate(source: &SourceView) -> AnyView {
     let fast = (source.peak > NOTED).then(|| view! { <span class="hint">" above 10,000"</span> });
-    let rate = grouped(source.rate);
     let peak = format!(" at most {}", grouped(source.peak));
-    let times = match source.times {
-        Some((oldest, newest)) => {
-            view! { <Time iso=oldest /> " to " <Time iso=newest /> }.into_any()
-        }
-        None => "-".into_any(),
-    };
-    let order = match source.out_of_order {
-        0 => view! { <Status tone=Tone::Good label="In order" /> }.into_any(),
+    cell(view! { {grouped(source.rate)} <span class="hint">{peak}</span> {fast} })
+}
+
+fn order(out_of_order: u64) -> AnyView {
+    match out_of_order {
+        0 => cell(view! { <Status tone=Tone::Good label="In order" /> }),
         count => {
             let label = format!("{} out of order", grouped(count));
-            view! { <Status tone=Tone::Warn label=label /> }.into_any()
+            cell(view! { <Status tone=Tone::Warn label=label /> })
         }
-    };
-    let marked = if source.historical {
-        view! { <Status tone=Tone::Good label="Yes" /> }.into_any()
-    } else {
-        view! { <Status tone=Tone::Warn label="No: old events" /> }.into_any()
-    };
-    TableRow::new(vec![
-        cell(view! {
-            <span>{source.day}</span> " " <code>{source.key}</code> " " <span class="wrap">{source.library}</span>
-        }),
-        cell(marked),
-        cell(grouped(source.sent)),
-        cell(grouped(source.accepted)),
-        cell(view! { {grouped(source.dropped)} {why} }),
-        cell(view! { {rate} <span class="hint">{peak}</span> {fast} }),
-        cell(times),
-        cell(order),
-        cell(view! { <Time iso=source.last_at /> }),
-    ])
+    }
 }

@@ -4,10 +4,10 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::activity::{ActivityFilter, AuditAction, BY_SERVICE, Subject};
-use weir_model::organizations::Level;
+use weir_model::plugin_configs::SECRET;
 
 use super::Tabs;
-use super::activity_words::{action, kind};
+use super::activity_words::{Shown, action, kind, shown};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::activity::{ActivityView, EntryView, list_activity};
@@ -19,7 +19,7 @@ use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Activity";
@@ -230,14 +230,15 @@ fn row(here: &str, entry: EntryView) -> TableRow {
     } = entry;
     let link = format!("{here}?entry={id}#{id}");
     let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
+    let export = export_path(here, subject, &item);
     let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
     let name = name.unwrap_or(item);
     let object = view! {
         <span class="faint">{kind(subject)} " "</span>
-        {cut_link(of_item, name)}
+        {truncated_link(of_item, name)}
     };
     let through = match (key, by_service || identity_provider.is_some()) {
-        (Some(label), _) => view! { "API key " {cut(label)} }.into_any(),
+        (Some(label), _) => view! { "API key " {truncated(label)} }.into_any(),
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };
@@ -246,7 +247,7 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         actor(who, by_service, identity_provider),
         cell(action(done)),
         cell(object),
-        difference(changes),
+        difference(changes, &export),
         through,
     ])
     .id(id)
@@ -271,17 +272,23 @@ fn actor(
     }
 }
 
+/// The address of the changed export. Empty for other objects.
+fn export_path(here: &str, subject: Subject, item: &str) -> String {
+    let organization = here.strip_suffix("/activity").filter(|_| subject == Subject::BatchExport);
+    organization.map(|path| format!("{path}/exports/{item}")).unwrap_or_default()
+}
+
 /// Each field before and after the change.
-fn difference(mut changes: Vec<(String, String, String)>) -> AnyView {
+fn difference(mut changes: Vec<(String, String, String)>, export: &str) -> AnyView {
     if changes.is_empty() {
         return "-".into_any();
     }
     let more = changes.split_off(shown_of(changes.len()));
     let more = (!more.is_empty()).then(|| {
         let label = format!("{} more", grouped(more.len() as u64));
-        view! { <details><summary>{label}</summary>{fields(more)}</details> }
+        view! { <details><summary>{label}</summary>{fields(more, export)}</details> }
     });
-    view! { {fields(changes)} {more} }.into_any()
+    view! { {fields(changes, export)} {more} }.into_any()
 }
 
 /// How many of the changed fields are always shown.
@@ -290,16 +297,17 @@ fn shown_of(count: usize) -> usize {
     if count > FIELDS_MAX + 1 { FIELDS_MAX } else { count }
 }
 
-fn fields(changes: Vec<(String, String, String)>) -> AnyView {
+fn fields(changes: Vec<(String, String, String)>, export: &str) -> AnyView {
     let lines = changes.into_iter().map(|(field, before, after)| {
-        let (before, after) = (in_words(&field, before), in_words(&field, after));
+        let is_secret = before == SECRET && after == SECRET;
         let values = match (before.is_empty(), after.is_empty()) {
             // Secrets have no values here.
+            _ if is_secret => " replaced".into_any(),
             (true, true) => ().into_any(),
-            (true, false) => view! { ": " <ins>{value(after)}</ins> }.into_any(),
+            (true, false) => view! { ": " <ins>{value(shown(&field, after, export))}</ins> }.into_any(),
             (false, _) => view! {
-                ": " <del>{value(before)}</del> <span aria-hidden="true">" → "</span>
-                <ins>{value(after)}</ins>
+                ": " <del>{value(shown(&field, before, export))}</del> <span aria-hidden="true">" → "</span>
+                <ins>{value(shown(&field, after, export))}</ins>
             }
             .into_any(),
         };
@@ -308,15 +316,13 @@ fn fields(changes: Vec<(String, String, String)>) -> AnyView {
     view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
 }
 
-/// The value of a field. The log has levels as numbers.
-fn in_words(field: &str, value: String) -> String {
-    let number = value.parse::<i64>().ok().filter(|_| field == "level");
-    let level = number.and_then(|number| Level::try_from(number).ok());
-    level.map_or(value, |level| level.text().to_owned())
-}
-
-/// A value. Long values are collapsed to their beginning.
-fn value(text: String) -> AnyView {
+/// A value. Long texts are collapsed to their beginning.
+fn value(value: Shown) -> AnyView {
+    let text = match value {
+        Shown::Time(iso) => return view! { <Time iso=iso /> }.into_any(),
+        Shown::Page(href, words) => return view! { <a href=href>{words}</a> }.into_any(),
+        Shown::Words(text) => text,
+    };
     match beginning(&text) {
         Some(beginning) => {
             view! { <details><summary>{beginning}</summary>{text}</details> }.into_any()
@@ -334,9 +340,9 @@ fn beginning(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::activity::{ActivityFilter, BY_SERVICE};
+    use weir_model::activity::{ActivityFilter, BY_SERVICE, Subject};
 
-    use super::{beginning, in_words, shown_of, words};
+    use super::{beginning, export_path, shown_of, words};
 
     fn filter() -> ActivityFilter {
         ActivityFilter {
@@ -355,10 +361,10 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_a_word() {
-        let word = |field: &str, value: &str| in_words(field, value.to_owned());
-        assert_eq!([word("level", "8"), word("level", "")], ["Administrator", ""]);
-        assert_eq!([word("level", "2"), word("order", "8")], ["2", "8"]);
+    fn values_of_exports_lead_to_the_export() {
+        let path = |subject| export_path("/organizations/o/activity", subject, "e");
+        assert_eq!(path(Subject::BatchExport), "/organizations/o/exports/e");
+        assert_eq!(path(Subject::Project), "");
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 
-use super::domain_rules::{Provisioning, SignInWay};
+use super::domain_rules::{Provisioning, SignInWay, warning};
 use super::domain_saml::Saml;
 use super::domain_scim::Scim;
 use super::domain_setup::SetUp;
-use super::domains::ownership;
-use super::{ADMINISTRATORS, Tabs};
+use super::domains::ownership_status;
+use super::{FOR_ADMINISTRATORS, Tabs};
 use crate::pages::{id_in_path, in_path};
 use crate::server_fns::domains::{CheckDomain, DomainView, RemoveDomain, get_domain};
 use crate::server_fns::organizations::{OrganizationView, get_organization};
@@ -42,7 +42,7 @@ fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyVie
     view! {
         <PageHead title=name within=organization.name />
         <Tabs id=id.clone() />
-        {(!found.may_change).then(|| view! { <ReadOnly why=ADMINISTRATORS /> })}
+        {(!found.may_change).then(|| view! { <ReadOnly why=FOR_ADMINISTRATORS /> })}
         <Ownership id=id.clone() domain=found.clone() />
         {found.may_change.then(|| view! { <SetUp domain=found.clone() /> })}
         <Saml id=id.clone() domain=found.clone() />
@@ -58,7 +58,7 @@ fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyVie
 #[component]
 fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let DomainView { details, may_change, .. } = domain;
-    let state = ownership(&details);
+    let state = ownership_status(&details);
     let is_verified = details.domain.is_verified;
     let what_to_do = if is_verified {
         "Keep this TXT record. Weir checks it every day."
@@ -77,10 +77,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
             </Alert>
         }
     });
-    let elsewhere = details.domain.warnings.iter().find(|warning| warning.attr == "domain");
-    let elsewhere = elsewhere.map(|warning| warning.detail.clone()).map(|detail| {
-        view! { <Alert kind="warning"><p>{detail}</p></Alert> }
-    });
+    let elsewhere = warning(&details.domain, "domain");
     let value = details.domain.verification_challenge.clone();
     let checked = details.checked_at.map(|time| time.to_string());
     let answer = details.last_answer.clone();

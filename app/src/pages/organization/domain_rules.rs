@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
-use weir_model::domains::{SignInImpact, WayImpact};
+use weir_model::domains::{Domain, SignInImpact, WayImpact};
 
 use super::named;
 use crate::server_fns::domains::{DomainView, EnforceSso, SetProvisioning};
@@ -29,6 +29,13 @@ pub(super) fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
         scope: "organization:write",
         body: Some(body),
     }
+}
+
+/// The warning about a stored field; `None`: there is none.
+pub(super) fn warning(domain: &Domain, attr: &str) -> Option<AnyView> {
+    let found = domain.warnings.iter().find(|warning| warning.attr == attr)?;
+    let detail = found.detail.clone();
+    Some(view! { <Alert kind="warning"><p>{detail}</p></Alert> }.into_any())
 }
 
 /// Whether users become members when they sign in.
@@ -78,7 +85,11 @@ pub(super) fn SignInWay(
     let enforce = form_action::<EnforceSso>();
     let result = form_result(enforce);
     let DomainView { details, may_change, impact, ways, .. } = domain;
+    let is_suspended = details.is_suspended;
     let domain = details.domain;
+    let by_key = warning(&domain, "sso_enforcement");
+    let acts = may_change && domain.is_verified && !is_suspended;
+    let locks_out = acts.then(|| lock_out(&domain, &impact)).flatten();
     let preview = preview(&impact, &ways);
     let SignInImpact { members, includes_you, owners_elsewhere, .. } = impact;
     let name_of_domain = domain.domain.clone();
@@ -151,7 +162,33 @@ pub(super) fn SignInWay(
     } else {
         view! { <p>{name}</p> }.into_any()
     };
-    view! { <Section id="sign-in" title="Single sign-on" hint=BINDING>{content}</Section> }
+    view! {
+        <Section id="sign-in" title="Single sign-on" hint=BINDING>
+            {by_key}
+            {locks_out}
+            {content}
+        </Section>
+    }
+}
+
+/// The warning about a required way of signing in that no owner is known to be able to use.
+/// The API has it in the answer to the change alone, and the page as long as it is true.
+fn lock_out(domain: &Domain, impact: &SignInImpact) -> Option<AnyView> {
+    let is_it =
+        |way: &&WayImpact| way.sso_enforcement == domain.sso_enforcement && way.locks_out_owners;
+    let way = impact.ways.iter().find(is_it)?;
+    let members = named(&way.unproved);
+    let warning = view! {
+        <Alert kind="warning">
+            <p>
+                <strong>"Perhaps no owner can sign in."</strong>
+                " Every owner has an address of this domain, and none of them has signed in this way with these settings. These members may not be able to sign in any more:"
+            </p>
+            {members}
+            <p>"Let an owner sign in this way, or change what the domain requires."</p>
+        </Alert>
+    };
+    Some(warning.into_any())
 }
 
 /// Who could no longer sign in, for each way that the domain could require.

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 use weir_model::sso::ConnectionTest;
 
-use super::domain_rules::patch;
+use super::domain_rules::{patch, warning};
 use crate::server_fns::domains::{DomainView, SIGN_IN_URL, SaveSaml};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
@@ -72,11 +72,13 @@ pub(super) fn Saml(
             "saml_sign_requests": "{saml_sign_requests}",
         }),
     );
-    let warning = |attr: &str| {
+    let by_key = warning(&domain, "saml_entity_id");
+    let unreadable = |attr: &str| {
         let found = domain.warnings.iter().find(|warning| warning.attr == attr);
         found.map(|warning| warning.detail.clone())
     };
-    let (unreadable, next_unreadable) = (warning("saml_x509_cert"), warning("saml_x509_cert_next"));
+    let (unreadable, next_unreadable) =
+        (unreadable("saml_x509_cert"), unreadable("saml_x509_cert_next"));
     let entity = domain.saml_entity_id.unwrap_or_default();
     let acs = domain.saml_acs_url.unwrap_or_default();
     let certificate = domain.saml_x509_cert.unwrap_or_default();
@@ -144,6 +146,7 @@ pub(super) fn Saml(
     };
     view! {
         <Section id="saml" title="SAML provider" hint="Users with an address of the domain sign in through it once the domain is verified. Enter what the provider shows, all three fields. An empty field removes its value.">
+            {by_key}
             {facts}
             {form}
             {test_section(test_link, test)}

@@ -20,7 +20,7 @@ use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page_of_secrets};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 /// What the section is for.
@@ -175,7 +175,7 @@ fn table(groups: &[GroupView], count: u64) -> AnyView {
         vec![Column::text("Group"), Column::text("Members"), Column::text("Level of members")];
     let row = |group: &GroupView| {
         TableRow::new(vec![
-            cut(group.name.clone()),
+            truncated(group.name.clone()),
             cell(grouped(group.members)),
             cell(level(group.level)),
         ])

@@ -1,11 +1,11 @@
-//! The domains of an organization: the list, and adding one.
+//! The page with the domains of an organization: the list, and the form that adds one.
 
 use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
-use weir_model::domains::{DomainDetails, SsoEnforcement};
+use weir_model::domains::{DomainDetails, SsoEnforcement, VERIFIED_ELSEWHERE};
 
-use super::{ADMINISTRATORS, Tabs};
+use super::{FOR_ADMINISTRATORS, Tabs};
 use crate::pages::id_in_path;
 use crate::server_fns::domains::{AddDomain, DomainsView, list_domains};
 use crate::server_fns::organizations::{OrganizationView, get_organization};
@@ -18,7 +18,7 @@ use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell, cut_link};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated_link};
 
 const TITLE: &str = "Domains";
 
@@ -28,30 +28,31 @@ pub(crate) fn Domains() -> impl IntoView {
         TITLE,
         id_in_path,
         |id| try_join(get_organization(id.clone()), list_domains(id)),
-        |id, (organization, found)| draw(id, organization, found),
+        |id, (organization, domains_view)| draw(id, organization, domains_view),
     )
 }
 
-fn draw(id: String, organization: OrganizationView, found: DomainsView) -> AnyView {
-    let file = (!found.domains.is_empty()).then(|| view! { <DownloadCsv /> });
-    let list = if found.domains.is_empty() {
-        view! { <Explanation /> }.into_any()
+fn draw(id: String, organization: OrganizationView, domains_view: DomainsView) -> AnyView {
+    let DomainsView { domains, may_change } = domains_view;
+    let download = (!domains.is_empty()).then(|| view! { <DownloadCsv /> });
+    let list = if domains.is_empty() {
+        view! { <NoDomains /> }.into_any()
     } else {
-        let rows: Vec<TableRow> = found.domains.iter().map(|one| row(&id, one)).collect();
+        let rows: Vec<TableRow> = domains.iter().map(|details| row(&id, details)).collect();
         view! { <Table caption="Domains" columns=columns() rows=rows /> }.into_any()
     };
     view! {
-        <PageHead title=TITLE within=organization.name>{file}</PageHead>
+        <PageHead title=TITLE within=organization.name>{download}</PageHead>
         <Tabs id=id.clone() />
         <p class="lead">
             "Prove that a domain is yours, and choose how users with an address of it sign in."
         </p>
         {list}
         <Section id="adding" title="Add a domain">
-            {if found.may_change {
+            {if may_change {
                 view! { <AddForm id=id /> }.into_any()
             } else {
-                view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+                view! { <ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
         </Section>
     }
@@ -68,34 +69,33 @@ fn row(id: &str, details: &DomainDetails) -> TableRow {
     let domain = &details.domain;
     let href = format!("/organizations/{id}/domains/{}", domain.id);
     let name = domain.domain.clone();
-    let joining = if domain.jit_provisioning_enabled { "On" } else { "Off" };
-    let way = match domain.sso_enforcement {
+    let jit_provisioning = if domain.jit_provisioning_enabled { "On" } else { "Off" };
+    let required_method = match domain.sso_enforcement {
         SsoEnforcement::Off => "Any sign-in method".to_owned(),
         SsoEnforcement::Saml => "SAML only".to_owned(),
         SsoEnforcement::Provider(name) => format!("{} only", name.label()),
     };
     TableRow::new(vec![
-        cut_link(href, name),
-        ownership(details),
-        cell(joining),
-        cell(way),
+        truncated_link(href, name),
+        ownership_status(details),
+        cell(jit_provisioning),
+        cell(required_method),
         cell(if domain.has_saml { "Configured" } else { "-" }),
     ])
 }
 
-/// The badge for verified and unverified domains.
-pub(super) fn ownership(details: &DomainDetails) -> AnyView {
-    let (tone, label) = match (details.domain.is_verified, details.is_suspended) {
+/// The status of the ownership of a domain: verified, not verified yet, or lost.
+pub(super) fn ownership_status(details: &DomainDetails) -> AnyView {
+    let domain = &details.domain;
+    let is_verified_elsewhere =
+        domain.warnings.iter().any(|warning| warning.code == VERIFIED_ELSEWHERE);
+    let (tone, label) = match (domain.is_verified, details.is_suspended) {
         (_, true) => (Tone::Bad, "Record missing, rules suspended"),
         (true, false) if details.verification_failing_since.is_some() => {
             (Tone::Warn, "Verified, record missing")
         }
         (true, false) => (Tone::Good, "Verified"),
-        (false, false)
-            if details.domain.warnings.iter().any(|warning| warning.attr == "domain") =>
-        {
-            (Tone::Bad, "Verified by another organization")
-        }
+        (false, false) if is_verified_elsewhere => (Tone::Bad, "Verified by another organization"),
         (false, false) => (Tone::Quiet, "Not verified yet"),
     };
     view! { <Status tone=tone label=label /> }.into_any()
@@ -124,9 +124,9 @@ fn AddForm(id: String) -> impl IntoView {
     }
 }
 
-/// Instructions with an example.
+/// Shown instead of an empty list: how to prove a domain, with an example.
 #[component]
-fn Explanation() -> impl IntoView {
+fn NoDomains() -> impl IntoView {
     view! {
         <Empty title="No domain yet">
             <p>"Three steps prove that a domain is yours. No other organization on this instance can claim it then:"</p>

@@ -14,7 +14,7 @@ use crate::ui::field::{Choice, Select, TextArea};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 
 /// Longest list, in characters, because it must fit into an address.
 const PEOPLE_MAX: usize = 4000;
@@ -98,8 +98,8 @@ fn preview(listed: Vec<ListedView>) -> AnyView {
         let address = if email.is_empty() { text } else { email };
         let name = if first_name.is_empty() { "-".to_owned() } else { first_name };
         TableRow::new(vec![
-            cut(address),
-            cut(name),
+            truncated(address),
+            truncated(name),
             cell(view! { <Status tone=tone label=verdict /> }),
         ])
     });

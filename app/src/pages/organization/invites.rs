@@ -30,7 +30,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, cut};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Invites";
@@ -173,7 +173,10 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
         return None;
     }
     let rows = links.into_iter().map(|NewLink { email, link }| {
-        TableRow::new(vec![cut(email), cell(view! { <CopyValue text=link what="invite link" /> })])
+        TableRow::new(vec![
+            truncated(email),
+            cell(view! { <CopyValue text=link what="invite link" /> }),
+        ])
     });
     let rows: Vec<TableRow> = rows.collect();
     let columns: Vec<Column> = ["Invited", "Link"].map(Column::text).into();
@@ -206,7 +209,7 @@ fn row(
     let InviteView { id: invite_id, email, first_name, level, invited_by, sent_at, .. } =
         invite.clone();
     let who = cell(view! {
-        {cut(email)}
+        {truncated(email)}
         {(!first_name.is_empty()).then(|| view! { <span class="hint">{first_name}</span> })}
     });
     let who = match invite_id.clone().filter(|_| is_selectable) {
@@ -225,7 +228,7 @@ fn row(
     TableRow::new(vec![
         who,
         cell(level.word),
-        cut(by),
+        truncated(by),
         cell(view! { <Time iso=sent_at /> }),
         state(&invite, sends_mail),
         menu,

@@ -29,7 +29,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
-use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, cut};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Members";
@@ -246,7 +246,7 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
     let who = cell(view! {
         <span class="member">
             <span class="member-initials" aria-hidden="true">{initials}</span>
-            {cut(name)}
+            {truncated(name)}
             {is_you.then(|| view! { <Chip label="You" /> })}
         </span>
     });
@@ -265,7 +265,7 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
     };
     TableRow::new(vec![
         who,
-        cut(email),
+        truncated(email),
         cell(level.word),
         second,
         cell(sign_in),

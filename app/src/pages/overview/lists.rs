@@ -10,7 +10,7 @@ use crate::ui::chart::ShareBar;
 use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::cut_link;
+use crate::ui::table::truncated_link;
 use crate::ui::time::Time;
 
 pub(super) fn names(id: i64, by_name: ByNameView) -> AnyView {
@@ -23,7 +23,7 @@ pub(super) fn names(id: i64, by_name: ByNameView) -> AnyView {
             let href = format!("/projects/{id}/events?event={}", encode(&name));
             view! {
                 <li>
-                    {cut_link(href, name)}
+                    {truncated_link(href, name)}
                     <span class="number">{grouped(count)}</span>
                     <ShareBar part=count whole=most />
                 </li>

@@ -13,7 +13,7 @@ use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_resul
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::passkey::PasskeyAnswer;
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, cut};
+use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 /// Longest name, in characters.
@@ -87,7 +87,7 @@ fn row(
     };
     let forms =
         (rename_form(id.clone(), name.clone(), rename), remove_form(id, name.clone(), remove));
-    TableRow::new(vec![cut(name), cell(view! { <Time iso=added_at /> }), used, cell(forms)])
+    TableRow::new(vec![truncated(name), cell(view! { <Time iso=added_at /> }), used, cell(forms)])
 }
 
 fn rename_form(id: String, name: String, rename: FormAction<RenamePasskey>) -> AnyView {

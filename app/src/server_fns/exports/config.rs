@@ -20,7 +20,7 @@ pub(crate) type Values = BTreeMap<String, String>;
 
 /// A setting in a form.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct FormSetting {
     /// Its names from the outermost to the innermost, joined with two underscores.
     pub(crate) path: String,
     /// The definition of the setting.
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     pub(crate) required: bool,
 }
 
-impl Asked {
+impl FormSetting {
     /// The name of its form field.
     pub(crate) fn name(&self) -> String {
         match self.field.is_secret {
@@ -40,7 +40,7 @@ impl Asked {
 }
 
 /// The settings of a form, in their order.
-pub(crate) fn asked(kind: &'static DestinationType) -> Vec<Asked> {
+pub(crate) fn asked(kind: &'static DestinationType) -> Vec<FormSetting> {
     let mut all = Vec::new();
     for field in kind.all_fields() {
         walk(field, "", true, &mut all);
@@ -48,16 +48,16 @@ pub(crate) fn asked(kind: &'static DestinationType) -> Vec<Asked> {
     all
 }
 
-fn walk(field: &'static Field, within: &str, required: bool, all: &mut Vec<Asked>) {
+fn walk(field: &'static Field, within: &str, required: bool, all: &mut Vec<FormSetting>) {
     let path = join(within, field.name);
     let required = required && field.need == Need::Required;
     match &field.kind {
         Kind::Object(inner) => inner.iter().for_each(|field| walk(field, &path, required, all)),
         Kind::TextOrObject(inner) => {
-            all.push(Asked { path: path.clone(), field, required: false });
+            all.push(FormSetting { path: path.clone(), field, required: false });
             inner.iter().for_each(|field| walk(field, &path, false, all));
         }
-        _ => all.push(Asked { path, field, required }),
+        _ => all.push(FormSetting { path, field, required }),
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn shown(kind: &'static DestinationType, config: &Map<String, Value>)
         }
         Value::Bool(false) | Value::Null | Value::Object(_) => None,
     };
-    let of = |asked: Asked| at(&asked.path).and_then(text).map(|text| (asked.path, text));
+    let of = |asked: FormSetting| at(&asked.path).and_then(text).map(|text| (asked.path, text));
     asked(kind).into_iter().filter(|asked| !asked.field.is_secret).filter_map(of).collect()
 }
 

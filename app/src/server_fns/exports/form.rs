@@ -20,7 +20,7 @@ use weir_service::exports::{NewTrial, SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
 use super::OrganizationView;
-use super::config::{Asked, Values, asked, at_field, sent, shown};
+use super::config::{FormSetting, Values, asked, at_field, sent, shown};
 #[cfg(feature = "ssr")]
 use crate::context::{
     done, enter_organization, enter_with_token, notice, try_destination, ui_error,
@@ -48,7 +48,7 @@ pub(crate) struct Offer {
 
 /// Kept secrets of the form for a destination type.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptSecrets {
     destination: String,
     secrets: Values,
 }
@@ -174,7 +174,7 @@ pub(crate) fn form_values(
     let values = shown(kind, &export.destination.config);
     let settings = asked(kind).into_iter().filter(|asked| !asked.field.is_secret);
     let of_setting =
-        |asked: Asked| (asked.name(), values.get(&asked.path).cloned().unwrap_or_default());
+        |asked: FormSetting| (asked.name(), values.get(&asked.path).cloned().unwrap_or_default());
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     own.chain(settings.map(of_setting)).collect()
 }
@@ -412,14 +412,14 @@ impl Session {
         let identity = &self.services.identity;
         let place = Self::place(export);
         let text = identity.take_flash(&self.ctx, &self.token, &place).await.map_err(ui_error)?;
-        let kept = text.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+        let kept = text.and_then(|text| serde_json::from_str::<KeptSecrets>(&text).ok());
         let ours = kept.filter(|kept| kept.destination == destination);
         Ok(ours.map(|kept| kept.secrets).unwrap_or_default())
     }
 
     /// Keeps secrets. If they exceed the limit, none is kept.
     async fn keep(&self, export: &str, destination: &str, secrets: &Values) -> Result<(), UiError> {
-        let kept = Kept { destination: destination.to_owned(), secrets: secrets.clone() };
+        let kept = KeptSecrets { destination: destination.to_owned(), secrets: secrets.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default();
         if secrets.is_empty() || text.is_empty() || text.len() > KEPT_BYTES {
             return Ok(());

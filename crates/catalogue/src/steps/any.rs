@@ -12,9 +12,9 @@ use crate::event::{Flow, StepEvent};
 use crate::locate::Locate;
 use crate::{catalogue, testing};
 
-struct Somewhere;
+struct FixedLocation;
 
-impl Locate for Somewhere {
+impl Locate for FixedLocation {
     fn locate(&self, _: IpAddr) -> Vec<(&'static str, String)> {
         vec![("country_code", "\"WR\"".to_owned())]
     }
@@ -104,7 +104,7 @@ fn object() -> impl Strategy<Value = String> {
 }
 
 static STEPS: LazyLock<Vec<(&'static str, Box<dyn Step>)>> = LazyLock::new(|| {
-    let dependencies = StepDependencies { locate: Some(Arc::new(Somewhere)) };
+    let dependencies = StepDependencies { locate: Some(Arc::new(FixedLocation)) };
     let native = catalogue().iter().filter(|entry| matches!(entry.code, Code::Native(_)));
     native
         .map(|entry| {

@@ -35,7 +35,7 @@ use crate::encode::{Codec, FileKind, Format};
 use crate::names::Names;
 use crate::rows::{Batch, Kind};
 
-use self::encoding::{Encoding, Given};
+use self::encoding::{EncoderInput, Encoding};
 use self::upload::Upload;
 use super::clock;
 
@@ -196,7 +196,7 @@ fn cut_short() -> Failure {
 async fn deliver(
     encoding: Encoding,
     mut upload: Upload,
-    given: mpsc::Receiver<Given>,
+    given: mpsc::Receiver<EncoderInput>,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
     let (pieces, mut ready) = mpsc::channel(CHUNKS);
@@ -229,14 +229,14 @@ struct FilesWriter {
 }
 
 struct Open {
-    rows: mpsc::Sender<Given>,
+    rows: mpsc::Sender<EncoderInput>,
     /// Dropping it before the delivery has ended stops the delivery.
     _go_on: oneshot::Sender<()>,
     delivery: JoinHandle<Result<(), Failure>>,
 }
 
 impl FilesWriter {
-    async fn give(&mut self, given: Given) -> Result<(), Failure> {
+    async fn give(&mut self, given: EncoderInput) -> Result<(), Failure> {
         let is_taken = match &self.open {
             Some(open) => open.rows.send(given).await.is_ok(),
             None => false,
@@ -261,11 +261,11 @@ impl FilesWriter {
 #[async_trait]
 impl Writer for FilesWriter {
     async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        self.give(Given::Rows(batch.rows)).await
+        self.give(EncoderInput::Rows(batch.rows)).await
     }
 
     async fn finish(&mut self) -> Result<(), Failure> {
-        self.give(Given::End).await?;
+        self.give(EncoderInput::End).await?;
         self.outcome().await
     }
 

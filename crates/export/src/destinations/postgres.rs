@@ -53,7 +53,7 @@ pub(super) const STEPS: &[&str] = &[
     "Reach the server",
     "Sign in",
     "Find the schema and the table",
-    "Write in a transaction that is taken back",
+    "Write in a transaction that is rolled back",
 ];
 
 #[derive(Deserialize)]
@@ -101,7 +101,7 @@ impl Postgres {
             serde_json::from_value(Value::Object(config.clone())).map_err(|_| {
                 Failure::permanent("InvalidConfig", "A setting of the database is missing.")
             })?;
-        let trust = if config.has_self_signed_cert { Trust::Anyone } else { Trust::Roots };
+        let trust = if config.has_self_signed_cert { Trust::AnyCertificate } else { Trust::Roots };
         Ok(Self {
             egress: dependencies.egress.clone(),
             credentials: Credentials {

@@ -51,7 +51,7 @@ pub(crate) const STEPS: &[&str] = &[
     "Reach the server",
     "Sign in",
     "Find the schema and the table",
-    "Write in a transaction that is taken back",
+    "Write in a transaction that is rolled back",
     "Reach the bucket (mode COPY)",
     "Write a file there and remove it (mode COPY)",
 ];

@@ -20,7 +20,7 @@ pub struct Metrics {
 
 /// The counts since the last call, and the present state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct EngineCounts {
     /// Runs that ended, by status.
     pub ended: HashMap<Status, u64>,
     /// Rows that were given to destinations.
@@ -35,8 +35,8 @@ pub struct Taken {
 
 impl Metrics {
     /// Returns the counts since the last call and resets them.
-    pub fn take(&self) -> Taken {
-        Taken {
+    pub fn take(&self) -> EngineCounts {
+        EngineCounts {
             ended: std::mem::take(&mut *self.ended.lock()),
             rows: self.rows.swap(0, Ordering::Relaxed),
             bytes: self.bytes.swap(0, Ordering::Relaxed),

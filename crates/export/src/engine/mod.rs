@@ -42,7 +42,7 @@ use weir_store::exports::runs::RunRow;
 use weir_store::exports::{self, ExportBrief};
 use weir_store::{Result, Store};
 
-pub use metrics::{Metrics, Taken};
+pub use metrics::{EngineCounts, Metrics};
 pub use services::ExportServices;
 pub use settings::Settings;
 

@@ -10,8 +10,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 use weir_model::exports::{ExportModel, Failing, Interval, LATEST_RUNS, LogLevel, Run, Status};
-use weir_model::{BatchExportId, RunId, Timestamp};
+use weir_model::{BatchExportId, RunId, Timestamp, traces};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow};
 
@@ -148,11 +150,24 @@ impl Worker {
             cut: cut.subscribe(),
         };
         let before = attempt.progress.delivered;
+        let span = tracing::info_span!(
+            target: traces::TARGET,
+            "export attempt",
+            trace.id = Empty,
+            otel.status_code = Empty,
+            weir.export = %self.row.run.batch_export,
+            weir.run = %self.row.run.id,
+            weir.attempt = attempt.progress.attempt
+        );
         let timing = time_out(&self.shared, deadline, cut);
         let outcome = tokio::select! {
-            outcome = attempt.run() => outcome,
+            outcome = attempt.run().instrument(span.clone()) => outcome,
             never = timing => match never {},
         };
+        if matches!(outcome, Err(AttemptError::Failed(_) | AttemptError::Cut(Cut::TimedOut))) {
+            span.record("otel.status_code", "error");
+        }
+        drop(span);
         // The next attempt has its own time limit.
         cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
         let is_late = matches!(outcome, Err(AttemptError::Cut(Cut::TimedOut)));

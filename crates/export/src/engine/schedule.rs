@@ -186,9 +186,9 @@ async fn note(
     let missed = pause.earlier.filter(|earlier| before.newest_backfill != Some(*earlier));
     for id in missed.into_iter().chain([id]) {
         match taken(shared, export, id).await? {
-            Taken::Unknown => return Ok(Note::Unknown),
-            Taken::Nothing => {}
-            Taken::This(except) => {
+            BackfilledRange::Unknown => return Ok(Note::Unknown),
+            BackfilledRange::Nothing => {}
+            BackfilledRange::This(except) => {
                 if let Some(earlier) = next.paused
                     && earlier.end.micros() < except.time.start
                     && next.left_to_backfills.is_empty()
@@ -206,8 +206,8 @@ async fn note(
     Ok(Note::New(next))
 }
 
-/// The range of the backfill for a pause.
-enum Taken {
+/// The range that the backfill for a pause exports.
+enum BackfilledRange {
     /// The backfill is not planned yet.
     Unknown,
     /// The backfill was cancelled or removed: the missed events are skipped.
@@ -216,7 +216,7 @@ enum Taken {
     This(Except),
 }
 
-async fn taken(shared: &Shared, export: &ExportBrief, id: BackfillId) -> Result<Taken> {
+async fn taken(shared: &Shared, export: &ExportBrief, id: BackfillId) -> Result<BackfilledRange> {
     let found = backfills::find_state(&shared.store, export.project, export.id, id).await;
     let found = match found {
         Ok(found) => found,
@@ -227,17 +227,19 @@ async fn taken(shared: &Shared, export: &ExportBrief, id: BackfillId) -> Result<
         }
         Err(error) => return Err(error),
     };
-    let Some(BackfillState { shown, plan, .. }) = found else { return Ok(Taken::Nothing) };
+    let Some(BackfillState { shown, plan, .. }) = found else {
+        return Ok(BackfilledRange::Nothing);
+    };
     let up_to = match (shown.status, plan) {
         (_, Some(plan)) => plan.up_to,
-        (status, None) if status.is_active() => return Ok(Taken::Unknown),
+        (status, None) if status.is_active() => return Ok(BackfilledRange::Unknown),
         // There were no events of that time.
         (Status::Completed, None) => 0,
-        (_, None) => return Ok(Taken::Nothing),
+        (_, None) => return Ok(BackfilledRange::Nothing),
     };
     let start = shown.start_at.map_or(i64::MIN, Timestamp::micros);
     let time = TimeRange { start, end: shown.end_at.micros() };
-    Ok(Taken::This(Except { up_to, time }))
+    Ok(BackfilledRange::This(Except { up_to, time }))
 }
 
 /// A run that has not begun, without a range.

@@ -13,7 +13,7 @@ use weir_model::{ProjectId, Timestamp};
 use weir_store::events::{Position, partition};
 
 use super::frame::Header;
-use super::quarantine::{Kept, QuarantinedRecord};
+use super::quarantine::{QuarantinedRecord, ReadableRecord};
 use super::recovery::walk;
 use super::segment::Segment;
 use super::{LogError, LogSettings, Offset, quarantine};
@@ -314,7 +314,7 @@ fn quarantined(file: QuarantinedRecord) -> Result<Quarantined, LogError> {
         Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    let seen = |Kept { header, payload }: &Kept| match payload {
+    let seen = |ReadableRecord { header, payload }: &ReadableRecord| match payload {
         Some(payload) => record(header, payload, Batch::decode(payload).as_ref()),
         None => record(header, &[], Err("its payload is damaged")),
     };

@@ -23,7 +23,7 @@ use super::cache::Cache;
 use super::frame::{ALIGN, HEADER, Header};
 use super::recovery::{ArrivalGaps, Recovery, cut_tail, scan};
 use super::segment::Segment;
-use super::writer::{Pending, Writer};
+use super::writer::{Pending, Request, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, quarantine};
 use crate::batch::EncodedBatch;
 use crate::logged::LoggedBatch;
@@ -188,7 +188,7 @@ pub struct LocalLog {
     directory: PathBuf,
     settings: LogSettings,
     shared: Arc<Shared>,
-    queue: Mutex<Option<mpsc::UnboundedSender<Pending>>>,
+    queue: Mutex<Option<mpsc::UnboundedSender<Request>>>,
     /// Bounds the bytes that wait for the writer.
     pending_bytes: Arc<Semaphore>,
     poisoned: Arc<AtomicBool>,
@@ -391,6 +391,28 @@ impl LocalLog {
         self.end.borrow().0.saturating_sub(self.applied.load(Ordering::Acquire))
     }
 
+    /// Begins a new segment, unless the last one is empty. Everything accepted so far is
+    /// before the returned offset.
+    ///
+    /// # Errors
+    /// [`AppendError`] when there is no space for it, or the log has stopped.
+    pub async fn begin_segment(&self) -> Result<Offset, AppendError> {
+        let (done, answer) = oneshot::channel();
+        let sent = match self.queue.lock().as_ref() {
+            Some(queue) => queue.send(Request::BeginSegment(done)).is_ok(),
+            None => false,
+        };
+        match sent {
+            true => answer.await.unwrap_or(Err(AppendError::Poisoned)),
+            false => Err(AppendError::Closed),
+        }
+    }
+
+    /// The offset of the first byte that is kept.
+    pub fn begin(&self) -> Offset {
+        Offset(self.shared.segments.lock().first().map_or(0, |segment| segment.base))
+    }
+
     /// Accepts no more batches, and returns when all accepted ones are synced.
     pub fn close(&self) {
         drop(self.queue.lock().take());
@@ -567,7 +589,7 @@ impl IngestLog for LocalLog {
             let (done, answer) = oneshot::channel();
             let pending = Pending { project, parts, bytes, done, _permit: permit };
             let sent = match self.queue.lock().as_ref() {
-                Some(queue) => queue.send(pending).is_ok(),
+                Some(queue) => queue.send(Request::Append(pending)).is_ok(),
                 None => false,
             };
             if !sent {

@@ -168,7 +168,7 @@ pub trait IngestLog: Send + Sync {
         self.append_all(project, vec![batch])
     }
 
-    /// Reads records from `from` on that take up to `max_bytes` of memory. Returns at
+    /// Reads records from `from` on that take at most `max_bytes` of memory. Returns at
     /// least one record if there is one, and none at the end of the log.
     ///
     /// # Errors

@@ -29,9 +29,9 @@ pub(crate) struct QuarantinedRecord {
     pub(super) meta: std::fs::Metadata,
 }
 
-/// A record in such a file, as far as its header is readable.
+/// A record of a quarantined copy with a readable header.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ReadableRecord {
     pub(super) header: Header,
     /// The payload, or `None` if it is damaged.
     pub(super) payload: Option<Vec<u8>>,
@@ -91,7 +91,7 @@ pub(crate) fn list(log: &Path) -> Result<Vec<QuarantinedRecord>, LogError> {
 
 impl QuarantinedRecord {
     /// The records whose header, at least, is readable, in order.
-    pub(super) fn read(&self) -> Result<Vec<Kept>, LogError> {
+    pub(super) fn read(&self) -> Result<Vec<ReadableRecord>, LogError> {
         let Some(offset) = self.offset else { return Ok(Vec::new()) };
         let bytes = std::fs::read(&self.path).map_err(|source| LogError::Io {
             action: "read",
@@ -107,7 +107,7 @@ impl QuarantinedRecord {
     /// When the file cannot be read.
     pub(crate) fn intact(&self) -> Result<Intact, LogError> {
         let mut intact = Intact { records: Vec::new(), damaged: 0 };
-        for Kept { header, payload } in self.read()? {
+        for ReadableRecord { header, payload } in self.read()? {
             match payload {
                 Some(payload) => intact.records.push(Record::from_disk(&header, payload.into())),
                 None => intact.damaged += u64::from(header.count),
@@ -117,7 +117,7 @@ impl QuarantinedRecord {
     }
 }
 
-fn kept(bytes: &[u8], base: u64) -> Vec<Kept> {
+fn kept(bytes: &[u8], base: u64) -> Vec<ReadableRecord> {
     let mut found = Vec::new();
     let mut at = 0;
     while at + HEADER <= bytes.len() {
@@ -136,7 +136,7 @@ fn kept(bytes: &[u8], base: u64) -> Vec<Kept> {
             // The end of the record is not certain.
             None => HEADER,
         };
-        found.push(Kept { header, payload });
+        found.push(ReadableRecord { header, payload });
     }
     found
 }

@@ -365,6 +365,29 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
 }
 
 #[tokio::test]
+async fn a_segment_that_was_begun_early_is_removed_like_others() {
+    let place = tempfile::tempdir().unwrap();
+    let log = open(place.path());
+    assert_eq!(log.begin_segment().await.unwrap(), Offset(0), "the last one is empty");
+    log.append(PROJECT, batch("ada", 2).into_encoded()).await.unwrap();
+    let end = *log.end().borrow();
+    assert_eq!(log.begin_segment().await.unwrap(), end);
+    assert_eq!(log.begin_segment().await.unwrap(), end, "once");
+    log.append(PROJECT, batch("bob", 2).into_encoded()).await.unwrap();
+    log.close();
+    assert_eq!(segments(place.path()).len(), 2);
+    let settings = LogSettings { keep_for: std::time::Duration::ZERO, ..settings() };
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let log =
+        LocalLog::open(place.path(), settings, HashMap::new(), Applied::default(), disk).unwrap();
+    assert_eq!(all(&log).len(), 2);
+    assert_eq!((log.recovery().missing.len(), log.begin()), (0, Offset(0)));
+    log.release_before(end, end);
+    assert_eq!(log.begin(), end);
+    assert_eq!(segments(place.path()).len(), 1);
+}
+
+#[tokio::test]
 async fn bounds_refuse_without_waiting() {
     let place = tempfile::tempdir().unwrap();
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));

@@ -24,6 +24,13 @@ use weir_model::ProjectId;
 /// Upper bound of bytes that are written with one sync.
 const GROUP: usize = 8 << 20;
 
+/// What the writer is asked to do.
+pub(super) enum Request {
+    Append(Pending),
+    /// Begin a new segment, unless the last one is empty. Answered with its offset.
+    BeginSegment(oneshot::Sender<Result<Offset, AppendError>>),
+}
+
 /// One append that waits for the writer.
 pub(super) struct Pending {
     pub(super) project: ProjectId,
@@ -59,17 +66,35 @@ enum Refusal {
 
 impl Writer {
     /// Runs until all senders are dropped.
-    pub(super) fn run(mut self, mut queue: mpsc::UnboundedReceiver<Pending>) {
+    pub(super) fn run(mut self, mut queue: mpsc::UnboundedReceiver<Request>) {
         let _alarm =
             Alarm { poisoned: Arc::clone(&self.poisoned), shared: Arc::clone(&self.shared) };
         let mut buffer = Vec::with_capacity(1 << 20);
-        while let Some(first) = queue.blocking_recv() {
+        let mut waiting = None;
+        while let Some(request) = waiting.take().or_else(|| queue.blocking_recv()) {
+            let first = match request {
+                Request::Append(first) => first,
+                Request::BeginSegment(done) => {
+                    // The caller may have gone.
+                    let _ = done.send(self.begin_segment());
+                    continue;
+                }
+            };
             let mut size = first.bytes;
             let mut group = vec![first];
             while size < GROUP {
-                let Ok(next) = queue.try_recv() else { break };
-                size += next.bytes;
-                group.push(next);
+                match queue.try_recv() {
+                    Ok(Request::Append(next)) => {
+                        size += next.bytes;
+                        group.push(next);
+                    }
+                    // After the group.
+                    Ok(other) => {
+                        waiting = Some(other);
+                        break;
+                    }
+                    Err(_) => break,
+                }
             }
             if self.poisoned.load(Ordering::Acquire) {
                 answer(group, AppendError::Poisoned);
@@ -77,6 +102,23 @@ impl Writer {
             }
             self.write_group(group, &mut buffer);
         }
+    }
+
+    fn begin_segment(&mut self) -> Result<Offset, AppendError> {
+        if self.poisoned.load(Ordering::Acquire) {
+            return Err(AppendError::Poisoned);
+        }
+        if self.next_offset > self.active.base {
+            match self.roll(0) {
+                Ok(()) => {}
+                Err(Refusal::DiskFull) => return Err(AppendError::DiskLow),
+                Err(Refusal::Broken(error)) => {
+                    self.poison(&error, Vec::new());
+                    return Err(AppendError::Poisoned);
+                }
+            }
+        }
+        Ok(Offset(self.next_offset))
     }
 
     fn write_group(&mut self, group: Vec<Pending>, buffer: &mut Vec<u8>) {

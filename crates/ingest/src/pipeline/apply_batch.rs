@@ -20,7 +20,7 @@ use super::tally::cut;
 use crate::batch::BatchError;
 use crate::log::Record;
 use crate::logged::{EventView, LoggedBatch};
-use crate::transform::{Changed, Given, Transform, Transformed};
+use crate::transform::{Changed, Transform, TransformInput, Transformed};
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
 /// Upper bound of events in one transaction.
@@ -59,9 +59,9 @@ impl Item {
     }
 
     /// The event as transformations receive it.
-    fn given(&self) -> Option<Given> {
+    fn given(&self) -> Option<TransformInput> {
         let event = self.batch.event(self.index)?.to_accepted();
-        Some(Given::new(event, self.batch.received_at, self.batch.network))
+        Some(TransformInput::new(event, self.batch.received_at, self.batch.network))
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Spike {
 
 impl Part {
     async fn transform(&mut self, project: ProjectId, partition: u16, transform: &dyn Transform) {
-        let given: Vec<Given> = self.items.iter().filter_map(Item::given).collect();
+        let given: Vec<TransformInput> = self.items.iter().filter_map(Item::given).collect();
         // Every item refers to a batch that has its event.
         if given.is_empty() || given.len() != self.items.len() {
             return;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weir_model::{ProjectId, Timestamp};
+use tracing::Instrument as _;
+use tracing::field::Empty;
+use weir_model::{ProjectId, Timestamp, traces};
 use weir_store::events::{self, Position};
 use weir_store::warnings::{Skipped, sample_key};
 use weir_store::{Store, live};
@@ -56,6 +58,17 @@ impl Committer {
     /// Writes the effects of a batch with its position, all or nothing. What follows a
     /// commit has happened when this returns.
     pub(super) async fn commit(self, plan: Plan) -> Result<Committed, Box<Unapplied>> {
+        let span = tracing::info_span!(
+            target: traces::TARGET,
+            "commit events",
+            trace.id = Empty,
+            weir.partition = self.partition,
+            weir.events = plan.batch.events()
+        );
+        self.write(plan).instrument(span).await
+    }
+
+    async fn write(self, plan: Plan) -> Result<Committed, Box<Unapplied>> {
         let began = Instant::now();
         let Plan { batch, to, effects, permit } = plan;
         let Effects { apply, written, cache_updates, traffic, warnings, loaded, took } = effects;

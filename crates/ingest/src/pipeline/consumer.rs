@@ -9,6 +9,9 @@
 //! uuid exists, they are removed and the batch is planned again. Only projects with
 //! transformations are checked first.
 //!
+//! Damaged files of stored events are a state of the store: a batch that meets them is tried
+//! again until they are repaired, and none of its events is dropped.
+//!
 //! What belongs here: when a batch is read, planned, committed, retried and made smaller.
 //! What does not: those steps themselves (`reader`, `planner`, `committer`).
 
@@ -20,7 +23,7 @@ use futures::FutureExt as _;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use weir_model::panics;
+use weir_model::{PersonId, ProjectId, panics};
 use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position};
 use weir_store::{Error, Store};
 
@@ -81,6 +84,11 @@ impl SharedState {
     ) -> Self {
         let cache = StoreCache::new(locations);
         Self { cache, transform, applying: Arc::default(), outcomes }
+    }
+
+    /// Removes persons from memory that were erased in the store.
+    pub(crate) fn forget_persons(&self, project: ProjectId, ids: &[PersonId]) {
+        self.cache.forget_persons(project, ids);
     }
 
     async fn permit(&self, is_alone: bool) -> Permit {
@@ -212,12 +220,17 @@ impl Consumer {
                 Err(failure) => {
                     self.sizing.failed(&failure);
                     self.planner.forget();
-                    tracing::error!(
-                        partition = self.partition,
-                        position = self.position.offset,
-                        error = %failure,
-                        "a batch was not applied; trying again"
-                    );
+                    let (partition, position) = (self.partition, self.position.offset);
+                    match failure.is_damage() {
+                        true => tracing::warn!(
+                            partition, position, error = %failure,
+                            "a batch waits until damaged files of events are repaired"
+                        ),
+                        false => tracing::error!(
+                            partition, position, error = %failure,
+                            "a batch was not applied; trying again"
+                        ),
+                    }
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }

@@ -41,7 +41,7 @@ pub(super) struct Merge {
 
 /// What an event asks to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum MergeRequest {
     /// No ids.
     Nothing,
     /// These two ids.
@@ -53,35 +53,39 @@ pub(super) enum Asked {
 }
 
 /// What an event about `distinct_id` asks for.
-pub(super) fn asked(event: &str, distinct_id: &str, special: &SpecialProperties<'_>) -> Asked {
+pub(super) fn asked(
+    event: &str,
+    distinct_id: &str,
+    special: &SpecialProperties<'_>,
+) -> MergeRequest {
     let (second, refusal) = match event {
         "$identify" => (special.anonymous_id, Refusal::OtherIdentified),
         "$create_alias" => (special.alias, Refusal::BothIdentified),
         "$merge_dangerously" => (special.alias, Refusal::Never),
-        _ => return Asked::Nothing,
+        _ => return MergeRequest::Nothing,
     };
     let Some(second) = second.filter(|value| *value != "null") else {
         // An `$identify` with one id is only an update of the person.
-        return if event == "$identify" { Asked::Nothing } else { Asked::Incomplete };
+        return if event == "$identify" { MergeRequest::Nothing } else { MergeRequest::Incomplete };
     };
     let second = match json::string_lossy(second) {
         Some(text) => text.into_owned(),
         None => json::canonical(second, Limits::EVENT).unwrap_or_default(),
     };
     if second == distinct_id {
-        return Asked::Nothing;
+        return MergeRequest::Nothing;
     }
     if is_illegal(&second) || is_illegal(distinct_id) {
-        return Asked::Illegal;
+        return MergeRequest::Illegal;
     }
     let is_cut = second.chars().nth(EVENT_ID).is_some();
     let second: String = second.chars().take(EVENT_ID).collect();
     if second == distinct_id {
-        return Asked::Nothing;
+        return MergeRequest::Nothing;
     }
     let first = distinct_id.to_owned();
     let (main, other) = if event == "$create_alias" { (second, first) } else { (first, second) };
-    Asked::Join(Merge { main, other, refusal, is_cut })
+    MergeRequest::Join(Merge { main, other, refusal, is_cut })
 }
 
 fn is_illegal(id: &str) -> bool {
@@ -98,13 +102,13 @@ mod tests {
 
     use super::*;
 
-    fn of(event: &str, properties: &str) -> Asked {
+    fn of(event: &str, properties: &str) -> MergeRequest {
         asked(event, "user", &SpecialProperties::read(properties, &RandomState::new()))
     }
 
-    fn join(main: &str, other: &str, refusal: Refusal) -> Asked {
+    fn join(main: &str, other: &str, refusal: Refusal) -> MergeRequest {
         let (main, other) = (main.to_owned(), other.to_owned());
-        Asked::Join(Merge { main, other, refusal, is_cut: false })
+        MergeRequest::Join(Merge { main, other, refusal, is_cut: false })
     }
 
     #[test]
@@ -118,13 +122,13 @@ mod tests {
             ("$create_alias", r#"{"alias":"b"}"#, join("b", "user", Refusal::BothIdentified)),
             ("$merge_dangerously", r#"{"alias":"b"}"#, join("user", "b", Refusal::Never)),
             ("$create_alias", r#"{"alias":17.5}"#, join("17.5", "user", Refusal::BothIdentified)),
-            ("$identify", "{}", Asked::Nothing),
-            ("$create_alias", "{}", Asked::Incomplete),
-            ("$merge_dangerously", r#"{"alias":null}"#, Asked::Incomplete),
-            ("$identify", r#"{"$anon_distinct_id":null}"#, Asked::Nothing),
-            ("$identify", r#"{"$anon_distinct_id":"user"}"#, Asked::Nothing),
-            ("click", r#"{"$anon_distinct_id":"anon","alias":"b"}"#, Asked::Nothing),
-            ("$identify", r#"{"alias":"b"}"#, Asked::Nothing),
+            ("$identify", "{}", MergeRequest::Nothing),
+            ("$create_alias", "{}", MergeRequest::Incomplete),
+            ("$merge_dangerously", r#"{"alias":null}"#, MergeRequest::Incomplete),
+            ("$identify", r#"{"$anon_distinct_id":null}"#, MergeRequest::Nothing),
+            ("$identify", r#"{"$anon_distinct_id":"user"}"#, MergeRequest::Nothing),
+            ("click", r#"{"$anon_distinct_id":"anon","alias":"b"}"#, MergeRequest::Nothing),
+            ("$identify", r#"{"alias":"b"}"#, MergeRequest::Nothing),
         ] {
             assert_eq!(of(event, properties), expected, "{event} {properties}");
         }
@@ -156,7 +160,7 @@ mod tests {
             let expected = if id == "NULL" {
                 join("user", "NULL", Refusal::OtherIdentified)
             } else {
-                Asked::Illegal
+                MergeRequest::Illegal
             };
             let properties = format!(r#"{{"$anon_distinct_id":"{id}"}}"#);
             assert_eq!(of("$identify", &properties), expected, "{id}");
@@ -164,7 +168,7 @@ mod tests {
         let special = SpecialProperties::read(r#"{"alias":"b"}"#, &RandomState::new());
         for event in ["$create_alias", "$merge_dangerously"] {
             for id in ["guest", "cookieless_7c9e6679-7425-50de-944b-e07fc1f90ae7"] {
-                assert_eq!(asked(event, id, &special), Asked::Illegal, "{event} {id}");
+                assert_eq!(asked(event, id, &special), MergeRequest::Illegal, "{event} {id}");
             }
         }
     }

@@ -284,7 +284,7 @@ impl People {
             Some(State::Person(person)) => person.is_identified,
             Some(State::Stored(stored)) => match &stored.state {
                 PersonState::Person(facts) => facts.is_identified,
-                PersonState::Merged(_) => false,
+                PersonState::Merged(_) | PersonState::Erased => false,
             },
             Some(State::Absent | State::Merged(_)) | None => false,
         }
@@ -445,6 +445,7 @@ impl PersonSlot {
         let state = match &record.state {
             PersonState::Person(_) => State::Stored(record),
             PersonState::Merged(merged) => State::Merged(*merged),
+            PersonState::Erased => State::Absent,
         };
         Self { state, stored: Some(version), above: NEVER, is_changed: false }
     }
@@ -509,7 +510,7 @@ mod tests {
                 properties.remove("$creator_event_uuid");
                 Some((facts.distinct_ids.join(","), properties.write()))
             }
-            PersonState::Merged(_) => None,
+            PersonState::Merged(_) | PersonState::Erased => None,
         };
         people.into_writes().into_iter().filter_map(of).collect()
     }

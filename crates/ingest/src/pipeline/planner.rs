@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weir_model::{PersonId, ProjectId};
+use tracing::Instrument as _;
+use tracing::field::Empty;
+use weir_model::{PersonId, ProjectId, traces};
 use weir_store::events::{Added, Apply, Position, ProjectWrite, WarningCount};
 use weir_store::persons::Stored;
 use weir_store::{ByteBudget, Store, traffic};
@@ -132,11 +134,21 @@ impl Planner {
         if concerned.is_empty() {
             return Ok(());
         }
-        let stored = batch.stored_uuids(&self.store, |project| concerned.contains(&project));
-        let stored = stored.await?;
-        batch.drop_duplicates(&stored);
-        batch.transform(self.partition, &concerned, &*self.shared.transform).await;
-        Ok(())
+        let span = tracing::info_span!(
+            target: traces::TARGET,
+            "transform events",
+            trace.id = Empty,
+            weir.partition = self.partition,
+            weir.events = batch.events()
+        );
+        let work = async {
+            let stored = batch.stored_uuids(&self.store, |project| concerned.contains(&project));
+            let stored = stored.await?;
+            batch.drop_duplicates(&stored);
+            batch.transform(self.partition, &concerned, &*self.shared.transform).await;
+            Ok::<(), Failure>(())
+        };
+        work.instrument(span).await
     }
 
     /// Computes the effects of a batch, unless its persons and groups have more than

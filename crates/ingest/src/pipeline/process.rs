@@ -33,7 +33,7 @@ use weir_store::{ByteBudget, Error, Store};
 use super::apply_batch::{Item, Part};
 use super::cache::PersonCache;
 use super::groups::{Groups, Identified, TypesCache};
-use super::merge::{self, Asked};
+use super::merge::{self, MergeRequest};
 use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
 use super::planner::Uncommitted;
@@ -120,7 +120,7 @@ struct Read<'a> {
     special: SpecialProperties<'a>,
     /// The location of its address.
     located: Vec<Located>,
-    asked: Asked,
+    asked: MergeRequest,
     identified: Option<Identified>,
 }
 
@@ -195,12 +195,17 @@ impl StoreCache {
         self.types.forget(cache_update.project);
     }
 
+    /// Removes persons that were erased in the store.
+    pub(super) fn forget_persons(&self, project: ProjectId, ids: &[PersonId]) {
+        self.persons.forget(project, ids.iter().copied());
+    }
+
     fn read<'a>(&self, project: ProjectId, item: &'a Item) -> Option<Read<'a>> {
         let event = item.event()?;
         let special = SpecialProperties::read(event.properties, self.names.hashing());
         let asked = match special.has_profile() {
             true => merge::asked(event.event, event.distinct_id, &special),
-            false => Asked::Nothing,
+            false => MergeRequest::Nothing,
         };
         let located = match (&self.locations, special.address()) {
             (Some(locations), Some(address)) => locations.find(&address),
@@ -230,13 +235,13 @@ impl StoreCache {
         if let Some(person) = read.person() {
             updates = Updates::of(event.event, special, located);
             match asked {
-                Asked::Nothing => {}
-                Asked::Join(merge) => {
+                MergeRequest::Nothing => {}
+                MergeRequest::Join(merge) => {
                     warnings.extend(merge.is_cut.then_some(Warning::DistinctIdCut));
                     warnings.extend(people.join(project, merge, &cause));
                 }
-                Asked::Illegal => warnings.push(Warning::MergeIdIllegal),
-                Asked::Incomplete => warnings.push(Warning::MergeWithoutId),
+                MergeRequest::Illegal => warnings.push(Warning::MergeIdIllegal),
+                MergeRequest::Incomplete => warnings.push(Warning::MergeWithoutId),
             }
             warnings.extend(people.change(person, &cause, &updates));
         }
@@ -298,8 +303,10 @@ impl Read<'_> {
     fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
         let first = |id: &str| persons::first_id(project, id);
         let joined = match &self.asked {
-            Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
-            Asked::Nothing | Asked::Illegal | Asked::Incomplete => [None, None],
+            MergeRequest::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
+            MergeRequest::Nothing | MergeRequest::Illegal | MergeRequest::Incomplete => {
+                [None, None]
+            }
         };
         self.person().into_iter().chain(joined.into_iter().flatten())
     }

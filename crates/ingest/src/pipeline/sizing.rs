@@ -1,7 +1,7 @@
 //! The size of batches, and what a failure does to it.
 //!
-//! What belongs here: kinds of failure, and which of them may pass with fewer events. What
-//! does not: retrying a batch (`consumer`).
+//! What belongs here: kinds of failure, and what each says about the events of its batch.
+//! What does not: retrying a batch (`consumer`).
 
 use std::time::Duration;
 
@@ -69,18 +69,30 @@ impl BatchSizing {
     }
 
     pub(super) fn failed(&mut self, failure: &Failure) {
-        if self.is_giving_up() {
+        match failure.cause() {
             // The batch fails without the event too, so the event is not the cause and is
             // tried again.
-            self.failures_of_event = 0;
-        } else if !failure.may_pass_with_fewer() {
-            // The disk or a passing fault: retry the same batch.
-        } else if self.max_events > 1 {
-            self.max_events /= 2;
-        } else if failure.may_be_an_event() {
-            self.failures_of_event += 1;
+            _ if self.is_giving_up() => self.failures_of_event = 0,
+            // The same batch is tried again.
+            Cause::State => {}
+            Cause::Size | Cause::Event if self.max_events > 1 => self.max_events /= 2,
+            Cause::Size => {}
+            Cause::Event => self.failures_of_event += 1,
         }
     }
+}
+
+/// What a failure says about the events of its batch. Only an event that may be the cause is
+/// dropped in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// An event may be the cause.
+    Event,
+    /// A smaller batch may succeed.
+    Size,
+    /// None of the events is: the log or the store cannot apply any batch like it now. The
+    /// batch waits, however long that takes.
+    State,
 }
 
 /// Why a batch was not applied.
@@ -97,26 +109,43 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Whether an event may be the cause, rather than the disk or a passing fault.
-    fn may_be_an_event(&self) -> bool {
-        match self {
-            Self::Panicked(_) => true,
-            Self::Store(error) => {
-                matches!(error, Error::Shape { .. } | Error::Exists { .. } | Error::Refused { .. })
-            }
-            Self::Log(_) | Self::Overfull { .. } => false,
+    /// What it says about the events. The list of errors is complete, so that each new error
+    /// of the store is considered here.
+    fn cause(&self) -> Cause {
+        let error = match self {
+            Self::Panicked(_) => return Cause::Event,
+            Self::Log(_) | Self::Overfull { .. } => return Cause::State,
+            Self::Store(error) => error,
+        };
+        match error {
+            Error::Shape { .. } | Error::Exists { .. } | Error::Refused { .. } => Cause::Event,
+            Error::Timeout { .. } => Cause::Size,
+            Error::Bucket { .. }
+            | Error::ChangedMigration { .. }
+            | Error::Conflict { .. }
+            | Error::Damaged { .. }
+            | Error::Directory { .. }
+            | Error::DiskLow
+            | Error::File { .. }
+            | Error::InUse { .. }
+            | Error::Making { .. }
+            | Error::NewerSchema { .. }
+            | Error::Open { .. }
+            | Error::Stopped
+            | Error::Storage { .. }
+            | Error::TooLarge { .. } => Cause::State,
         }
     }
 
-    /// Whether a smaller batch may succeed.
-    fn may_pass_with_fewer(&self) -> bool {
-        self.may_be_an_event() || matches!(self, Self::Store(Error::Timeout { .. }))
+    /// Whether files of stored events are damaged. Their repair is reported by the store.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(Error::Damaged { .. }))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BatchSizing, Failure, MAX_FAILURES_OF_EVENT};
+    use super::{BatchSizing, EVENTS, Error, Failure, MAX_FAILURES_OF_EVENT};
 
     /// An acknowledged event is not dropped because the store failed for a while.
     #[test]
@@ -130,5 +159,26 @@ mod tests {
         assert!(sizing.is_giving_up());
         sizing.failed(&failure());
         assert!(!sizing.is_giving_up(), "the event is tried again");
+    }
+
+    /// Damaged files are a state of the store and no fault of an event.
+    #[test]
+    fn no_event_is_dropped_because_files_are_damaged() {
+        let damage = || {
+            let detail = "a run".to_owned();
+            Failure::Store(Error::Damaged { file: "a.run".into(), detail })
+        };
+        let mut sizing = BatchSizing::default();
+        for _ in 0..100 {
+            sizing.failed(&damage());
+        }
+        assert_eq!(sizing.max_events(), EVENTS, "a smaller batch would not help");
+        let mut sizing = BatchSizing { max_events: 1, failures_of_event: 0 };
+        sizing.failed(&Failure::Panicked(String::new()));
+        for _ in 0..100 {
+            sizing.failed(&damage());
+            assert!(!sizing.is_giving_up());
+        }
+        assert_eq!(sizing.failures_of_event, 1);
     }
 }

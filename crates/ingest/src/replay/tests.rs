@@ -7,11 +7,11 @@ use weir_model::{MembershipId, OrganizationId, UserId};
 use weir_store::events::Apply;
 use weir_store::organizations::{self, Created, NewOrganization, OrganizationRow};
 use weir_store::projects::ProjectRow;
-use weir_store::{persons, warnings};
+use weir_store::{Location, Settings, persons, warnings};
 
 use super::*;
 use crate::batch::tests::batch;
-use crate::tests::{start, store};
+use crate::tests::{seal_and_damage, start, store};
 
 const PROJECT: ProjectId = ProjectId(1);
 const NOW: weir_model::Timestamp = weir_model::Timestamp::EPOCH;
@@ -94,6 +94,21 @@ async fn what_is_stored_stays_as_it_is() {
     assert_eq!(stored(&store).await, before);
     assert_eq!(last_of_ada(&store).await, (3.into(), vec!["ada".to_owned()]));
     assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty(), "nothing is counted");
+}
+
+/// No service repairs it in the background.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_list_of_uuids_is_repaired_before_it_is_asked() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let location = Location::Directory(data.clone());
+    let store = Store::open(&location, Settings::default()).await.unwrap();
+    make_project(&store).await;
+    ingest(&log, &store, &[batch("ada", 500)]).await;
+    seal_and_damage(&data, &store).await;
+    let found = again(&log, &store, Offset(0)).await;
+    assert_eq!(found, Replayed { stored: 500, ..Replayed::default() });
+    assert!(store.segment_damage() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use super::*;
 
 const NOON: i64 = 1_780_000_000_000_000;
 
-fn given(properties: &Value) -> Given {
+fn given(properties: &Value) -> TransformInput {
     let event = AcceptedEvent {
         uuid: Uuid::from_u128(7),
         event: "seen".to_owned(),
@@ -17,7 +17,7 @@ fn given(properties: &Value) -> Given {
         elements_chain: "a.link".to_owned(),
         warnings: vec![Warning::EventNameCut],
     };
-    Given::single(event, NOON)
+    TransformInput::single(event, NOON)
 }
 
 fn read(text: &Value) -> Result<AcceptedEvent, Invalid> {
@@ -137,7 +137,7 @@ fn whether_there_is_a_person_is_found_in_any_spelling() {
 }
 
 /// The event with other properties: once without writing it as text, and once parsed.
-fn both_ways(given: &Given, properties: &str) -> [Option<Result<Changed, Invalid>>; 2] {
+fn both_ways(given: &TransformInput, properties: &str) -> [Option<Result<Changed, Invalid>>; 2] {
     let now = given.event();
     let time = DateTime::<Utc>::from_timestamp_micros(now.timestamp).unwrap();
     let text = format!(
@@ -176,7 +176,7 @@ fn other_properties_come_to_the_same_either_way() {
                 properties: before.to_owned(),
                 ..given(&json!({})).event().clone()
             };
-            let given = Given::single(event, NOON);
+            let given = TransformInput::single(event, NOON);
             for properties in &all {
                 let [quick, read] = both_ways(&given, properties);
                 assert_eq!(quick, read, "{before} {properties:.200}");
@@ -192,7 +192,7 @@ fn events_of_visitors_without_cookies_stay_without_traces() {
         let before = json!({"$cookieless_mode": true});
         let event =
             AcceptedEvent { distinct_id: distinct_id.to_owned(), ..given(&before).event().clone() };
-        let given = Given::single(event, NOON);
+        let given = TransformInput::single(event, NOON);
         let made = r#"{"$cookieless_mode":true,"$ip":"192.0.2.7","$set":{"$ip":1,"a":2}}"#;
         let [quick, read] = both_ways(&given, made);
         assert_eq!(quick, read, "{distinct_id}");

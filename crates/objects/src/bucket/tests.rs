@@ -19,8 +19,8 @@ fn access(endpoint: String) -> Access {
     }
 }
 
-fn open(endpoint: String, place: &str) -> Bucket {
-    Bucket::new(&place.parse::<BucketLocation>().unwrap(), &access(endpoint)).unwrap()
+fn open(endpoint: String, location: &str) -> Bucket {
+    Bucket::new(&location.parse::<BucketLocation>().unwrap(), &access(endpoint)).unwrap()
 }
 
 async fn all(bucket: &Bucket, most: usize) -> Result<BTreeSet<String>, Error> {
@@ -36,8 +36,8 @@ async fn objects_come_back_as_they_were_written() {
     moto.create_bucket("events").await;
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    for place in ["s3://events", "s3://events/weir/1"] {
-        let bucket = open(moto.url(), place);
+    for location in ["s3://events", "s3://events/weir/1"] {
+        let bucket = open(moto.url(), location);
         assert!(all(&bucket, 10).await.unwrap().is_empty());
         // One part, several parts and an empty one.
         for (name, bytes) in [("7/0/small", 1_000), ("7/0/large", 17 << 20), ("7/empty", 0)] {
@@ -114,12 +114,12 @@ async fn a_storage_without_conditional_writes_is_named() {
 
 #[test]
 fn unusable_settings_are_refused() {
-    let place: BucketLocation = "s3://events".parse().unwrap();
+    let location: BucketLocation = "s3://events".parse().unwrap();
     for endpoint in ["", "ftp://a.example", "http://a b", "a.example", "http://"] {
-        let new = Bucket::new(&place, &access(endpoint.to_owned()));
+        let new = Bucket::new(&location, &access(endpoint.to_owned()));
         assert!(matches!(new, Err(Error::Settings(_))), "{endpoint}");
     }
     let mut without_key = access("http://127.0.0.1:1".to_owned());
     without_key.key.clear();
-    assert!(Bucket::new(&place, &without_key).is_err());
+    assert!(Bucket::new(&location, &without_key).is_err());
 }

@@ -87,7 +87,7 @@ impl Shared {
         token: Option<&str>,
     ) -> Result<Fetched, CodeFault> {
         let origins = &self.settings.origins;
-        match place(address)? {
+        match location_of(address)? {
             CodeLocation::GitHub(repository) => {
                 let version = match repository.fixed() {
                     Some(version) => Some(version),
@@ -135,7 +135,7 @@ impl Shared {
         address: &Address,
         token: Option<&str>,
     ) -> Result<Option<String>, CodeFault> {
-        match place(address)? {
+        match location_of(address)? {
             CodeLocation::GitHub(repository) => self.newest_on_github(&repository, token).await,
             CodeLocation::GitLab(repository) => self.newest_on_gitlab(&repository, token).await,
             CodeLocation::Npm { name, .. } => {
@@ -225,7 +225,7 @@ impl Shared {
     }
 }
 
-fn place(address: &Address) -> Result<CodeLocation, CodeFault> {
+fn location_of(address: &Address) -> Result<CodeLocation, CodeFault> {
     CodeLocation::of(address)
         .ok_or_else(|| CodeFault::Unusable("The address names no code.".to_owned()))
 }

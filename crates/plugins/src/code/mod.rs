@@ -62,10 +62,10 @@ async fn extracted(
     archive: Bytes,
     folder: Option<String>,
 ) -> Result<BTreeMap<String, String>, CodeFault> {
-    let place = EXTRACTIONS.acquire().await;
+    let permit = EXTRACTIONS.acquire().await;
     let work = move || {
         let extracted = archive::extract(&archive, folder.as_deref());
-        drop(place);
+        drop(permit);
         extracted
     };
     match tokio::task::spawn_blocking(work).await {

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use serde_json::value::RawValue;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 use weir_egress::FaultClass;
 use weir_model::persons::PersonRef;
-use weir_model::{PersonId, PluginConfigId, ProjectId};
+use weir_model::{PersonId, PluginConfigId, ProjectId, traces};
 use weir_sandbox::{Delivered, DeliveryFunction, ErrorKind, ScriptError, Webhook};
 use weir_store::events::StoredEvent;
 use weir_store::persons;
@@ -87,7 +89,15 @@ pub(super) async fn send(
                 .chunks(chunk_size)
                 .zip(failed[reached..end].chunks_mut(chunk_size));
             for (texts, failed) in parts {
-                took += call(shared, active, loaded, function, texts, failed).await;
+                let span = tracing::info_span!(
+                    target: traces::TARGET,
+                    "deliver events",
+                    trace.id = Empty,
+                    weir.plugin_config = %active.id(),
+                    weir.events = texts.len()
+                );
+                let called = call(shared, active, loaded, function, texts, failed);
+                took += called.instrument(span).await;
             }
         }
         events_at_a_time = if took < QUICK { events_at_a_time * 2 } else { 1 };

@@ -104,7 +104,7 @@ impl Cache {
         }
     }
 
-    /// Adds values at the front, one after another; returns the length.
+    /// Adds values at the start, one after another; returns the length.
     pub(crate) fn push(&mut self, key: &str, values: Vec<Value>, now: Duration) -> Result<usize> {
         let (mut list, until) = self.list(key, now)?;
         if list.len() + values.len() > LIST {
@@ -136,7 +136,7 @@ impl Cache {
         Ok(self.list(key, now)?.0.len())
     }
 
-    /// Removes and returns elements from the front.
+    /// Removes and returns elements from the start.
     pub(crate) fn pop(&mut self, key: &str, count: u32, now: Duration) -> Result<Vec<Value>> {
         let (mut list, until) = self.list(key, now)?;
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(list.len());
@@ -145,7 +145,7 @@ impl Cache {
         Ok(taken)
     }
 
-    /// Removes equal elements, `count` of them: from the front, from the end if negative,
+    /// Removes equal elements, `count` of them: from the start, from the end if negative,
     /// all of them if 0. Returns the number of removed elements.
     pub(crate) fn remove(
         &mut self,

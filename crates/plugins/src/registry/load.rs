@@ -53,10 +53,10 @@ const LATEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Compiled sources by plugin.
 #[derive(Default)]
-pub(crate) struct Sources(Mutex<HashMap<PluginId, Known>>);
+pub(crate) struct Sources(Mutex<HashMap<PluginId, CompiledSource>>);
 
 /// The result of compiling a source.
-struct Known {
+struct CompiledSource {
     revision: Uuid,
     compiled: Compiled,
     /// Set if compiling took too long: how long the result is valid, and until when.
@@ -105,7 +105,7 @@ impl Sources {
     }
 
     fn put(&self, plugin: &PluginRow, compiled: Compiled) {
-        let known = Known { revision: plugin.revision, compiled, late: None };
+        let known = CompiledSource { revision: plugin.revision, compiled, late: None };
         self.0.lock().insert(plugin.id, known);
     }
 
@@ -116,7 +116,10 @@ impl Sources {
         let before = before.and_then(|known| known.late);
         let pause = before.map_or(LATE, |(pause, _)| (pause * 4).min(LATEST));
         let late = Some((pause, uptime + pause));
-        all.insert(plugin.id, Known { revision: plugin.revision, compiled: Err(fault), late });
+        all.insert(
+            plugin.id,
+            CompiledSource { revision: plugin.revision, compiled: Err(fault), late },
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! An event while it passes through steps.
 
 use weir_capture::AcceptedEvent;
-use weir_ingest::transform::{Changed, Given, Invalid, Transformed};
+use weir_ingest::transform::{Changed, Invalid, TransformInput, Transformed};
 use weir_model::PluginConfigId;
 
 use crate::allowance::Sender;
@@ -10,7 +10,7 @@ use crate::shape;
 /// An event, with the changes of the steps so far.
 #[derive(Debug)]
 pub(crate) struct EventInProgress {
-    given: Given,
+    given: TransformInput,
     now: Transformed,
     /// Whether a step was skipped for it.
     lacks_a_step: bool,
@@ -18,7 +18,7 @@ pub(crate) struct EventInProgress {
 
 impl EventInProgress {
     /// The event as it was sent.
-    pub(crate) fn new(given: Given) -> Self {
+    pub(crate) fn new(given: TransformInput) -> Self {
         Self { given, now: Transformed::Unchanged, lacks_a_step: false }
     }
 

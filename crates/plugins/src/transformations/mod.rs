@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use weir_catalogue::Step;
-use weir_ingest::transform::{Given, Transform, Transformed};
+use weir_ingest::transform::{Transform, TransformInput, Transformed};
 use weir_model::{ProjectId, panics};
 
 use crate::allowance::{Allowance, Available, Payers};
@@ -89,7 +89,7 @@ impl Transform for Plugins {
         &self,
         project: ProjectId,
         partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed> {
         let shared = &self.shared;
         shared.registry.ready(project).await;
@@ -181,7 +181,7 @@ impl Shared {
                 let by_payer = lent.iter().map(|lent| lent.by_payer.clone()).collect();
                 let rulings = crossing.run(&scripts, &payers, by_payer, &mut chunk).await;
                 for (active, lent) in active.iter().zip(&lent) {
-                    active.state.lock().allowance.give_back(&payers, lent);
+                    active.state.lock().allowance.return_lent(&payers, lent);
                 }
                 let Some((last, others)) = active.split_last() else { break };
                 let mut rulings = rulings.into_iter();

@@ -12,7 +12,7 @@ use super::{TimedVerdict, Verdict, panicked};
 use crate::shape;
 
 /// The result of a step for an event.
-enum Made {
+enum StepResult {
     Same,
     /// The new properties; other fields are unchanged.
     Properties(String),
@@ -51,15 +51,15 @@ fn run_on(
         // Capture has validated the properties, so this is a defect. A step that must run
         // has not run then.
         let Ok(mut seen) = StepEvent::new(title, id, None, time, &event.properties) else {
-            return Made::Unreadable;
+            return StepResult::Unreadable;
         };
         match step.apply(&mut seen) {
-            Flow::Drop => Made::Nothing,
-            Flow::Keep if !seen.is_changed() => Made::Same,
+            Flow::Drop => StepResult::Nothing,
+            Flow::Keep if !seen.is_changed() => StepResult::Same,
             Flow::Keep if seen.name() == title && seen.distinct_id() == id => {
-                Made::Properties(seen.properties_text().into_owned())
+                StepResult::Properties(seen.properties_text().into_owned())
             }
-            Flow::Keep => Made::Other(shape::rebuilt(
+            Flow::Keep => StepResult::Other(shape::rebuilt(
                 seen.name(),
                 seen.distinct_id(),
                 event.timestamp,
@@ -80,17 +80,17 @@ fn run_on(
         Err(invalid) => failed(invalid.to_string(), in_progress.event()),
     };
     let verdict = match made {
-        Ok(Made::Same) => Verdict::Succeeded,
+        Ok(StepResult::Same) => Verdict::Succeeded,
         // Not a fault of the step: events of a sender must not disable it.
-        Ok(Made::Unreadable) => Verdict::NotRun(UNREADABLE.to_owned()),
-        Ok(Made::Nothing) => {
+        Ok(StepResult::Unreadable) => Verdict::NotRun(UNREADABLE.to_owned()),
+        Ok(StepResult::Nothing) => {
             in_progress.drop_by(config, name);
             Verdict::Dropped
         }
-        Ok(Made::Properties(text)) => {
+        Ok(StepResult::Properties(text)) => {
             return taken(in_progress.change_properties(&text), in_progress);
         }
-        Ok(Made::Other(text)) => return taken(in_progress.change(&text), in_progress),
+        Ok(StepResult::Other(text)) => return taken(in_progress.change(&text), in_progress),
         Err(panic) => return failed(panicked(&*panic), in_progress.event()),
     };
     TimedVerdict { took, ..TimedVerdict::of(verdict) }
@@ -100,7 +100,7 @@ fn run_on(
 mod tests {
     use uuid::Uuid;
     use weir_capture::AcceptedEvent;
-    use weir_ingest::transform::{Given, Transformed};
+    use weir_ingest::transform::{TransformInput, Transformed};
 
     use super::*;
 
@@ -136,7 +136,7 @@ mod tests {
             elements_chain: String::new(),
             warnings: Vec::new(),
         };
-        EventInProgress::new(Given::single(event, 1_780_000_000_000_002))
+        EventInProgress::new(TransformInput::single(event, 1_780_000_000_000_002))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Certificates as administrators enter them, and connections.
 
-use super::outcomes::{ACS, DOMAIN, IDP, OWN, SSO, certificate, idp, now, service};
+use super::checks::{ACS, DOMAIN, IDP, OWN, SSO, certificate, idp, now, service};
 use crate::{
     Certificate, CertificateFault, Connection, Field, Key, Reason, RequestFault, ServiceProvider,
     SigningKey, SigningKeyFault,

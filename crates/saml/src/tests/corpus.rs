@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use super::checks::{self, Memory, accept, certificate, connection, idp, now};
 use super::hostile::HOSTILE;
-use super::outcomes::{self, Memory, accept, certificate, connection, idp, now};
 use crate::{Certificate, Check, Outcome};
 
 /// The certificates that are pinned.
@@ -131,7 +131,7 @@ fn no_variant_of_a_file_signs_another_person_in() {
     };
     for file in fs::read_dir(folder()).unwrap() {
         let document = fs::read(file.unwrap().path()).unwrap();
-        outcomes::check_response(&document);
+        checks::check_response(&document);
         for _ in 0..40 {
             let mut variant = document.clone();
             for _ in 0..=next(3) {
@@ -150,7 +150,7 @@ fn no_variant_of_a_file_signs_another_person_in() {
                     _ => {}
                 }
             }
-            outcomes::check_response(&variant);
+            checks::check_response(&variant);
         }
     }
 }
@@ -177,7 +177,7 @@ fn what_was_sent_is_returned_in_order() {
     );
     assert_eq!(identity.session_index.as_deref(), Some("_session"));
     assert!(identity.session_ends.unwrap() > now());
-    assert_eq!(identity.signed_in_at, outcomes::time("2026-06-01T11:59:30Z"));
+    assert_eq!(identity.signed_in_at, checks::time("2026-06-01T11:59:30Z"));
     let identity = outcome("valid-references").result.unwrap();
     let note = &identity.sent.attributes[0];
     assert_eq!(note.values, ["a & b <c> \r\n\t\"d\" é 😀"]);

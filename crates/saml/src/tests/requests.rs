@@ -11,7 +11,7 @@ use flate2::read::DeflateDecoder;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use url::Url;
 
-use super::outcomes::{ACS, DOMAIN, IDP, OWN, SSO, connection, idp, now, service};
+use super::checks::{ACS, DOMAIN, IDP, OWN, SSO, connection, idp, now, service};
 use crate::shape::{ASSERTION, PROTOCOL, text};
 use crate::xml::{Document, Element, Part};
 use crate::{BegunLogin, Certificate, Connection, ServiceProvider, SigningKey, SigningKeyFault};

@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 
-use super::corpus::document;
-use super::outcomes::{
+use super::checks::{
     DOMAIN, Memory, accept, certificate, check_report, connection, finished, idp, now, pending,
 };
+use super::corpus::document;
 use crate::{
     Check, Outcome, PendingLogin, Reason, Received, Refusal, Remembered, ReplayCache,
     ReplayUnavailable,

@@ -99,7 +99,7 @@ pub(super) async fn exchange(
     };
     let mut calls = FuturesUnordered::new();
     let mut pending = BTreeSet::new();
-    let mut waits = Waits::new(patience);
+    let mut waits = FrameTimeout::new(patience);
     waits.processor = child.processor_time();
     let mut heard = false;
     // For each step of an event it sends a mark, and another one if it loads the step.
@@ -224,7 +224,7 @@ pub(super) async fn exchange(
 }
 
 impl Reply {
-    fn broken(mut self, why: Broken, waits: &Waits) -> Self {
+    fn broken(mut self, why: Broken, waits: &FrameTimeout) -> Self {
         self.broken = Some(why);
         self.silent = waits.last.elapsed();
         self.processor = waits.processor;
@@ -245,7 +245,7 @@ impl Reply {
 }
 
 /// The current timeout, depending on the last frame.
-struct Waits {
+struct FrameTimeout {
     patience: Timeouts,
     last: Instant,
     phase: Phase,
@@ -270,7 +270,7 @@ enum Phase {
     Running,
 }
 
-impl Waits {
+impl FrameTimeout {
     fn new(patience: Timeouts) -> Self {
         let last = Instant::now();
         let mut waits = Self {

@@ -27,7 +27,7 @@ use crate::host::{NoHost, ScriptHost};
 use crate::program::{
     DeliveryFunction, Grants, Meta, Program, ProgramKey, Source, Task, TransformationCall,
 };
-use crate::wire::{self, Confinement, Item, Probe, What, to_child};
+use crate::wire::{self, Confinement, Item, Probe, SingleCall, to_child};
 
 use child::LEAVE;
 use exchange::exchange;
@@ -185,7 +185,7 @@ impl Pool {
         task: Task,
         host: &dyn ScriptHost,
     ) -> Result<Result<(), ScriptError>, Fault> {
-        let one = One { what: What::Task, name: task.export(), payload: None, forget: false };
+        let one = One { what: SingleCall::Task, name: task.export(), payload: None, forget: false };
         Ok(self.run(lane, program, one, host).await?.map(drop))
     }
 
@@ -198,7 +198,7 @@ impl Pool {
         payload: &RawValue,
         host: &dyn ScriptHost,
     ) -> Result<Result<(), ScriptError>, Fault> {
-        let one = One { what: What::Job, name, payload: Some(payload), forget: false };
+        let one = One { what: SingleCall::Job, name, payload: Some(payload), forget: false };
         Ok(self.run(lane, program, one, host).await?.map(drop))
     }
 
@@ -219,7 +219,7 @@ impl Pool {
         if !holds {
             return Ok(Ok(()));
         }
-        let one = One { what: What::Teardown, name: "", payload: None, forget: true };
+        let one = One { what: SingleCall::Teardown, name: "", payload: None, forget: true };
         Ok(single::run(guard, &self.settings, program, one, host).await?.map(drop))
     }
 
@@ -244,7 +244,7 @@ impl Pool {
             },
             grants: Grants::default(),
         });
-        let one = One { what: What::Inspect, name: "", payload: None, forget: true };
+        let one = One { what: SingleCall::Inspect, name: "", payload: None, forget: true };
         let item = self.run(lane, &program, one, &NoHost).await?;
         Ok(item.map(|item| item.capabilities.unwrap_or_default()))
     }

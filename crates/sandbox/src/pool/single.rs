@@ -15,7 +15,7 @@ use crate::answer::Delivered;
 use crate::error::{Fault, ScriptError};
 use crate::host::ScriptHost;
 use crate::program::{DeliveryFunction, Program};
-use crate::wire::{self, Deliver, Item, Run, What, to_child};
+use crate::wire::{self, Deliver, Item, Run, SingleCall, to_child};
 
 /// How many child processes in a row may end without having begun any work.
 const MOST_IDLE_ENDS: u32 = 3;
@@ -100,7 +100,7 @@ pub(super) fn ended_idle(reply: &Reply, before: u32) -> Result<u32, Fault> {
 
 /// One call of a program.
 pub(super) struct One<'a> {
-    pub(super) what: What,
+    pub(super) what: SingleCall,
     pub(super) name: &'a str,
     pub(super) payload: Option<&'a RawValue>,
     /// The child process need not keep the program.
@@ -149,13 +149,13 @@ async fn call(
     // A program that may not wait for others uses the same lane as programs that events
     // wait for.
     let patience = match one.what {
-        What::Teardown if !program.grants.fetch => {
+        SingleCall::Teardown if !program.grants.fetch => {
             let patience = patience(limits, limits.transform);
             Timeouts { wall: limits.transform_wall, ..patience }
         }
         // Others wait for the same few lanes. There is no `setupPlugin`, and every call of
         // the host is refused immediately.
-        What::Inspect => {
+        SingleCall::Inspect => {
             let load = limits.load;
             Timeouts { script: load, load, wall: load, grace: limits.grace }
         }

@@ -18,7 +18,7 @@ const FULL: usize = 128 << 10;
 
 /// The result of one event while it is computed.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct EventResult {
     pub(super) kept: Option<String>,
     pub(super) dropped: Option<usize>,
     pub(super) failures: Vec<WireFailure>,
@@ -28,7 +28,7 @@ pub(super) struct Made {
     pub(super) capabilities: Option<Capabilities>,
 }
 
-impl Made {
+impl EventResult {
     /// A failure of the only step.
     pub(super) fn failed(error: ScriptError) -> Self {
         Self { failures: vec![WireFailure { step: 0, error }], ..Self::default() }
@@ -50,7 +50,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a result; sends waiting results if it is time.
-    pub(super) fn push(&mut self, made: &Made) -> io::Result<()> {
+    pub(super) fn push(&mut self, made: &EventResult) -> io::Result<()> {
         if self.open.is_none() {
             self.open = Some(wire::begin(&mut self.frames, to_parent::RESULTS));
             self.frames.extend_from_slice(b"{\"items\":[");
@@ -86,7 +86,7 @@ impl<'a> Report<'a> {
 }
 
 /// Written without serde, so that the text of an event is copied and not parsed again.
-fn write(out: &mut Vec<u8>, made: &Made) -> io::Result<()> {
+fn write(out: &mut Vec<u8>, made: &EventResult) -> io::Result<()> {
     let mut first = true;
     let mut name = |out: &mut Vec<u8>, name: &str| {
         out.extend_from_slice(if first { b"{\"" } else { b",\"" });

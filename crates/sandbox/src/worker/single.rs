@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::report::{Made, Report};
+use super::report::{EventResult, Report};
 use super::runtime::Shared;
 use super::slots::Slots;
 use super::transform::read;
 use super::trouble::ScriptFailure;
 use crate::error::ErrorKind;
 use crate::program::DeliveryFunction;
-use crate::wire::{Deliver, Mark, Run, What, to_parent};
+use crate::wire::{Deliver, Mark, Run, SingleCall, to_parent};
 
 use rquickjs::convert::IteratorJs as _;
 use rquickjs::{Array, Object, Value};
@@ -35,7 +35,7 @@ pub(super) fn deliver(
             .and_then(|()| one(slots, request, limit, events));
         let made = match outcome {
             Ok(made) => made,
-            Err(trouble) => Made::failed(trouble.script()?),
+            Err(trouble) => EventResult::failed(trouble.script()?),
         };
         report.push(&made)?;
         report.flush()?;
@@ -48,12 +48,12 @@ fn one(
     request: &Deliver<'_>,
     limit: Duration,
     events: &[&serde_json::value::RawValue],
-) -> Result<Made, ScriptFailure> {
+) -> Result<EventResult, ScriptFailure> {
     let how = request.how;
     slots.run(request.slot, limit, |engine, program| {
         let parsed = events.iter().map(|event| engine.ok(engine.ctx.json_parse(event.get())));
         let parsed = parsed.collect::<Result<Vec<Value<'_>>, _>>()?;
-        let mut made = Made::default();
+        let mut made = EventResult::default();
         match (how, parsed.into_iter()) {
             (DeliveryFunction::ExportEvents, parsed) => {
                 let all: Array<'_> = engine.ok(parsed.collect_js(engine.ctx))?;
@@ -80,31 +80,31 @@ fn one(
 /// Calls one function, or returns the capabilities.
 pub(super) fn run(shared: &Shared, slots: &mut Slots, request: &Run<'_>) -> std::io::Result<()> {
     let mut report = Report::new(&shared.border);
-    if matches!(request.what, What::Teardown) && !slots.loaded(request.slot) {
+    if matches!(request.what, SingleCall::Teardown) && !slots.loaded(request.slot) {
         slots.forget(&[request.slot]);
-        report.push(&Made::default())?;
+        report.push(&EventResult::default())?;
         return report.flush();
     }
-    let inspect = matches!(request.what, What::Inspect);
+    let inspect = matches!(request.what, SingleCall::Inspect);
     let limit = Duration::from_micros(request.limit_us);
     let outcome = slots.ready(shared, request.slot, !inspect, || Ok(())).and_then(|()| {
         slots.run(request.slot, limit, |engine, program| {
-            let mut made = Made::default();
+            let mut made = EventResult::default();
             match request.what {
-                What::Task => {
+                SingleCall::Task => {
                     engine.call(program, "task", (&*request.name,))?;
                 }
-                What::Job => {
+                SingleCall::Job => {
                     let payload = request.payload.map_or("null", |payload| payload.get());
                     let payload = engine.ok(engine.ctx.json_parse(payload))?;
                     engine.call(program, "job", (&*request.name, payload))?;
                 }
-                What::Teardown => {
+                SingleCall::Teardown => {
                     if engine.ok(program.get::<_, bool>("hasTeardown"))? {
                         engine.call(program, "teardown", ())?;
                     }
                 }
-                What::Inspect => {
+                SingleCall::Inspect => {
                     let found = engine.call(program, "inspect", ())?;
                     let found: Object<'_> = engine.ok(found.get())?;
                     made.capabilities = Some(read(engine, found)?);
@@ -115,7 +115,7 @@ pub(super) fn run(shared: &Shared, slots: &mut Slots, request: &Run<'_>) -> std:
     });
     let made = match outcome {
         Ok(made) => made,
-        Err(trouble) => Made::failed(trouble.script()?),
+        Err(trouble) => EventResult::failed(trouble.script()?),
     };
     if request.forget {
         slots.forget(&[request.slot]);

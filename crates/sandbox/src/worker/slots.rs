@@ -39,12 +39,12 @@ impl Slots {
     /// Adds a program. It is loaded when it is first called.
     pub(super) fn take(&mut self, load: &Load<'_>) -> io::Result<()> {
         #[derive(serde::Serialize)]
-        struct Given<'a> {
+        struct ProgramInputs<'a> {
             config: &'a serde_json::value::RawValue,
             attachments: &'a std::collections::BTreeMap<String, crate::program::Attachment>,
             plugin: &'a str,
         }
-        let given = serde_json::to_string(&Given {
+        let given = serde_json::to_string(&ProgramInputs {
             config: load.config,
             attachments: &load.attachments,
             plugin: &load.plugin,

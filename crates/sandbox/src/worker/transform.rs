@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::report::{Made, Report};
+use super::report::{EventResult, Report};
 use super::runtime::{Shared, Waiting};
 use super::slots::Slots;
 use super::trouble::ScriptFailure;
@@ -24,7 +24,7 @@ const FREE_LOAD: Duration = Duration::from_millis(100);
 const TOO_LARGE: &str = "events that are changed together may grow by 8 MiB, and would by more";
 
 /// The result of a step for an event.
-enum Became {
+enum StepOutcome {
     Same,
     Other(String),
     Nothing,
@@ -44,7 +44,8 @@ pub(super) fn transform(
     };
     let mut left: Vec<Vec<Duration>> = request.steps.iter().map(of).collect();
     for (index, event) in request.events.iter().enumerate() {
-        let mut made = Made { micros: vec![0; request.steps.len()], ..Made::default() };
+        let mut made =
+            EventResult { micros: vec![0; request.steps.len()], ..EventResult::default() };
         let mut text = Cow::Borrowed(event.get());
         let mut changed_by = 0;
         let payers = request.payers.get(index).map_or(&[][..], |payers| payers);
@@ -79,12 +80,12 @@ pub(super) fn transform(
                 }
             }
             match outcome {
-                Ok(Became::Same) => {}
-                Ok(Became::Other(other)) => {
+                Ok(StepOutcome::Same) => {}
+                Ok(StepOutcome::Other(other)) => {
                     text = Cow::Owned(other);
                     changed_by = step;
                 }
-                Ok(Became::Nothing) => {
+                Ok(StepOutcome::Nothing) => {
                     made.dropped = Some(step);
                     break;
                 }
@@ -113,21 +114,26 @@ pub(super) fn transform(
     report.flush()
 }
 
-fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Became, ScriptFailure> {
+fn one(
+    shared: &Shared,
+    slots: &mut Slots,
+    slot: u32,
+    text: &str,
+) -> Result<StepOutcome, ScriptFailure> {
     let limit = Duration::from_micros(shared.limits.transform_us);
     slots.run(slot, limit, |engine, program| {
         let event = engine.ok(engine.ctx.json_parse(text))?;
         let result = engine.call(program, "begin", (event,))?;
         let result = engine.call(program, "end", (result,))?;
         if result.is_null() || result.is_undefined() {
-            return Ok(Became::Nothing);
+            return Ok(StepOutcome::Nothing);
         }
         let written = written(engine, result)?;
         if written == text {
-            return Ok(Became::Same);
+            return Ok(StepOutcome::Same);
         }
         event_written(&written).map_err(|why| ScriptFailure::plain(ErrorKind::BadResult, why))?;
-        Ok(Became::Other(written))
+        Ok(StepOutcome::Other(written))
     })
 }
 

@@ -175,6 +175,24 @@ fn a_merge_is_no_change_of_data_and_a_removal_is_one() {
 }
 
 #[test]
+fn files_without_some_events_are_a_change_of_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut table = Table::open(directory.path()).unwrap();
+    add(&mut table, "0/1.parquet");
+    let old = ["0/1.parquet".to_owned()];
+    let new = [file("0/2.parquet", 3)];
+    let change = Change::Rewrite { old: &old, new: &new };
+    let version = table.commit(&columns(), change, 7).unwrap().unwrap();
+    let lines = lines(&directory, version);
+    let changes: Vec<&Value> = lines
+        .iter()
+        .filter_map(|line| line.get("add").or(line.get("remove"))?.get("dataChange"))
+        .collect();
+    assert_eq!(changes, [&Value::Bool(true), &Value::Bool(true)]);
+    assert_eq!(paths(&table), ["0/2.parquet"]);
+}
+
+#[test]
 fn columns_are_added_and_never_changed() {
     let directory = tempfile::tempdir().unwrap();
     let mut table = Table::open(directory.path()).unwrap();

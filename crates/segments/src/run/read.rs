@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::filter::{Filter, hash};
 use super::{
@@ -125,12 +126,34 @@ impl Run {
         self.index().entries()
     }
 
-    /// Reads the whole file and compares it with its checksums.
+    /// Whether it has an entry of this project.
+    ///
+    /// # Errors
+    /// When the run cannot be read, or is damaged.
+    pub fn has_project(&self, project: i64) -> Result<bool> {
+        let index = self.index();
+        let least = Key { project, uuid: Uuid::nil() }.to_bytes();
+        // The first entry of the project is in the block that begins before it, or begins
+        // the next one.
+        let begin = index.block_of(&least).unwrap_or(0);
+        for block in (begin..index.blocks()).take(2) {
+            if decode(&index.block(block)?).any(|entry| entry.key.project == project) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the whole file and compares it with its checksums, and the entries with the
+    /// index.
     ///
     /// # Errors
     /// When the file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<()> {
-        self.index().file.verify()
+        let index = self.index();
+        index.file.verify()?;
+        // Checksums say that the bytes are as they were written, not that they are right.
+        (0..index.blocks()).try_for_each(|block| index.sound_block(block).map(drop))
     }
 }
 
@@ -216,6 +239,27 @@ impl Index {
         let entries = section.entries.saturating_sub(before * BLOCK as u64).min(BLOCK as u64);
         let begin = section.begin.saturating_add(before * CHUNK as u64);
         self.bytes(begin..begin.saturating_add(entries * ENTRY as u64))
+    }
+
+    /// The entries of a block, as they are in the file, if they are in order and between the
+    /// keys that the index has.
+    pub(super) fn sound_block(&self, block: usize) -> Result<Bytes> {
+        let bytes = self.block(block)?;
+        let (entries, _) = bytes.as_chunks::<ENTRY>();
+        let mut keys = entries.iter().filter_map(|entry| entry.first_chunk::<KEY>());
+        let (first, next) = (self.firsts.get(block), self.firsts.get(block + 1));
+        let is_sound = keys.clone().next() == first
+            && keys.clone().is_sorted_by(|key, next| key < next)
+            && next.is_none_or(|next| keys.next_back() < Some(next));
+        match is_sound {
+            true => Ok(bytes),
+            false => Err(self.wrong("a block of entries")),
+        }
+    }
+
+    /// The first key of a block; `None`: there is no such block.
+    pub(super) fn first_key(&self, block: usize) -> Option<KeyBytes> {
+        self.firsts.get(block).copied()
     }
 
     fn bytes(&self, range: Range<u64>) -> Result<Bytes> {

@@ -166,7 +166,11 @@ fn eight_runs_merge_into_one() {
     let written = merge(&runs, &again, FilterSize::Eight, |project| project == 1).unwrap();
     let left: Vec<Entry> = entries.into_iter().filter(of_project(1)).collect();
     assert!(left.len() > 3_000);
-    assert_has(&Run::open(&again, written.bytes, &written.sums).unwrap(), &left);
+    let of_one = Run::open(&again, written.bytes, &written.sums).unwrap();
+    assert_has(&of_one, &left);
+    let has = |project| of_one.has_project(project).unwrap();
+    assert_eq!([i64::MIN, 0, 1, 2, i64::MAX].map(has), [false, false, true, false, false]);
+    assert!(left.iter().all(|entry| merged.has_project(entry.key.project).unwrap()));
     let written = merge(&[], &path, FilterSize::Eight, |_| true).unwrap();
     assert_eq!(written.entries, 0);
 }
@@ -250,24 +254,88 @@ fn what_can_be_read_of_a_damaged_run_is_written_again() {
     let path = file.path.with_file_name("salvaged");
     let RunWritten { bytes, sums, .. } = &file.written;
     let salvage = || salvage(&file.path, *bytes, sums, &path, FilterSize::Sixteen);
-    let Salvaged { written, lost } = salvage().unwrap();
+    let Salvaged { written, lost, keys } = salvage().unwrap();
     assert_eq!((&written, lost), (&file.written, 0));
+    assert_eq!(keys, KeyRanges::default());
     assert_eq!(fs::read(&path).unwrap(), sound);
     // The fifth and the last block of entries.
     for block in [5, 12] {
         flipped[block * crate::checked::CHUNK] ^= 1;
     }
     fs::write(&file.path, &flipped).unwrap();
-    let Salvaged { written, lost } = salvage().unwrap();
+    let Salvaged { written, lost, keys } = salvage().unwrap();
     let last = entries.len() % BLOCK;
     assert_eq!(lost, (BLOCK + last) as u64);
     let left = [&entries[..4 * BLOCK], &entries[5 * BLOCK..entries.len() - last]].concat();
     assert_has(&Run::open(&path, written.bytes, &written.sums).unwrap(), &left);
+    for entry in &entries {
+        assert_eq!(keys.has(&entry.key), !left.contains(entry), "{entry:?}");
+    }
     // Without the index, it is not known where the entries are.
     let end = flipped.len() - 1;
     flipped[end] ^= 1;
     fs::write(&file.path, &flipped).unwrap();
     assert!(matches!(salvage(), Err(Error::Damaged { .. })));
+}
+
+#[test]
+fn wrong_content_with_valid_checksums_is_damage() {
+    let entries = sorted(0..1_000);
+    let file = File::of(&entries, FilterSize::Sixteen);
+    let sound = fs::read(&file.path).unwrap();
+    let rewritten = |content: &[u8]| {
+        let path = file.path.with_file_name("rewritten");
+        let mut writer = crate::checked::CheckedWriter::create(&path).unwrap();
+        writer.push(content).unwrap();
+        let (bytes, sums) = writer.finish(&[]).unwrap();
+        Run::open(&path, bytes, &sums).unwrap()
+    };
+    let mut swapped = sound.clone();
+    let begin = crate::checked::CHUNK;
+    swapped[begin..begin + 2 * ENTRY].rotate_left(ENTRY);
+    // The index says that the entries are beyond the end of the file.
+    let mut elsewhere = sound.clone();
+    let index = u64::from_be_bytes(sound[24..HEADER].try_into().unwrap());
+    elsewhere[usize::try_from(index).unwrap()] = 1;
+    for (content, lost) in [(swapped, BLOCK), (elsewhere, entries.len())] {
+        let run = rewritten(&content);
+        let error = run.verify().unwrap_err();
+        assert!(matches!(error, Error::Damaged { part: Part::Content(_), .. }), "{error}");
+        let path = file.path.with_file_name("salvaged");
+        let salvaged = run.salvage(&path, FilterSize::Sixteen).unwrap();
+        assert_eq!(salvaged.lost, lost as u64);
+        let left = Run::open(&path, salvaged.written.bytes, &salvaged.written.sums).unwrap();
+        assert_has(&left, &entries[lost..]);
+    }
+}
+
+#[test]
+fn ranges_of_keys_are_those_of_lost_blocks() {
+    let all = KeyRanges::all();
+    assert!(all.has(&key(1)) && all.has_project(i64::MIN) && all.has_project(i64::MAX));
+    let of = |project: i64, n: u128| {
+        let key = Key { project, uuid: Uuid::from_u128(n) };
+        Entry { key, place: entry(0).place }
+    };
+    // Two full blocks of the first project, one of the second and one of the third.
+    let block = |project: i64| (0..BLOCK as u128).map(move |n| of(project, n));
+    let twice = (0..2 * BLOCK as u128).map(|n| of(1, n));
+    let entries: Vec<Entry> = twice.chain(block(2)).chain(block(3)).collect();
+    let file = File::of(&entries, FilterSize::Sixteen);
+    let run = file.open();
+    let mut flipped = fs::read(&file.path).unwrap();
+    // The second and the third block.
+    for block in [2, 3] {
+        flipped[block * crate::checked::CHUNK] ^= 1;
+    }
+    fs::write(&file.path, &flipped).unwrap();
+    let path = file.path.with_file_name("salvaged");
+    let Salvaged { lost, keys, .. } = run.salvage(&path, FilterSize::Sixteen).unwrap();
+    assert_eq!(lost, 2 * BLOCK as u64);
+    let has = |project: i64, n: usize| keys.has(&of(project, n as u128).key);
+    assert!(!has(1, BLOCK - 1) && has(1, BLOCK) && has(2, 0) && has(2, BLOCK) && !has(3, 0));
+    let projects: Vec<i64> = (0..5).filter(|project| keys.has_project(*project)).collect();
+    assert_eq!(projects, [1, 2]);
 }
 
 #[test]

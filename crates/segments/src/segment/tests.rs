@@ -262,6 +262,40 @@ fn a_merge_has_the_blocks_of_its_inputs() {
 }
 
 #[test]
+fn a_segment_is_written_again_without_some_events() {
+    let blocks = [events(1, 10), events(20, 5), events(40, 7)];
+    let file = File::of(&blocks);
+    let input = file.open();
+    let path = file.path.with_file_name("again.parquet");
+    let is_kept = |event: &OwnedEvent| !matches!(event.arrival, 1 | 2 | 7 | 20..=24 | 46);
+    let rewritten = rewrite(&input, &path, &Options::default(), |_, events| {
+        events.into_iter().filter(|event| is_kept(event)).collect()
+    });
+    let written = rewritten.unwrap().unwrap();
+    let segment = Segment::open(&path, written.bytes, &written.sums).unwrap();
+    // The first event of the first block is gone, and all of the second block.
+    let ids: Vec<(u64, u32)> = segment.blocks().iter().map(|of| (of.first, of.rows)).collect();
+    assert_eq!(ids, [(1, 7), (40, 6)]);
+    assert_eq!(segment.rows(), 13);
+    for (block, before) in segment.blocks().iter().zip([&blocks[0], &blocks[2]]) {
+        let kept: Vec<OwnedEvent> = before.iter().filter(|event| is_kept(event)).cloned().collect();
+        assert_eq!(segment.block(block.row, block.rows).unwrap(), kept);
+    }
+    // A merge keeps the ids of blocks.
+    let merged = path.with_file_name("merged.parquet");
+    let later = File::of(&[events(60, 3)]);
+    let merged_as = merge(&[&segment, &later.open()], &merged, &Options::default()).unwrap();
+    let ids: Vec<u64> = merged_as.blocks.iter().map(|of| of.first).collect();
+    assert_eq!(ids, [1, 40, 60]);
+    let nothing = path.with_file_name("nothing.parquet");
+    let rewritten = rewrite(&segment, &nothing, &Options::default(), |_, _| Vec::new());
+    assert_eq!(rewritten.unwrap(), None);
+    let names = fs::read_dir(path.parent().unwrap()).unwrap();
+    let is_rest = |name: &str| name.starts_with("nothing");
+    assert!(!names.flatten().any(|entry| is_rest(&entry.file_name().to_string_lossy())));
+}
+
+#[test]
 fn each_flipped_bit_is_found_before_an_event_is_returned() {
     let block: Vec<OwnedEvent> = [odd_events(1)[..8].to_vec(), events(100, 200)].concat();
     let file = File::of(&[block.clone(), events(1_000, 1_500)]);

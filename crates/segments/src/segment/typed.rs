@@ -83,8 +83,8 @@ pub struct TypedColumn {
 }
 
 impl TypedColumn {
-    /// The name of the column: `properties_` and the name of the property, with `_` in the
-    /// place of each character that is not a letter, a digit, `_` or `$`.
+    /// The name of the column: `properties_` and the name of the property, with `_`
+    /// instead of each character that is not a letter, a digit, `_` or `$`.
     pub fn name(&self) -> String {
         name(&self.property)
     }
@@ -103,9 +103,9 @@ pub(super) enum Scalar<'a> {
     Boolean(bool),
 }
 
-/// What the sampled events have of one property.
+/// The values of one property in the sampled events.
 #[derive(Default)]
-struct Seen {
+struct PropertySample {
     /// Events with a value.
     values: u64,
     texts: u64,
@@ -119,7 +119,7 @@ struct Seen {
     present: Option<ColumnType>,
 }
 
-impl Seen {
+impl PropertySample {
     fn add(&mut self, scalar: Option<Scalar<'_>>) {
         self.values += 1;
         match scalar {
@@ -166,7 +166,7 @@ impl Seen {
 #[derive(Default)]
 pub(super) struct Sample {
     events: u64,
-    seen: HashMap<String, Seen>,
+    seen: HashMap<String, PropertySample>,
 }
 
 impl Sample {
@@ -178,7 +178,7 @@ impl Sample {
                 return;
             }
             if !self.seen.contains_key(name) {
-                self.seen.insert(name.to_owned(), Seen::default());
+                self.seen.insert(name.to_owned(), PropertySample::default());
             }
             let Some(seen) = self.seen.get_mut(name) else { return };
             seen.add(scalar);
@@ -206,7 +206,7 @@ impl Sample {
         };
         let mut columns: Vec<TypedColumn> =
             known.iter().filter(|column| has(column)).copied().cloned().collect();
-        let is_frequent = |seen: &Seen| seen.values.saturating_mul(SHARE) >= self.events;
+        let is_frequent = |seen: &PropertySample| seen.values.saturating_mul(SHARE) >= self.events;
         let mut new: Vec<_> = self
             .seen
             .iter()
@@ -237,12 +237,12 @@ fn is_usable(name: &str) -> bool {
 pub(super) fn each<'a>(properties: &'a str, see: impl FnMut(&str, &'a str)) {
     let mut json = serde_json::Deserializer::from_str(properties);
     // Text that is not an object has no properties.
-    let _ = json.deserialize_map(Each(see));
+    let _ = json.deserialize_map(MemberVisitor(see));
 }
 
-struct Each<F>(F);
+struct MemberVisitor<F>(F);
 
-impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for Each<F> {
+impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for MemberVisitor<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

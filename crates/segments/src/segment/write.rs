@@ -134,8 +134,21 @@ impl Writer {
     /// When the block is empty, not in order, or too large for a group of rows (64,000), has
     /// an arrival number of 2^63 or more, or cannot be written.
     pub fn push_block(&mut self, events: &[SegmentEvent<'_>]) -> Result<()> {
+        let first = events.first().map_or(0, |event| event.arrival);
+        self.push_block_of(first, events)
+    }
+
+    /// Adds what is left of a block whose first events may have been removed: the block keeps
+    /// the id with the arrival number `first`.
+    ///
+    /// # Errors
+    /// As [`push_block`](Self::push_block), and when an event is before `first`.
+    pub fn push_block_of(&mut self, first: u64, events: &[SegmentEvent<'_>]) -> Result<()> {
         let wrong = |what| Error::NotInOrder { file: self.path.clone(), what };
-        let first = events.first().ok_or_else(|| wrong("a block has no events"))?.arrival;
+        let begins = events.first().ok_or_else(|| wrong("a block has no events"))?.arrival;
+        if begins < first {
+            return Err(wrong("a block has an event before its first one"));
+        }
         if self.blocks.last().is_some_and(|last| last.first >= first) {
             return Err(wrong("a block does not begin after the block before"));
         }

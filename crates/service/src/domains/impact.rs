@@ -16,7 +16,7 @@ use crate::identity::sso::is_own_identity;
 use crate::policy::{self, Action};
 
 impl Domains {
-    /// The members with an address of the domain, and for each way of signing in that the
+    /// The members with an address of the domain, and for each sign-in method that the
     /// domain could require, who of them could no longer sign in.
     ///
     /// # Errors
@@ -25,9 +25,9 @@ impl Domains {
     pub async fn impact(&self, org: &OrgCtx, domain: &str) -> Result<SignInImpact> {
         policy::check(org, Action::ReadMembers)?;
         let domain = self.find(org, domain).await?;
-        let ways = self.ways_of(&domain).await?.into_iter();
-        let usable = ways.filter(|way| way.is_set_up && way.sso != SsoEnforcement::Off);
-        let usable: Vec<SsoEnforcement> = usable.map(|way| way.sso).collect();
+        let methods = self.sign_in_methods_of(&domain).await?.into_iter();
+        let usable = methods.filter(|method| method.is_set_up && method.sso != SsoEnforcement::Off);
+        let usable: Vec<SsoEnforcement> = usable.map(|method| method.sso).collect();
         self.impact_of(org, &domain, &usable, domain.provider_set_at).await
     }
 
@@ -121,7 +121,7 @@ fn is_present(
         && trust::counts(domain, needed, identity.linked_at)
 }
 
-/// The way of signing in that a connection is for a domain.
+/// The sign-in method that a connection is for a domain.
 fn way_of(domain: &DomainRow, connection: &str) -> Option<SsoEnforcement> {
     match Connection::parse(connection)? {
         Connection::Provider(name) => Some(SsoEnforcement::Provider(name)),

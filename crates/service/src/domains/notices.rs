@@ -11,7 +11,7 @@ use weir_store::domains::DomainRow;
 use weir_store::organizations;
 use weir_store::users::{self, UserRow};
 
-use super::has_saml;
+use super::{CONFIRMED, has_saml};
 use crate::ctx::OrgCtx;
 use crate::{Core, Result, mail, members};
 
@@ -56,7 +56,12 @@ impl Notice {
             };
             return self.mails(&change, &path, after.updated_at);
         }
-        let fields = fields(before, after);
+        let mut fields = fields(before, after);
+        let ranks = |row: &DomainRow| (row.provider_rank, row.rules_rank);
+        if fields.is_empty() && ranks(before) != ranks(after) {
+            // A caller of a higher level stands for what is stored (SSO-45).
+            fields.push(CONFIRMED.to_owned());
+        }
         if fields.is_empty() {
             return Vec::new();
         }

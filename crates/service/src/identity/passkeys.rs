@@ -17,8 +17,8 @@ use uuid::{Builder, Uuid};
 use weir_model::errors::FieldError;
 use weir_model::mail::UserChange;
 use weir_model::{Timestamp, validate};
-use weir_store::passkeys::{self as rows, Change, Kept, PasskeyRow, TurnsOn};
-use weir_store::proofs::Ways;
+use weir_store::passkeys::{self as rows, Change, PasskeyOutcome, PasskeyRow, TurnsOn};
+use weir_store::proofs::SignInMethods;
 use weir_store::sso::pending::{self as pending_rows, PendingRow};
 use weir_store::update::lock;
 use weir_store::users::UserRow;
@@ -121,7 +121,7 @@ impl Purpose {
 
 /// What is kept of a challenge, sealed with the token of the browser.
 #[derive(Serialize, Deserialize)]
-struct Waits {
+struct StoredChallenge {
     /// What the authenticator signs.
     challenge: Challenge,
     /// Scheme and host of the page.
@@ -132,7 +132,7 @@ struct Waits {
     handle: Option<Uuid>,
 }
 
-impl Waits {
+impl StoredChallenge {
     fn new(
         challenge: Challenge,
         sign_in: Option<String>,
@@ -193,7 +193,7 @@ impl Identity {
             present: &made_for(&party, &present)?,
         };
         let options = party.creation_options(&challenge, &new);
-        let waits = Waits::new(challenge, None, Some(handle), from);
+        let waits = StoredChallenge::new(challenge, None, Some(handle), from);
         self.await_answer(Purpose::Add, Some(ctx), options, waits, from).await
     }
 
@@ -247,13 +247,13 @@ impl Identity {
         let change =
             Change { replaced: session, session: &new, mails: &mails, activities: &activities };
         match rows::add(&self.core.store, &row, turns_on, PASSKEYS_MAX, change).await? {
-            Kept::Yes => {}
-            Kept::Taken => {
+            PasskeyOutcome::Yes => {}
+            PasskeyOutcome::Taken => {
                 let detail = "This passkey belongs to an account already.";
                 return Err(FieldError::body("passkey_taken", detail).into());
             }
-            Kept::TooMany => return Err(too_many()),
-            Kept::Void => return Err(changed_meanwhile()),
+            PasskeyOutcome::TooMany => return Err(too_many()),
+            PasskeyOutcome::Void => return Err(changed_meanwhile()),
         }
         self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a passkey was added");
@@ -291,7 +291,7 @@ impl Identity {
         let row = self.passkey_of(&user, id).await?;
         let is_last = rows::of_user(store, user.id).await?.len() == 1;
         let ways = self.ways(&user).await?.without(&row.hash);
-        if ways.as_ref().is_some_and(Ways::is_empty) {
+        if ways.as_ref().is_some_and(SignInMethods::is_empty) {
             return Err(last_way());
         }
         let factor = factor_rows::get(store, user.id).await?;
@@ -309,8 +309,10 @@ impl Identity {
         let change =
             Change { replaced: session, session: &new, mails: &mails, activities: &activities };
         match rows::remove(store, &row.hash, turned_off, ways.as_ref(), change).await? {
-            Kept::Yes => {}
-            Kept::Taken | Kept::TooMany | Kept::Void => return Err(changed_meanwhile()),
+            PasskeyOutcome::Yes => {}
+            PasskeyOutcome::Taken | PasskeyOutcome::TooMany | PasskeyOutcome::Void => {
+                return Err(changed_meanwhile());
+            }
         }
         self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a passkey was removed");
@@ -329,7 +331,7 @@ impl Identity {
         purpose: Purpose,
         ctx: Option<&Ctx>,
         options: String,
-        waits: Waits,
+        waits: StoredChallenge,
         from: Origin<'_>,
     ) -> Result<PasskeyChallenge> {
         let browser = match from.browser.filter(|token| secrets::is_token(token)) {
@@ -364,14 +366,14 @@ impl Identity {
         ctx: Option<&Ctx>,
         sign_in: Option<&str>,
         from: Origin<'_>,
-    ) -> Result<Waits> {
+    ) -> Result<StoredChallenge> {
         let browser = from.browser.filter(|token| secrets::is_token(token)).ok_or_else(late)?;
         let (key, hash) = (purpose.key(), secrets::sha256_hex(browser));
         let row = pending_rows::take(&self.core.store, &hash, key).await?.ok_or_else(late)?;
         let counts = self.core.clock.now() < row.expires_at && row.session == session_hash(ctx);
         let kept = flash::open(browser, key, &row.sealed).filter(|_| counts).ok_or_else(late)?;
         // A challenge of another program version is not read.
-        let waits: Waits = serde_json::from_str(&kept).map_err(|_| late())?;
+        let waits: StoredChallenge = serde_json::from_str(&kept).map_err(|_| late())?;
         let is_meant = waits.site == from.site && waits.sign_in.as_deref() == sign_in;
         if is_meant { Ok(waits) } else { Err(late()) }
     }

@@ -53,7 +53,7 @@ impl Identity {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let hash = secrets::sha256_hex(token);
-        let Some(row) = self.core.counting_session(&hash).await? else { return Ok(None) };
+        let Some(row) = self.core.valid_session(&hash).await? else { return Ok(None) };
         if has_ended(&row, now) {
             // The session has ended for good, even if deleting the record fails now.
             if let Err(error) = sessions::delete(store, row.user, &hash).await {
@@ -79,7 +79,7 @@ impl Identity {
     /// [`Error::NotAuthenticated`].
     pub async fn check_session(&self, ctx: &Ctx) -> Result<()> {
         let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
-        let row = self.core.counting_session(session).await?;
+        let row = self.core.valid_session(session).await?;
         let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
     }

@@ -103,7 +103,7 @@ impl Identity {
         let proved = self.prove(&email_key, password, peer, Some(session)).await?;
         // The session may have ended since, because a second factor was set up that it
         // has not seen.
-        if self.core.counting_session(session).await?.is_none() {
+        if self.core.valid_session(session).await?.is_none() {
             return Err(Error::NotAuthenticated);
         }
         self.open_session(proved.id, peer, Some(session), Proved::of(&proved)).await

@@ -2,12 +2,11 @@
 //! (SSO-20 and later).
 //!
 //! What belongs here: which addresses may use a password. What does not: which sessions
-//! count (`counting`), the domains (`domains`), the protocols (`sso` of this crate), the
+//! are valid (`valid_sessions`), the domains (`domains`), the protocols (`sso` of this crate), the
 //! steps of a sign-in (`flow`), who may sign in (`decide`), and linked accounts (`links`).
 
 mod again;
 mod conclude;
-mod counting;
 mod decide;
 mod flow;
 mod links;
@@ -17,6 +16,7 @@ mod provision;
 mod refused;
 #[cfg(test)]
 mod tests;
+mod valid_sessions;
 
 use weir_model::OrganizationId;
 use weir_model::domains::{Precheck, SsoEnforcement};
@@ -26,7 +26,7 @@ use weir_store::domains::{self as rows, DomainRow};
 use weir_store::sessions::SessionRow;
 use weir_store::sso::identities::IdentityRow;
 
-use self::conclude::Asked;
+use self::conclude::AskedProvider;
 use super::{Identity, Peer, emails};
 use crate::domains::{acts, has_saml};
 use crate::error::Error;
@@ -157,7 +157,7 @@ impl Core {
             Connection::Provider(name) => self.provider(name).await?,
             Connection::Saml(_) => None,
         };
-        let asked = Asked { connection, provider: provider.as_ref(), saml: None };
+        let asked = AskedProvider { connection, provider: provider.as_ref(), saml: None };
         Ok(asked.is_trusted_by(&domain, self.in_force(&domain).await?))
     }
 

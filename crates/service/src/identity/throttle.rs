@@ -285,7 +285,7 @@ impl Identity {
             waits: MANY_WAITS,
             forget_after: FORGET_BEGINNINGS_AFTER,
         };
-        // Not taken back after a success: the limit is on their number.
+        // Not subtracted after a success: the limit is on their number.
         self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
     }
 
@@ -313,12 +313,12 @@ impl Identity {
             forget_after: FORGET_AFTER,
         });
         let rules = std::iter::once(of_user).chain(of_network).collect();
-        // Not taken back after a success: the limit is on the number of mails.
+        // Not subtracted after a success: the limit is on the number of mails.
         self.count(rules).await.map(drop)
     }
 
     /// The attempt succeeded. The counters of the user for such attempts are reset. From the
-    /// other counters only this one attempt is taken back: with a reset, a user could guess
+    /// other counters only this one attempt is subtracted: with a reset, a user could guess
     /// the passwords of others without limit.
     pub(super) async fn attempt_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
@@ -333,7 +333,7 @@ impl Identity {
             ) {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
-                throttle::take_back(&self.core.store, rule, counted.at).await?;
+                throttle::uncount(&self.core.store, rule, counted.at).await?;
             }
         }
         Ok(())

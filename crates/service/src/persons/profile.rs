@@ -104,7 +104,7 @@ impl Persons {
             PersonState::Merged(merged) => {
                 Some((record.id, (Timestamp::from_micros(merged.at), merged.by)))
             }
-            PersonState::Person(_) => None,
+            PersonState::Person(_) | PersonState::Erased => None,
         };
         let joined: HashMap<PersonId, (Timestamp, Uuid)> =
             records.iter().filter_map(joined).collect();

@@ -227,7 +227,7 @@ fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
 
 /// Whether the predicate holds for a text, or for a text in JSON that it contains. Nested
 /// JSON grows with every level, so there are few levels. The JSON is scanned and not
-/// parsed: its values would take up to a hundred times its bytes.
+/// parsed: its values can need a hundred times its bytes.
 fn is_so_within(text: &str, is_so: &impl Fn(&str) -> bool) -> bool {
     if is_so(text) {
         return true;

@@ -72,8 +72,8 @@ pub(super) async fn drafted(
     for sent in patch.add_attachments {
         let attachment = attachment(&settings, &row, &sent, now)?;
         take(&mut row, &sent.key, &mut dropped);
-        let place = location_of_attachment(row.organization, attachment.uid);
-        let sealed = core.sealer.seal(&place, &sent.contents).await?;
+        let location = location_of_attachment(row.organization, attachment.uid);
+        let sealed = core.sealer.seal(&location, &sent.contents).await?;
         added.push(Contents { uid: attachment.uid, sealed });
         row.attachments.push(attachment);
     }

@@ -100,7 +100,7 @@ impl PluginConfigs {
             Err(Error::Forbidden(why)) => return Ok(Some(why)),
             Err(error) => return Err(error),
         }
-        Ok((!self.may_configure(&project.org).await?).then(|| plugins::ACCESS.to_owned()))
+        Ok((!self.may_configure(&project.org).await?).then(|| plugins::NO_ACCESS.to_owned()))
     }
 
     /// The position after all configs of the project.

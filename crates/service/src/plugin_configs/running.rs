@@ -68,12 +68,12 @@ impl RunningConfigs {
         for (attachment, sealed) in row.attachments.iter().zip(found) {
             // It was removed since the config was read.
             let Some(sealed) = sealed else { continue };
-            let place = location_of_attachment(row.organization, attachment.uid);
+            let location = location_of_attachment(row.organization, attachment.uid);
             attachments.push(OpenedAttachment {
                 key: attachment.key.clone(),
                 name: attachment.name.clone(),
                 media_type: attachment.media_type.clone(),
-                contents: self.core.sealer.open(&place, &sealed)?.bytes().to_vec(),
+                contents: self.core.sealer.open(&location, &sealed)?.bytes().to_vec(),
             });
         }
         Ok(OpenedValues { values, attachments })

@@ -97,7 +97,7 @@ impl Plugins {
             let mut row = described(&before, &files, &after_files);
             let user = org.ctx.user();
             let build = install::analyse(&*self.code, user, &mut row, &after_files).await?;
-            stays_in(group, &before, &row, file_of(&after_files, wanted))?;
+            refuse_lost_group(group, &before, &row, file_of(&after_files, wanted))?;
             let mut noted = changes(Some(&before), &row);
             for (name, _) in wanted {
                 noted = noted_file(noted, name, files.get(name), after_files.get(name));
@@ -108,7 +108,7 @@ impl Plugins {
             row.touch(org.ctx.now);
             Ok((Change { row, entries, with }, (after_files, Some(faults))))
         };
-        let (row, (files, faults)) = self.changed(found.id, change).await?;
+        let (row, (files, faults)) = self.write_change(found.id, change).await?;
         match faults {
             Some(faults) => Ok(Source { plugin: self.show(row).await?, files, faults }),
             None => self.stored(row, files).await,
@@ -126,7 +126,7 @@ impl Plugins {
 
 /// Refuses a change that would remove a plugin from the group of the request or from
 /// the one that it was created through, because its URL would stop working.
-pub(super) fn stays_in(
+pub(super) fn refuse_lost_group(
     group: Group,
     before: &PluginRow,
     after: &PluginRow,
@@ -142,7 +142,7 @@ pub(super) fn stays_in(
 }
 
 /// Refuses to create a plugin through a group that its code does not belong to.
-pub(super) fn begins_in(
+pub(super) fn refuse_other_group(
     group: Group,
     row: &PluginRow,
     fetched: &FetchedCode,

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::Patch;
-use weir_model::plugins::{PluginList, SentArchive};
+use weir_model::plugins::address::CodeSource;
+use weir_model::plugins::{PLUGINS_MAX, PluginInput, PluginList, PluginType, SentArchive};
+use weir_store::plugins::Created;
 
 use super::*;
 use crate::ctx::Ctx;

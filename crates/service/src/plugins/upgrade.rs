@@ -8,7 +8,7 @@ use weir_store::plugins::{self as rows, NewSource, PluginRow};
 use weir_store::update::{Change, Row as _};
 
 use super::install::{self, FetchedCode};
-use super::source::{file_of, noted_file, stays_in};
+use super::source::{file_of, noted_file, refuse_lost_group};
 use super::{Changeable, Plugins, audit_entry, changes, require_owner};
 use crate::Result;
 use crate::ctx::OrgCtx;
@@ -47,7 +47,7 @@ impl Plugins {
             Ok(latest) => {
                 let (store, now) = (&self.core.store, org.ctx.now);
                 rows::note_latest(store, org.organization, row.id, latest.as_deref(), now).await?;
-                let row = self.again(org, row.id).await?;
+                let row = self.read_again(org, row.id).await?;
                 Ok(Checked { plugin: self.show(row).await?, fault: None })
             }
             Err(fault) => {
@@ -70,11 +70,11 @@ impl Plugins {
     /// wait to be checked already.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
         let Changeable(found, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
-        let Some(place) = install::source_of(&found)? else { return self.show(found).await };
+        let Some(source) = install::source_of(&found)? else { return self.show(found).await };
         policy::recent_if_person(&org.ctx)?;
         self.may_change(org, &found).await?;
         let token = install::token_of(&self.core, &found)?;
-        let fetched = install::from_source(&*self.code, &place, token.as_deref()).await?;
+        let fetched = install::from_source(&*self.code, &source, token.as_deref()).await?;
         let (store, fetched) = (&self.core.store, &fetched);
         let change = |before: PluginRow| async move {
             require_owner(org, &before)?;
@@ -84,7 +84,7 @@ impl Plugins {
             let mut row = filled(before.clone(), fetched, org.ctx.now);
             let user = org.ctx.user();
             let build = install::analyse(&*self.code, user, &mut row, &fetched.files).await?;
-            stays_in(group, &before, &row, file_of(&fetched.files, &change))?;
+            refuse_lost_group(group, &before, &row, file_of(&fetched.files, &change))?;
             let mut noted = changes(Some(&before), &row);
             for (name, text) in &change {
                 noted = noted_file(noted, name, files.get(name), text.as_ref());
@@ -98,7 +98,7 @@ impl Plugins {
             let with = NewSource { change, build: Some(build) };
             Ok((Change { row, entries, with }, ()))
         };
-        let (row, ()) = self.changed(found.id, change).await?;
+        let (row, ()) = self.write_change(found.id, change).await?;
         self.show(row).await
     }
 }

@@ -27,12 +27,18 @@ impl Scim {
         let filter = listing.filter.as_ref();
         let mut all = rows::groups(store, ctx.domain.id).await?;
         if let Some(filter) = filter {
-            if let Some(id) = filter.only_equals("id") {
+            if let Some(id) = filter.must_equal("id") {
                 all.retain(|row| row.id.to_string() == id);
             }
-            if let Some(name) = filter.only_equals("displayName") {
+            if let Some(name) = filter.must_equal("displayName") {
                 let name = name.to_lowercase();
                 all.retain(|row| row.display_name.to_lowercase() == name);
+            }
+            if let Some(user) = filter.must_equal("members") {
+                let user = parse_id(user).map(UserId);
+                let users: Vec<UserId> = user.into_iter().collect();
+                let of_user = rows::groups_of(store, ctx.domain.id, &users).await?.concat();
+                all.retain(|row| of_user.contains(&row.id));
             }
             let mut matching = Vec::new();
             for row in all {

@@ -66,12 +66,15 @@ impl Scim {
     /// Any failure of the store.
     pub async fn list_users(&self, ctx: &ScimCtx, listing: &Listing) -> ScimResult<Listed> {
         let filter = listing.filter.as_ref();
-        let mut all = match filter.and_then(|filter| filter.only_equals("userName")) {
-            Some(user_name) => self.with_name(ctx, user_name).await?,
-            None => match filter.and_then(|filter| filter.only_equals("id")) {
-                Some(id) => self.with_id(ctx, id).await?,
-                None => self.all_known(ctx).await?,
-            },
+        let must_equal = |name: &str| filter.and_then(|filter| filter.must_equal(name));
+        let mut all = if let Some(user_name) = must_equal("userName") {
+            self.with_name(ctx, user_name).await?
+        } else if let Some(id) = must_equal("id") {
+            self.with_id(ctx, id).await?
+        } else if let Some(email) = must_equal("emails") {
+            self.with_email(ctx, email).await?
+        } else {
+            self.all_known(ctx).await?
         };
         all.sort_by_key(|known| known.user.id);
         if let Some(filter) = filter {
@@ -423,6 +426,11 @@ impl Scim {
     async fn with_id(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Vec<Known>> {
         let Some(id) = parse_id(id).map(UserId) else { return Ok(Vec::new()) };
         let found = user_rows::get(&self.core.store, id).await?;
+        self.known(ctx, found).await
+    }
+
+    async fn with_email(&self, ctx: &ScimCtx, email: &str) -> ScimResult<Vec<Known>> {
+        let found = user_rows::by_email(&self.core.store, &emails::normalise(email)).await?;
         self.known(ctx, found).await
     }
 

@@ -19,7 +19,7 @@ use weir_model::ProjectId;
 use super::entries::{self, NAME};
 use super::{CountWrites, EventCounts, Slot};
 use crate::db::Operation;
-use crate::events::{PARTITIONS, blocks_between, read_block};
+use crate::events::{PARTITIONS, StoredEvent, blocks_between, read_whole_block};
 use crate::hash_ranges::ScanLimits;
 use crate::persons;
 use crate::transaction::{Keyspace, RowKey, Transaction};
@@ -126,6 +126,13 @@ async fn events(store: &Store, project: ProjectId, partition: u16, cursor: Curso
     let end = next.saturating_add(WINDOW).min(last.saturating_add(1));
     let firsts = blocks_between(store, project, partition, next, end).await?;
     let (mut counts, mut counted) = (EventCounts::default(), 0);
+    // They are subtracted from groups when they are removed. The other counts of their person
+    // went away with the person.
+    let erased = store.erasures.of(project);
+    let is_erased = |event: &StoredEvent| {
+        let erased = erased.as_deref();
+        erased.is_some_and(|erased| erased.takes_event(partition, event))
+    };
     // All blocks that begin before this number are counted.
     let mut reached = end;
     for (at, first) in firsts.into_iter().enumerate() {
@@ -133,7 +140,7 @@ async fn events(store: &Store, project: ProjectId, partition: u16, cursor: Curso
             reached = first;
             break;
         }
-        let block = match read_block(store, project, (partition, first)).await {
+        let block = match read_whole_block(store, project, (partition, first)).await {
             Ok(block) => block,
             // Its events are not shown either.
             Err(error @ (Error::Damaged { .. } | Error::Shape { .. })) => {
@@ -143,7 +150,10 @@ async fn events(store: &Store, project: ProjectId, partition: u16, cursor: Curso
             Err(error) => return Err(error),
         };
         for event in block.iter().filter(|event| event.arrival <= last) {
-            counts.add_stored(project, event);
+            match is_erased(event) {
+                true => counts.add_stored_to_groups(project, event),
+                false => counts.add_stored(project, event),
+            }
             counted += 1;
         }
     }
@@ -251,7 +261,7 @@ impl Uncounted {
 }
 
 /// Whether all events of a project are counted.
-pub(super) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
+pub(crate) async fn is_complete(store: &Store, project: ProjectId) -> Result<bool> {
     let range = Arc::new(store.db.keyspace().await?.beginning_with(id(project, &[]))?);
     let work = move |tx: Transaction| {
         let range = Arc::clone(&range);

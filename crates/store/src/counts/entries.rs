@@ -13,6 +13,7 @@ use weir_model::{PersonId, ProjectId};
 
 use super::{Counts, EventCounts};
 use crate::db::Failure;
+use crate::events::PARTITIONS;
 use crate::transaction::{ENTRIES_PER_READ, Entry, IdRange, Keyspace, Transaction};
 use crate::{Error, Result};
 
@@ -31,6 +32,9 @@ const MERGED: u8 = 2;
 // Any uuids whose bytes occur nowhere else in a key.
 const SCOPE_PROBE: Uuid = uuid!("a5c31e77-90d4-4f6b-8be2-5d17f3c9066a");
 const ID_PROBE: Uuid = uuid!("5be0c9d2-13f7-4ea1-9c66-81d2b7a4f03e");
+
+/// Ids whose counts one read has: each has as many entries as there are slots.
+const IDS_PER_READ: usize = ENTRIES_PER_READ / (PARTITIONS as usize + 2);
 
 /// The writer of counts. Each one has its own entries, so that writers do not conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +113,21 @@ impl CountKeys {
 /// All entries of a project.
 pub(super) fn of_project(keyspace: Keyspace, project: ProjectId) -> Result<IdRange> {
     keyspace.beginning_with(record(vec![Value::Number(project.0.into())]))
+}
+
+/// All entries of a project in ranges of about the same size.
+pub(crate) fn ranges(keyspace: Keyspace, project: ProjectId) -> Result<Vec<IdRange>> {
+    const RANGES: u128 = 16;
+    let keys = CountKeys::of(keyspace, project)?;
+    let hash = |at: u128| Uuid::from_u128(at << 124);
+    let scopes = (0..RANGES).map(|at| keys.key(hash(at), Uuid::nil(), 0));
+    let of_persons = (1..RANGES).map(|at| keys.key(PERSONS, hash(at), 0));
+    let mut bounds: Vec<Vec<u8>> = scopes.chain(of_persons).collect();
+    bounds.sort_unstable();
+    let mut end = keys.key(Uuid::max(), Uuid::max(), u8::MAX);
+    end.push(0);
+    let ends = bounds.iter().skip(1).cloned().chain([end]);
+    Ok(bounds.iter().cloned().zip(ends).map(|(from, to)| IdRange::between(from, to)).collect())
 }
 
 fn record(parts: Vec<Value>) -> RecordId {
@@ -199,6 +218,101 @@ impl CountWrites {
         }
         Ok(())
     }
+}
+
+/// All slots of a count. That of removed events is the last one.
+fn slots() -> impl Iterator<Item = Slot> {
+    (0..PARTITIONS).map(Slot::Partition).chain([Slot::Earlier, Slot::Removed])
+}
+
+/// The keys of all slots of the count that a key belongs to, in the order of [`slots`].
+fn of_all_slots(key: &[u8]) -> Vec<Vec<u8>> {
+    let of_slot = |slot: Slot| {
+        let mut key = key.to_vec();
+        if let Some(last) = key.last_mut() {
+            *last = slot.byte();
+        }
+        key
+    };
+    slots().map(of_slot).collect()
+}
+
+/// Counts of erased events, which are subtracted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subtracted {
+    /// By the key of the slot of removed events.
+    sums: Vec<(Vec<u8>, Counts)>,
+}
+
+impl Subtracted {
+    pub(crate) fn of(keyspace: Keyspace, project: ProjectId, counts: &EventCounts) -> Result<Self> {
+        let mut writes = CountWrites::default();
+        writes.add(keyspace, project, Slot::Removed, counts, &[])?;
+        Ok(Self { sums: writes.sums })
+    }
+
+    /// Subtracts them. A count of which nothing is left goes away. A partition that adds to
+    /// such a count at the same time is in conflict, and one of both is repeated.
+    pub(crate) async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
+        for (key, counts) in &self.sums {
+            let keys = of_all_slots(key);
+            let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let values = tx.entries(&wanted).await?;
+            let (mut left, mut removed) = (Counts::NONE, Counts::NONE);
+            for (slot, value) in slots().zip(&values) {
+                let Some(value) = value else { continue };
+                let found = Counts::of_value(value)?;
+                left = left.with_slot(slot.byte(), found);
+                if slot == Slot::Removed {
+                    removed = found;
+                }
+            }
+            if left.events > counts.events {
+                let value = removed.with(*counts).value();
+                tx.put(&Entry { key: key.clone(), value }).await?;
+                continue;
+            }
+            let present = keys.into_iter().zip(values).filter(|(_, value)| value.is_some());
+            tx.delete(&present.map(|(key, _)| key).collect::<Vec<_>>()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes the counts of all events of these ids, and the merges of these ids. With
+/// `keeps_events` the events stay: they stay counted, and have no person.
+pub(crate) async fn forget(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    project: ProjectId,
+    ids: &[Uuid],
+    keeps_events: bool,
+) -> Result<(), Failure> {
+    let keys = CountKeys::of(keyspace, project)?;
+    let removed = Slot::Removed.byte();
+    for some in ids.chunks(IDS_PER_READ) {
+        let counts = some.iter().flat_map(|id| of_all_slots(&keys.key(PERSONS, *id, removed)));
+        let counts: Vec<Vec<u8>> = counts.collect();
+        let wanted: Vec<&[u8]> = counts.iter().map(Vec::as_slice).collect();
+        let values = tx.entries(&wanted).await?;
+        let mut gone: Vec<Vec<u8>> = Vec::new();
+        for (key, value) in counts.iter().zip(values) {
+            let Some(mut value) = value else { continue };
+            if !keeps_events {
+                gone.push(key.clone());
+            } else if let Some(mark) = value.first_mut().filter(|mark| **mark == WITH_PERSON) {
+                *mark = WITHOUT_PERSON;
+                tx.put(&Entry { key: key.clone(), value }).await?;
+            }
+        }
+        let merges: Vec<Vec<u8>> = some.iter().map(|id| keys.key(MERGES, *id, 0)).collect();
+        let wanted: Vec<&[u8]> = merges.iter().map(Vec::as_slice).collect();
+        let values = tx.entries(&wanted).await?;
+        let present = merges.iter().zip(values).filter(|(_, value)| value.is_some());
+        gone.extend(present.map(|(key, _)| key.clone()));
+        tx.delete(&gone).await?;
+    }
+    Ok(())
 }
 
 /// The sums of counts by id, for entries in the order of their keys.

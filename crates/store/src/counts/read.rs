@@ -26,6 +26,9 @@ pub const MEMBERS: usize = 100_000;
 const KEPT: usize = 1_000;
 /// Entries that one transaction looks up.
 const LOOKED_UP: usize = 14_000;
+/// How often all merges are read for the ids that lead to one person. Chains of merges are
+/// shortened while events are applied.
+const PASSES: usize = 64;
 /// Entries of a scan that are read at a time.
 pub(super) const SCANNED: u32 = 4_096;
 
@@ -246,6 +249,43 @@ async fn look_up(store: &Store, keys: Vec<Vec<u8>>) -> Result<Vec<Option<Vec<u8>
         }
     };
     store.db.transact(READ, (), work).await
+}
+
+/// These ids and those that were merged into them, also through others. `None`: there are
+/// more than `most`, or they are merged through too many others.
+///
+/// Reads all merges of the project, some times.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn merged_into(
+    store: &Store,
+    project: ProjectId,
+    into: impl IntoIterator<Item = Uuid>,
+    most: usize,
+) -> Result<Option<HashSet<Uuid>>> {
+    let keys = CountKeys::of(store.db.keyspace().await?, project)?;
+    let mut found: HashSet<Uuid> = into.into_iter().collect();
+    for _ in 0..PASSES {
+        let before = found.len();
+        let mut rest = Some(keys.scope(MERGES));
+        while let Some(range) = rest.take() {
+            let (entries, more) = scan(store, range).await?;
+            for Entry { key, value } in &entries {
+                if found.contains(&entries::merged_into(value)?) {
+                    found.insert(keys.read(key)?.0);
+                }
+            }
+            if found.len() > most {
+                return Ok(None);
+            }
+            rest = more;
+        }
+        if found.len() == before {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// The first entries of a range, and the rest of it.

@@ -45,12 +45,12 @@ pub(super) struct ResultBounds<T> {
 }
 
 struct State<K, T> {
-    kept: Vec<Kept<K, T>>,
+    kept: Vec<CachedResult<K, T>>,
     /// The projects of which a result is made or waits to be made.
     making: HashSet<ProjectId>,
 }
 
-struct Kept<K, T> {
+struct CachedResult<K, T> {
     project: ProjectId,
     key: K,
     result: Arc<T>,
@@ -118,7 +118,7 @@ impl<K: Eq, T> Results<K, T> {
         if state.kept.len() >= bounds.kept {
             state.kept.remove(0);
         }
-        state.kept.push(Kept { project, key, result, until });
+        state.kept.push(CachedResult { project, key, result, until });
     }
 }
 

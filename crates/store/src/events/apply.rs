@@ -21,7 +21,7 @@ use crate::counts::{CountWrites, EventCounts, Slot};
 use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, Merged, PersonState, PersonWrite};
-use crate::transaction::{Entry, Keyspace, Row, Transaction};
+use crate::transaction::{Entry, Keyspace, Row, RowKey, Transaction};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Error, Result, Store, definitions};
 
@@ -143,6 +143,9 @@ pub struct Head {
     /// transformations.
     #[surreal(default)]
     pub strays: bool,
+    /// How often events were erased from an open block, which consumers have in memory.
+    /// `None`: never.
+    pub erased: Option<i64>,
 }
 
 impl Head {
@@ -157,6 +160,7 @@ impl Head {
             samples: 0,
             affected: 0,
             strays: false,
+            erased: None,
         }
     }
 
@@ -272,9 +276,16 @@ struct VersionRow {
     version: i64,
 }
 
+#[derive(SurrealValue)]
+struct ErasedRow {
+    erased: Option<i64>,
+}
+
 /// The records that a batch writes. `T` is a record, `U` an entry of the index of uuids.
 pub(super) struct Records<T, U> {
     from: Position,
+    /// The heads that the batch replaces, and [`Head::erased`] of each when it was planned.
+    heads: Vec<(RowKey, Option<i64>)>,
     /// The position after the batch.
     pub(super) position: T,
     /// Records that are replaced, or written for the first time.
@@ -308,6 +319,7 @@ impl Records<Content, Placed> {
         let partition = apply.partition;
         let mut records = Self {
             from: apply.from,
+            heads: Vec::new(),
             position: (keys::position(partition), PositionRow::from(apply.to).into_value()),
             replaced: Vec::new(),
             new: Vec::new(),
@@ -331,7 +343,7 @@ impl Records<Content, Placed> {
             }));
             let merges = write.persons.iter().filter_map(|person| match &person.state {
                 PersonState::Merged(Merged { into, .. }) => Some((person.id, *into)),
-                PersonState::Person(_) => None,
+                PersonState::Person(_) | PersonState::Erased => None,
             });
             let merges: Vec<_> = merges.collect();
             let (slot, mut counted) = (Slot::Partition(partition), write.counts);
@@ -352,7 +364,9 @@ impl Records<Content, Placed> {
             for block in write.affected {
                 records.replaced.extend(warnings::affected_rows(project, partition, block));
             }
-            records.replaced.push((keys::head(project, partition), write.head.into_value()));
+            let head = keys::head(project, partition);
+            records.heads.push((keyspace.key(head.clone())?, write.head.erased));
+            records.replaced.push((head, write.head.into_value()));
             for person in write.persons {
                 let (id, expected) = (persons::key(project, person.id), person.expected);
                 records.push((id, persons::content(person)), expected, "stale person");
@@ -409,6 +423,7 @@ impl Records<Content, Placed> {
         });
         Ok(Records {
             from: self.from,
+            heads: self.heads,
             position: row(self.position)?,
             replaced: rows(self.replaced)?,
             new,
@@ -439,10 +454,17 @@ impl Records<Row, Entry> {
                 return Err(tx.refusal(change.stale));
             }
         }
+        // A consumer has the open blocks in memory, from before events were erased from them.
+        let keys: Vec<_> = self.heads.iter().map(|(key, _)| key).collect();
+        let heads: Vec<Option<ErasedRow>> = tx.get(&keys).await?;
+        for ((_, expected), found) in self.heads.iter().zip(heads) {
+            if found.and_then(|found| found.erased) != *expected {
+                return Err(tx.refusal("stale block"));
+            }
+        }
         tx.insert_entries(&self.uuids).await?;
-        // After the index was read: a seal adds its run before it removes entries. The caller
-        // asks `stored_uuids`, which repairs a run.
-        if segments::may_hold_any(segments, Arc::clone(&self.sealed)).await? {
+        // After the index was read: a seal adds its run before it removes entries.
+        if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
@@ -462,9 +484,12 @@ impl Records<Row, Entry> {
 ///
 /// # Errors
 /// [`Error::Exists`] when an event, a new person or a new group is already stored.
+/// [`Error::Damaged`] at once when a run is damaged where one of the events would be: the
+/// batch can be applied after the repair ([`repair_runs`](super::repair_runs)).
 /// [`Error::Refused`] with `position` when the store is not at `from` (the batch
 /// may have been applied already), or with a word that begins with `stale` when a person,
-/// a group or the group types were changed meanwhile. Nothing was written in these cases.
+/// a group, the group types or an open block were changed meanwhile. Nothing was written in
+/// these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
     let records = Arc::new(Records::of(apply, keyspace)?.encode(keyspace)?);

@@ -14,7 +14,7 @@ use super::by_time::ways;
 use super::keys;
 use super::read::{firsts_between, heads, shared_block};
 use super::scan::size;
-use super::shared::{Reach, SharedEvents};
+use super::shared::{NeededEnd, SharedEvents};
 use crate::db::Operation;
 use crate::{Error, Result, Store};
 
@@ -205,7 +205,7 @@ impl BlocksBack {
     async fn read(&self, store: &Store, project: ProjectId) -> Result<SharedEvents> {
         let (newest, last) = self.newest;
         let is_closed = self.first < newest;
-        let reach = if is_closed { Reach::End } else { Reach::To(last) };
+        let reach = if is_closed { NeededEnd::End } else { NeededEnd::To(last) };
         shared_block(store, project, (self.partition, self.first), reach, is_closed).await
     }
 

@@ -154,6 +154,9 @@ pub struct Summary {
     /// For a block with a long span: the seconds, counted from the earliest event, in
     /// which it has events. Sorted, four bytes each.
     pub seconds: Option<Bytes>,
+    /// Whether events of the block were erased after it was sealed: others then are at lower
+    /// indexes than their uuids say. `None`: no.
+    pub erased: Option<bool>,
 }
 
 impl Summary {
@@ -249,16 +252,8 @@ impl BlockBuilder {
     /// # Errors
     /// When the bytes are not a block.
     pub fn reopen(project: ProjectId, first: u64, data: &[u8]) -> Result<Self, Error> {
-        let events = decode(data)?;
-        let Some((head, rest)) = events.split_first() else {
-            return Err(broken("an empty block".to_owned()));
-        };
-        let mut block = Self::begin(project, head)?;
-        block.first = first;
-        for event in rest {
-            block.push(event)?;
-        }
-        Ok(block)
+        let block = Self::remainder(project, first, &decode(data)?)?;
+        block.ok_or_else(|| broken("an empty block".to_owned()))
     }
 
     /// Adds an event and returns its index within the block.
@@ -335,12 +330,33 @@ impl BlockBuilder {
     pub fn finish(&self) -> Result<(Vec<u8>, Summary), Error> {
         let data =
             zstd::bulk::compress(&self.raw, COMPRESSION).map_err(|e| broken(e.to_string()))?;
+        Ok((data, self.summary()))
+    }
+
+    /// A block of these events with the id `first`, also if its first event was erased.
+    /// `None`: there are no events.
+    pub(super) fn remainder(
+        project: ProjectId,
+        first: u64,
+        kept: &[StoredEvent],
+    ) -> Result<Option<Self>, Error> {
+        let Some((head, rest)) = kept.split_first() else { return Ok(None) };
+        let mut block = Self::begin(project, head)?;
+        block.first = first;
+        for event in rest {
+            block.push(event)?;
+        }
+        Ok(Some(block))
+    }
+
+    /// The summary.
+    pub(super) fn summary(&self) -> Summary {
         let mut ids = self.ids.clone();
         ids.sort_unstable();
         ids.dedup();
         let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_be_bytes()).collect();
         let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let summary = Summary {
+        Summary {
             last: int(self.last),
             count: self.count.into(),
             bytes: int(self.raw.len() as u64),
@@ -349,8 +365,8 @@ impl BlockBuilder {
             names: if self.names.len() > NAMES { Vec::new() } else { self.names.clone() },
             ids: Bytes::from(ids),
             seconds: self.seconds().map(Bytes::from),
-        };
-        Ok((data, summary))
+            erased: None,
+        }
     }
 
     fn seconds(&self) -> Option<Vec<u8>> {

@@ -18,7 +18,7 @@ use super::block::{Span, StoredEvent, Summary};
 use super::next::count_pointers;
 use super::read::{BlockRef, FETCH, by_uuid, heads, pointed, shared_block};
 use super::scan::size;
-use super::shared::{Index, Reach, SharedEvents};
+use super::shared::{Index, NeededEnd, SharedEvents};
 use super::{historical_partition, keys, live_partition};
 use crate::db::Operation;
 use crate::transaction::Transaction;
@@ -491,7 +491,8 @@ impl<'a> Reader<'a> {
         }
         let is_closed = self.is_closed(block_ref);
         let events =
-            shared_block(self.store, self.project, block_ref, Reach::To(last), is_closed).await?;
+            shared_block(self.store, self.project, block_ref, NeededEnd::To(last), is_closed)
+                .await?;
         let bytes = events.iter().map(size).sum::<usize>();
         if self.block_bytes < BLOCK_BYTES && self.take_room(bytes) {
             self.block_bytes += bytes;

@@ -36,13 +36,18 @@ pub(super) fn summary(project: ProjectId, partition: u16, first: u64) -> RecordI
 }
 
 /// `event_head:[project, partition]`
-pub(super) fn head(project: ProjectId, partition: u16) -> RecordId {
+pub(crate) fn head(project: ProjectId, partition: u16) -> RecordId {
     id("event_head", vec![int(project.0), int(partition.into())])
 }
 
 /// `event_uuid:[project, uuid]`
 pub(super) fn uuid(project: ProjectId, uuid: Uuid) -> RecordId {
     id("event_uuid", vec![int(project.0), Value::Uuid(uuid.into())])
+}
+
+/// `event_uuid:[project]`, with which the ids of all uuids of a project begin.
+pub(super) fn uuids(project: ProjectId) -> RecordId {
+    id("event_uuid", vec![int(project.0)])
 }
 
 /// `event_time:[project, width, bucket, partition, first]`

@@ -8,7 +8,7 @@
 //! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: a pointer from a range of event time to a block |
 //! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`). Sealed uuids are in files (`segments`) |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
-//! | `event_removed` | project | how many events were removed for their age |
+//! | `event_removed` | project | how many events were removed for their age or with their persons |
 //! | `event_segment`, `event_segment_sums`, `event_uuid_run`, `event_columns` | | the catalog of these files (`segments/catalog`) |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
@@ -52,17 +52,19 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Compacted, Dropped, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
-    Unsound, check_counts, check_files, compact, drop_older, removed, seal_all, write_persons,
+    BucketState, Dropped, MergedSegments, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
+    Unsound, check_counts, check_files, damage_found, drop_older, merge_segments, removed,
+    repair_runs, seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 pub use stored_bytes::stored_bytes;
 
-pub(crate) use self::keys::part;
-pub(crate) use self::read::{firsts_between as blocks_between, range, read_block};
+pub(crate) use self::keys::{head as head_key, part};
+pub(crate) use self::read::{firsts_between as blocks_between, range, read_whole_block};
 pub(crate) use self::segments::{
-    DIRECTORY as SEGMENTS, Segments, lock_existing as lock_segments, start as start_segments,
+    DIRECTORY as SEGMENTS, Segments, erase_blocks, erase_segment, erase_snapshot, has_files,
+    has_replaced, lock_existing as lock_segments, segment_count, start as start_segments,
 };
 pub(crate) use self::shared::SharedBlocks;
 

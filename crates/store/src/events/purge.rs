@@ -1,5 +1,5 @@
-//! Removing all stored data of a deleted project: events and their pointers, persons,
-//! groups, definitions, warnings.
+//! Removing all stored data of a deleted project: events, their pointers and uuids, persons,
+//! groups, definitions, warnings, reports of erasures.
 //!
 //! It uses small transactions, so that other work does not wait for long. Sealed events go
 //! first (`segments/retention`). What leads to a block is removed before the block, and the
@@ -19,13 +19,16 @@ use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{
-    Result, Store, counts, definitions, groups, imports, persons, projects, traffic, warnings,
+    Result, Store, counts, definitions, erasures, groups, imports, persons, projects, traffic,
+    warnings,
 };
 
 /// The range of arrival numbers that one statement reads.
 const WINDOW: u64 = 50_000;
 /// Records that one transaction deletes.
 const CHUNK: usize = 1_000;
+/// Entries of the index of uuids that one transaction deletes.
+const UUIDS: u32 = 1_000;
 
 const DELETE: Operation = Operation::delete("purge events");
 // A few hundred records at most of each, see `warnings` and `projects`.
@@ -57,11 +60,32 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     definitions::purge(store, project).await?;
     traffic::purge(store, project).await?;
     imports::purge(store, project).await?;
+    erasures::purge(store, project).await?;
     store.blocks.forget(project);
+    // What needs disk space comes last.
+    purge_uuids(store, project).await?;
     let keyspace = store.db.keyspace().await?;
     let heads = heads.keys().map(|partition| keys::head(project, *partition));
     let heads = keyspace.keys(heads.chain([keys::removed(project)]))?;
     delete(store, heads.into_iter().map(RowKey::into_bytes).collect()).await
+}
+
+/// Removes the uuids of a project: those of erased events, which no block has, and those in
+/// runs.
+async fn purge_uuids(store: &Store, project: ProjectId) -> Result<()> {
+    let range = Arc::new(store.db.keyspace().await?.beginning_with(keys::uuids(project))?);
+    loop {
+        let range = Arc::clone(&range);
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.delete_some(&range, UUIDS).await }
+        };
+        if store.db.transact(DELETE, (), work).await? == 0 {
+            break;
+        }
+    }
+    let _changing = store.segments.changing().await?;
+    segments::forget(store, project).await
 }
 
 async fn purge_events(

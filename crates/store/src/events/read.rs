@@ -15,12 +15,13 @@ use weir_model::ProjectId;
 use weir_segments::run::Key;
 
 use super::apply::Head;
-use super::block::{BlockBuilder, StoredEvent, decode, decode_one};
-use super::shared::{Reach, SharedEvents};
+use super::block::{BlockBuilder, StoredEvent, Summary, decode, decode_one};
+use super::shared::{NeededEnd, SharedEvents};
 use super::uuids::{self, Place, UuidKeys};
 use super::{PARTITIONS, keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
+use crate::erasures::Erased;
 use crate::transaction::{ENTRIES_PER_READ, Transaction};
 use crate::{Error, Result, Store};
 
@@ -83,22 +84,23 @@ pub async fn open_block(
     data.map(|data| BlockBuilder::reopen(project, first, &data)).transpose()
 }
 
-/// Which of these uuids are already stored, in no particular order. Where a run is damaged,
-/// it is repaired first. Where that is not possible, a uuid counts as new: its event cannot
-/// be read either.
+/// Which of these uuids are already stored, in no particular order. Where a run is damaged
+/// and cannot be repaired, a uuid counts as new: its event cannot be read either.
 ///
 /// # Errors
-/// When the store or a file cannot be read, or a run cannot be repaired now.
+/// [`Error::Damaged`] at once when a run is damaged where one of the uuids would be, until it
+/// is repaired ([`repair_runs`](super::repair_runs)); and when the store or a file cannot be
+/// read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let found = uuid_values(store, project, uuids.to_vec(), |_| Ok(true)).await?;
     let mut stored: Vec<Uuid> = found.into_iter().map(|(uuid, _)| uuid).collect();
     // After the index, see `segments::find`.
     let rest = not_among(uuids, &stored);
-    let found = segments::find_repaired(store, run_keys(project, &rest)).await?;
+    let found = segments::find_readable(&store.segments, run_keys(project, &rest)).await?;
     let mut lost = 0;
     for (uuid, found) in rest.into_iter().zip(found) {
         match found {
-            Some(segments::Found::Lost) => lost += 1,
+            Some(segments::Found::Lost(_)) => lost += 1,
             Some(_) => stored.push(uuid),
             None => {}
         }
@@ -135,8 +137,8 @@ async fn sealed_places(
     let found = segments::find(&store.segments, run_keys(project, uuids)).await?;
     let places = uuids.iter().zip(found).filter_map(|(uuid, found)| match found? {
         segments::Found::At(place) => Some(Ok((*uuid, place))),
-        segments::Found::Unreadable | segments::Found::Lost => {
-            Some(Err(segments::unreadable(&store.segments)))
+        segments::Found::Unreadable(run) | segments::Found::Lost(run) => {
+            Some(Err(segments::unreadable(&store.segments, run)))
         }
     });
     places.collect()
@@ -161,7 +163,8 @@ pub(crate) async fn firsts_between(
 }
 
 /// Calls `see` with the stored events that have these uuids, block by block. Unknown
-/// uuids are skipped, and those of events that were removed because of their age.
+/// uuids are skipped, and those of events that were removed because of their age or with
+/// their person.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -185,16 +188,39 @@ pub async fn see_each(
     for (uuid, place) in sealed_places(store, project, &rest).await? {
         add(uuid, place);
     }
+    let erased = store.erasures.of(project);
     for (block_ref, events) in blocks {
-        let block = read_block(store, project, block_ref).await?;
+        let block = read_whole_block(store, project, block_ref).await?;
         for (uuid, index) in events {
-            match block.get(index as usize) {
-                Some(event) => see(with_uuid(event, uuid)?),
-                None => removed(store, project, block_ref, uuid).await?,
+            if index == uuids::ERASED {
+                continue;
+            }
+            let mut found = block.get(index as usize).filter(|event| event.uuid == uuid);
+            if found.is_none() {
+                match check_removed(store, project, block_ref, uuid).await {
+                    Ok(()) => found = block.iter().find(|event| event.uuid == uuid),
+                    // An open block may have been written again since the place was read.
+                    Err(Error::Shape { .. }) => {
+                        if let Some(event) = by_uuid(store, project, uuid).await? {
+                            see(&event);
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if let Some(event) = found
+                && !is_erased(erased.as_deref(), block_ref, event)
+            {
+                see(event);
             }
         }
     }
     Ok(())
+}
+
+/// Whether an event is to be erased and must not be shown any more.
+fn is_erased(erased: Option<&Erased>, (partition, _): BlockRef, event: &StoredEvent) -> bool {
+    erased.is_some_and(|erased| erased.takes(partition, event.arrival, &event.distinct_id))
 }
 
 pub(super) async fn by_uuid(
@@ -222,44 +248,44 @@ pub(super) async fn by_uuid(
             None => return Ok(None),
         },
     };
+    let (block_ref, index) = (place.block_ref(), place.index);
+    if index == uuids::ERASED {
+        return Ok(None);
+    }
     let event = match data {
-        Some(data) => decode_one(&data, place.index)?,
-        None => segments::event(store, project, place.block_ref(), place.index).await?,
+        Some(data) => decode_one(&data, index)?,
+        None => segments::event(store, project, block_ref, index).await?,
     };
-    match event {
-        Some(event) => {
-            with_uuid(&event, uuid)?;
-            Ok(Some(event))
+    let event = match event.filter(|event| event.uuid == uuid) {
+        Some(event) => Some(event),
+        None => {
+            check_removed(store, project, block_ref, uuid).await?;
+            let block = read_whole_block(store, project, block_ref).await?;
+            block.into_iter().find(|event| event.uuid == uuid)
         }
-        None => removed(store, project, place.block_ref(), uuid).await.map(|()| None),
-    }
+    };
+    let erased = store.erasures.of(project);
+    Ok(event.filter(|event| !is_erased(erased.as_deref(), block_ref, event)))
 }
 
-/// The event that the index of uuids leads to must have the uuid.
-fn with_uuid(event: &StoredEvent, uuid: Uuid) -> Result<&StoredEvent> {
-    match event.uuid == uuid {
-        true => Ok(event),
-        false => Err(uuids::damaged("a place with another event")),
-    }
-}
-
-/// Checks that a place leads to no event because the event was removed for its age: a run
-/// has its uuid, and its block has no summary.
+/// Checks why a place does not lead to its event: a run has its uuid, and its block was
+/// removed for its age, or events of it were erased with their persons. Then the event is at
+/// a lower index of the block, or went away itself.
 ///
 /// # Errors
 /// [`Error::Shape`] when it is damage.
-async fn removed(
+async fn check_removed(
     store: &Store,
     project: ProjectId,
     (partition, first): BlockRef,
     uuid: Uuid,
 ) -> Result<()> {
     let id = keys::summary(project, partition, first);
-    let has_summary = store.db.get_one::<Value>(SUMMARY, id).await?.is_some();
+    let summary = store.db.get_one::<Summary>(SUMMARY, id).await?;
     let is_sealed = !sealed_places(store, project, &[uuid]).await?.is_empty();
-    match is_sealed && !has_summary {
+    match is_sealed && summary.is_none_or(|summary| summary.erased == Some(true)) {
         true => Ok(()),
-        false => Err(uuids::damaged("a place without an event")),
+        false => Err(uuids::damaged("a place without its event")),
     }
 }
 
@@ -269,19 +295,43 @@ pub(super) async fn shared_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,
-    reach: Reach,
+    reach: NeededEnd,
     is_closed: bool,
 ) -> Result<SharedEvents> {
-    if let Some(events) = store.blocks.get(project, block_ref, reach) {
+    let events = match store.blocks.get(project, block_ref, reach) {
+        Some(events) => events,
+        None => {
+            let read = read_whole_block(store, project, block_ref).await?;
+            let events = SharedEvents::from(read);
+            store.blocks.put(project, block_ref, events.clone(), is_closed);
+            events
+        }
+    };
+    let Some(erased) = store.erasures.of(project) else { return Ok(events) };
+    let is_shown = |event: &&StoredEvent| !is_erased(Some(&erased), block_ref, event);
+    if events.iter().all(|event| is_shown(&event)) {
         return Ok(events);
     }
-    let events = SharedEvents::from(read_block(store, project, block_ref).await?);
-    store.blocks.put(project, block_ref, events.clone(), is_closed);
+    Ok(events.iter().filter(is_shown).cloned().collect::<Vec<_>>().into())
+}
+
+/// The events of a block, sealed or not, without those that are to be erased. None if the
+/// block was removed.
+pub(super) async fn read_block(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+) -> Result<Vec<StoredEvent>> {
+    let mut events = read_whole_block(store, project, block_ref).await?;
+    if let Some(erased) = store.erasures.of(project) {
+        events.retain(|event| !is_erased(Some(&erased), block_ref, event));
+    }
     Ok(events)
 }
 
-/// The events of a block, sealed or not. None if the block was removed.
-pub(crate) async fn read_block(
+/// The events of a block, sealed or not, also those that are to be erased. None if the block
+/// was removed.
+pub(crate) async fn read_whole_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,

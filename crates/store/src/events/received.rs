@@ -34,7 +34,7 @@ pub async fn last_before(store: &Store, project: ProjectId, time: Timestamp) -> 
 
 /// Arrival numbers of a partition before and since a time.
 #[derive(Default)]
-struct Sides {
+struct ArrivalSplit {
     /// The last event that was received before it.
     before: Option<u64>,
     /// The first event that was received at it or later.
@@ -48,9 +48,9 @@ async fn sides(
     partition: u16,
     last: u64,
     time: Timestamp,
-) -> Result<Sides> {
+) -> Result<ArrivalSplit> {
     let time = time.micros();
-    let (mut low, mut high, mut sides) = (0, last, Sides::default());
+    let (mut low, mut high, mut sides) = (0, last, ArrivalSplit::default());
     while low <= high {
         let middle = low + (high - low) / 2;
         let Some(first) = floor(store, project, partition, middle).await? else {

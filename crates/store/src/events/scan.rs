@@ -190,6 +190,7 @@ impl Brief {
             names: Vec::new(),
             ids: Bytes::default(),
             seconds: self.seconds.clone(),
+            erased: None,
         }
     }
 }

@@ -153,9 +153,9 @@ impl Weighter<Key, Arc<Summary>> for SummaryWeight {
     }
 }
 
-/// How far a block in memory must go for a reader.
+/// The last event that a reader needs of a block in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum NeededEnd {
     /// To the event with this arrival number.
     To(u64),
     /// To the end of a block to which no further events are added.
@@ -183,14 +183,14 @@ impl SharedBlocks {
         &self,
         project: ProjectId,
         block_ref: BlockRef,
-        reach: Reach,
+        reach: NeededEnd,
     ) -> Option<SharedEvents> {
         let pieces = {
             let blocks = lock(&self.blocks);
             let held = blocks.get(&(project, block_ref))?;
             let is_enough = match reach {
-                Reach::To(last) => held.last >= last,
-                Reach::End => held.is_closed,
+                NeededEnd::To(last) => held.last >= last,
+                NeededEnd::End => held.is_closed,
             };
             is_enough.then(|| held.pieces.clone())?
         };
@@ -265,7 +265,7 @@ impl SharedBlocks {
     }
 
     /// Removes the blocks of a project.
-    pub(super) fn forget(&self, project: ProjectId) {
+    pub(crate) fn forget(&self, project: ProjectId) {
         lock(&self.blocks).retain(|(of, _), _| *of != project);
         lock(&self.summaries).retain(|(of, _), _| *of != project);
     }
@@ -332,7 +332,7 @@ mod tests {
         Held::added(Added::of(&block, 0, 0, to), false)
     }
 
-    fn last(blocks: &SharedBlocks, reach: Reach) -> Option<u64> {
+    fn last(blocks: &SharedBlocks, reach: NeededEnd) -> Option<u64> {
         let events = blocks.get(PROJECT, BLOCK, reach)?;
         let arrivals: Vec<u64> = events.iter().map(|event| event.arrival).collect();
         assert!(arrivals.iter().copied().eq(1..=arrivals.len() as u64), "{arrivals:?}");
@@ -342,20 +342,20 @@ mod tests {
     #[test]
     fn a_block_serves_readers_who_need_no_later_event() {
         let blocks = SharedBlocks::default();
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.add(PROJECT, BLOCK, 0, held(1, 2));
-        assert_eq!(last(&blocks, Reach::To(2)), Some(2));
-        assert_eq!(last(&blocks, Reach::To(3)), None);
-        assert_eq!(last(&blocks, Reach::End), None);
+        assert_eq!(last(&blocks, NeededEnd::To(2)), Some(2));
+        assert_eq!(last(&blocks, NeededEnd::To(3)), None);
+        assert_eq!(last(&blocks, NeededEnd::End), None);
         blocks.add(PROJECT, BLOCK, 2, held(3, 5));
-        assert_eq!(last(&blocks, Reach::To(3)), Some(5));
+        assert_eq!(last(&blocks, NeededEnd::To(3)), Some(5));
         // Read before the events were added.
         blocks.put(PROJECT, BLOCK, events(1, 4), false);
-        assert_eq!(last(&blocks, Reach::To(5)), Some(5));
+        assert_eq!(last(&blocks, NeededEnd::To(5)), Some(5));
         blocks.put(PROJECT, BLOCK, events(1, 5), true);
-        assert_eq!(last(&blocks, Reach::End), Some(5));
-        assert!(blocks.get(ProjectId(8), BLOCK, Reach::To(0)).is_none());
-        assert!(blocks.get(PROJECT, (1, 1), Reach::To(0)).is_none());
+        assert_eq!(last(&blocks, NeededEnd::End), Some(5));
+        assert!(blocks.get(ProjectId(8), BLOCK, NeededEnd::To(0)).is_none());
+        assert!(blocks.get(PROJECT, (1, 1), NeededEnd::To(0)).is_none());
     }
 
     #[test]
@@ -363,18 +363,18 @@ mod tests {
         let blocks = SharedBlocks::default();
         blocks.add(PROJECT, BLOCK, 0, held(1, 2));
         blocks.add(PROJECT, BLOCK, 3, held(4, 5));
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.add(PROJECT, BLOCK, 5, held(6, 7));
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.put(PROJECT, BLOCK, events(1, 7), false);
         // A reader was faster than the consumer.
         blocks.add(PROJECT, BLOCK, 5, held(6, 7));
         blocks.add(PROJECT, BLOCK, 7, held(8, 8));
-        assert_eq!(last(&blocks, Reach::To(8)), Some(8));
+        assert_eq!(last(&blocks, NeededEnd::To(8)), Some(8));
         blocks.forget(ProjectId(8));
-        assert_eq!(last(&blocks, Reach::To(8)), Some(8));
+        assert_eq!(last(&blocks, NeededEnd::To(8)), Some(8));
         blocks.forget(PROJECT);
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
     }
 
     #[test]
@@ -386,12 +386,12 @@ mod tests {
         };
         let of_size = |arrival: u64, bytes: usize| Held::of(large(arrival, bytes), false);
         blocks.add(PROJECT, BLOCK, 0, of_size(1, LARGEST));
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.put(PROJECT, BLOCK, large(1, LARGEST), true);
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.add(PROJECT, BLOCK, 0, of_size(1, LARGEST / 2));
         blocks.add(PROJECT, BLOCK, 1, of_size(2, LARGEST / 2));
-        assert_eq!(last(&blocks, Reach::To(0)), None, "it has become too large");
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None, "it has become too large");
         for first in 1..200 {
             blocks.add(PROJECT, (0, first), 0, of_size(first, LARGEST / 4));
         }
@@ -405,6 +405,6 @@ mod tests {
         let encoded = vec![9; 9];
         damaged.pieces = vec![Arc::new(Mutex::new(Piece::Encoded(encoded)))];
         blocks.add(PROJECT, BLOCK, 0, damaged);
-        assert_eq!(last(&blocks, Reach::To(0)), None);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
     }
 }

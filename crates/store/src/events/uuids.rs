@@ -24,6 +24,9 @@ use crate::{Error, Result};
 const MARK: u8 = 0xff;
 /// Bytes of a value.
 const LENGTH: usize = 15;
+/// The index of an event that was erased with its person. The entry stays, so that the event
+/// is refused when it is sent again.
+pub(super) const ERASED: u32 = u32::MAX;
 /// Any uuid whose bytes occur nowhere else in its key.
 const PROBE: Uuid = uuid!("a5c31e77-90d4-4f6b-8be2-5d17f3c9066a");
 
@@ -33,7 +36,8 @@ pub(super) struct Place {
     pub(super) partition: u16,
     /// First arrival number of its block.
     pub(super) first: u64,
-    /// The index in its block.
+    /// The index in its block, or [`ERASED`]. Of an entry in a run it is the index when the
+    /// event was sealed: events before it may have been erased since.
     pub(super) index: u32,
 }
 

@@ -83,13 +83,19 @@ async fn add_in(
     turns_on: Option<TurnsOn>,
     replaced: &str,
     new: &str,
-) -> Kept {
+) -> PasskeyOutcome {
     let new = session(new);
     let change = Change { replaced, session: &new, mails: &[], activities: &[] };
     add(store, &passkey(hash), turns_on, 2, change).await.unwrap()
 }
 
-async fn remove_in(store: &Store, hash: &str, turns_off: bool, replaced: &str, new: &str) -> Kept {
+async fn remove_in(
+    store: &Store,
+    hash: &str,
+    turns_off: bool,
+    replaced: &str,
+    new: &str,
+) -> PasskeyOutcome {
     let new = session(new);
     let change = Change { replaced, session: &new, mails: &[], activities: &[] };
     remove(store, hash, turns_off, None, change).await.unwrap()
@@ -114,31 +120,31 @@ async fn a_handle_stays() {
 #[tokio::test]
 async fn the_first_passkey_turns_the_factor_on_and_the_last_one_off() {
     let store = store().await;
-    assert_eq!(add_in(&store, "a", None, "first", "s1").await, Kept::Void, "it is off");
-    assert_eq!(add_in(&store, "a", turns_on(), "gone", "s1").await, Kept::Void);
+    assert_eq!(add_in(&store, "a", None, "first", "s1").await, PasskeyOutcome::Void, "it is off");
+    assert_eq!(add_in(&store, "a", turns_on(), "gone", "s1").await, PasskeyOutcome::Void);
     for _ in 0..2 {
         let added = add_in(&store, "a", turns_on(), "first", "s1").await;
-        assert_eq!(added, Kept::Yes, "the same call again");
+        assert_eq!(added, PasskeyOutcome::Yes, "the same call again");
     }
     assert_eq!(factor_of(&store).await, Some(FACTOR));
     let factor = second_factor::get(&store, ADA).await.unwrap().unwrap();
     assert_eq!((factor.since, factor.secret), (Some(NOW), None));
     assert_eq!(factor.codes, ["code"]);
-    assert_eq!(add_in(&store, "a", None, "s1", "s2").await, Kept::Taken);
-    assert_eq!(add_in(&store, "b", turns_on(), "s1", "s2").await, Kept::Void, "it is on");
-    assert_eq!(add_in(&store, "b", None, "s1", "s2").await, Kept::Yes);
-    assert_eq!(add_in(&store, "c", None, "s2", "s3").await, Kept::TooMany);
+    assert_eq!(add_in(&store, "a", None, "s1", "s2").await, PasskeyOutcome::Taken);
+    assert_eq!(add_in(&store, "b", turns_on(), "s1", "s2").await, PasskeyOutcome::Void, "it is on");
+    assert_eq!(add_in(&store, "b", None, "s1", "s2").await, PasskeyOutcome::Yes);
+    assert_eq!(add_in(&store, "c", None, "s2", "s3").await, PasskeyOutcome::TooMany);
     assert_eq!(of_user(&store, ADA).await.unwrap().len(), 2);
     assert_eq!(open_sessions(&store).await, 1);
 
-    assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, Kept::Void, "b is left");
+    assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, PasskeyOutcome::Void, "b is left");
     for _ in 0..2 {
-        assert_eq!(remove_in(&store, "a", false, "s2", "s3").await, Kept::Yes);
+        assert_eq!(remove_in(&store, "a", false, "s2", "s3").await, PasskeyOutcome::Yes);
     }
     assert_eq!(factor_of(&store).await, Some(FACTOR));
-    assert_eq!(remove_in(&store, "a", true, "s3", "s4").await, Kept::Void, "it is gone");
-    assert_eq!(remove_in(&store, "b", false, "s3", "s4").await, Kept::Void);
-    assert_eq!(remove_in(&store, "b", true, "s3", "s4").await, Kept::Yes);
+    assert_eq!(remove_in(&store, "a", true, "s3", "s4").await, PasskeyOutcome::Void, "it is gone");
+    assert_eq!(remove_in(&store, "b", false, "s3", "s4").await, PasskeyOutcome::Void);
+    assert_eq!(remove_in(&store, "b", true, "s3", "s4").await, PasskeyOutcome::Yes);
     assert_eq!(factor_of(&store).await, None);
     assert!(second_factor::get(&store, ADA).await.unwrap().is_none());
     assert_eq!(open_sessions(&store).await, 1);
@@ -149,7 +155,7 @@ async fn a_set_up_of_an_app_survives_the_first_passkey() {
     let store = store().await;
     let begun = second_factor::begin(&store, ADA, Uuid::from_u128(7), "sealed", NOW).await;
     assert!(begun.unwrap());
-    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, PasskeyOutcome::Yes);
     let new = session("s2");
     let change = second_factor::Change {
         factor: FACTOR,
@@ -162,15 +168,15 @@ async fn a_set_up_of_an_app_survives_the_first_passkey() {
     let confirmed = second_factor::confirm(&store, change, "sealed", codes).await.unwrap();
     assert_eq!(confirmed, second_factor::Used::Yes);
     // With the app the factor stays on when the last passkey goes.
-    assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, Kept::Void);
-    assert_eq!(remove_in(&store, "a", false, "s2", "s3").await, Kept::Yes);
+    assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, PasskeyOutcome::Void);
+    assert_eq!(remove_in(&store, "a", false, "s2", "s3").await, PasskeyOutcome::Yes);
     assert_eq!(factor_of(&store).await, Some(FACTOR));
 }
 
 #[tokio::test]
 async fn an_answer_opens_one_session() {
     let store = store().await;
-    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, PasskeyOutcome::Yes);
     let used = |before: &str, after: &str| PasskeyUse {
         hash: "a".to_owned(),
         before: before.to_owned(),
@@ -197,13 +203,13 @@ async fn an_answer_opens_one_session() {
 #[tokio::test]
 async fn nothing_is_left_of_a_user() {
     let store = store().await;
-    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, PasskeyOutcome::Yes);
     second_factor::remove(&store, ADA, NOW, &[], &[]).await.unwrap();
     assert!(get(&store, "a").await.unwrap().is_none());
     let user = users::get(&store, ADA).await.unwrap().unwrap();
     let proved = sessions::Proved::of(&user);
     assert!(sessions::create(&store, &session("s2"), None, proved).await.unwrap());
-    assert_eq!(add_in(&store, "a", turns_on(), "s2", "s3").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "s2", "s3").await, PasskeyOutcome::Yes);
     users::delete(&store, ADA, EMAIL).await.unwrap();
     assert!(get(&store, "a").await.unwrap().is_none());
     assert!(of_user(&store, ADA).await.unwrap().is_empty());
@@ -228,7 +234,7 @@ async fn link(store: &Store, session: &str, hash: &str) -> Linked {
     identities::link(store, session, &identity(hash), 9, &[], &[]).await.unwrap()
 }
 
-async fn unlink(store: &Store, hash: &str, session: &str, ways: Option<&Ways>) -> bool {
+async fn unlink(store: &Store, hash: &str, session: &str, ways: Option<&SignInMethods>) -> bool {
     let removal = Unlinking { user: ADA, hash, session, ways, mails: &[], activities: &[] };
     identities::unlink(store, removal).await.unwrap()
 }
@@ -236,11 +242,11 @@ async fn unlink(store: &Store, hash: &str, session: &str, ways: Option<&Ways>) -
 #[tokio::test]
 async fn one_of_two_ways_is_left() {
     let store = store().await;
-    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, PasskeyOutcome::Yes);
     assert_eq!(link(&store, "s1", "x").await, Linked::Yes);
     // Both were read while the other one was there.
     let without = |hash: &str| {
-        let ways = Ways {
+        let ways = SignInMethods {
             password: false,
             passkeys: vec!["a".to_owned()],
             identities: vec!["x".to_owned()],
@@ -251,16 +257,16 @@ async fn one_of_two_ways_is_left() {
     let new = session("s2");
     let change = Change { replaced: "s1", session: &new, mails: &[], activities: &[] };
     let removed = remove(&store, "a", true, Some(&passkey), change).await.unwrap();
-    assert_eq!(removed, Kept::Yes);
+    assert_eq!(removed, PasskeyOutcome::Yes);
     assert!(!unlink(&store, "x", "s2", Some(&linked)).await);
     assert_eq!(identities::of_user(&store, ADA).await.unwrap().len(), 1);
 
-    assert_eq!(add_in(&store, "a", turns_on(), "s2", "s3").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "s2", "s3").await, PasskeyOutcome::Yes);
     assert!(unlink(&store, "x", "s3", Some(&linked)).await);
     let new = session("s4");
     let change = Change { replaced: "s3", session: &new, mails: &[], activities: &[] };
     let removed = remove(&store, "a", true, Some(&passkey), change).await.unwrap();
-    assert_eq!(removed, Kept::Void);
+    assert_eq!(removed, PasskeyOutcome::Void);
     assert_eq!(without("unknown"), None);
 }
 
@@ -285,7 +291,7 @@ async fn the_first_proof_of_an_address_leaves_nothing() {
     let unproved =
         UserRow { is_email_verified: false, ..users::get(&store, ADA).await.unwrap().unwrap() };
     users::create(&store, &unproved, EMAIL).await.unwrap();
-    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, Kept::Yes);
+    assert_eq!(add_in(&store, "a", turns_on(), "first", "s1").await, PasskeyOutcome::Yes);
     let user = users::get(&store, ADA).await.unwrap().unwrap();
     assert_eq!(link(&store, "s1", "x").await, Linked::Yes);
     sessions::know_browser(&store, ADA, "browser", NOW).await.unwrap();

@@ -19,7 +19,7 @@ use crate::limits::refuse_full;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, touch_organization};
-use crate::proofs::{FirstProof, Ways, first_proof, keep_a_way};
+use crate::proofs::{FirstProof, SignInMethods, first_proof, keep_a_way};
 use crate::sessions::{self, SessionRow, end_other_sessions, write_session};
 use crate::transaction::Transaction;
 use crate::users::UserRow;
@@ -274,7 +274,7 @@ pub struct Unlinking<'a> {
     /// The hash of the session in which it is removed.
     pub session: &'a str,
     /// The ways to sign in that are left. One must still be there.
-    pub ways: Option<&'a Ways>,
+    pub ways: Option<&'a SignInMethods>,
     /// The mails about it.
     pub mails: &'a [MailRow],
     /// The audit entries.

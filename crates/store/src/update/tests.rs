@@ -40,7 +40,7 @@ async fn store(put: Statement) -> Store {
     store
 }
 
-/// Stores this row in the place of the one with its id.
+/// Replaces the row with this id.
 pub(crate) async fn replace<R: Row>(store: &Store, id: R::Id, row: &R, with: R::With)
 where
     R::With: Clone,

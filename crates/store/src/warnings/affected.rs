@@ -14,7 +14,8 @@
 //! days. [`forget`] removes older ones, block by block.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
@@ -25,7 +26,9 @@ use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
-use crate::events::{PARTITIONS, Span, part, range};
+use crate::erasures::{Erased, note_removed};
+use crate::events::{Head, PARTITIONS, Span, head_key, part, range};
+use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
 /// The number of newest events that are kept of a project in one partition, rounded up
@@ -52,6 +55,7 @@ const OPEN: Operation = Operation::read("open affected block");
 const BLOCK: Statement = Statement::read("affected block", "SELECT VALUE data FROM $id;");
 // A few hundred small records of a project and partition.
 const SUMMARIES: Statement = Statement::read("affected summaries", "SELECT * FROM $range;");
+const ERASE: Operation = Operation::delete("erase affected events");
 const DELETE: Statement =
     Statement::delete("remove affected events", "BEGIN; DELETE $ids RETURN NONE; COMMIT;")
         .within(std::time::Duration::from_secs(60));
@@ -127,6 +131,23 @@ struct SummaryRow {
 #[derive(SurrealValue)]
 struct BlockRow {
     data: Bytes,
+}
+
+impl Affected {
+    /// What stays of it when its person is erased.
+    fn without_data(&self) -> Self {
+        let Self { codes, is_stored, received_at, .. } = self;
+        Self {
+            codes: codes.clone(),
+            is_stored: *is_stored,
+            received_at: *received_at,
+            detail: None,
+            event: None,
+            distinct_id: None,
+            uuid: None,
+            payload: String::new(),
+        }
+    }
 }
 
 impl AffectedBuilder {
@@ -309,6 +330,87 @@ pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result
         remove(store, project, partition, &gone).await?;
     }
     Ok(())
+}
+
+/// Removes what dropped and altered events say of erased persons. When they were received and
+/// their codes stay.
+///
+/// # Errors
+/// When the store cannot be read or written; a further call continues. Damaged blocks are
+/// removed.
+pub(super) async fn erase(store: &Store, project: ProjectId, erased: &Arc<Erased>) -> Result<()> {
+    for partition in 0..PARTITIONS {
+        for row in summaries(store, project, partition).await? {
+            let first = part(&row.id, 2, SUMMARIES.name)?;
+            match erase_from(store, project, (partition, first), erased).await {
+                Err(error @ Error::Shape { .. }) => {
+                    tracing::error!(
+                        %project, partition, first, %error,
+                        "damaged dropped events are removed: they may be of an erased person"
+                    );
+                    remove(store, project, partition, &[first]).await?;
+                }
+                done => done?,
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn erase_from(
+    store: &Store,
+    project: ProjectId,
+    (partition, first): (u16, i64),
+    erased: &Arc<Erased>,
+) -> Result<()> {
+    let keyspace = store.db.keyspace().await?;
+    let id = || key("affected_block", project, partition, first);
+    let head = || head_key(project, partition);
+    let keys = Arc::new((keyspace.key(id())?, keyspace.key(head())?));
+    let (erased, id, head) = (Arc::clone(erased), id(), head());
+    let work = move |tx: Transaction| {
+        let (keys, erased) = (Arc::clone(&keys), Arc::clone(&erased));
+        let (id, head) = (id.clone(), head.clone());
+        async move {
+            let (of_block, of_head) = &*keys;
+            // Retention may have removed it.
+            let Some(row) = tx.get_for_update::<BlockRow>(of_block).await? else {
+                return Ok(());
+            };
+            let mut block = AffectedBuilder::begin(first);
+            let mut of_erasures: BTreeMap<usize, i64> = BTreeMap::new();
+            for event in decode(&row.data)? {
+                let (id, received_at) = (event.distinct_id.as_deref(), event.received_at);
+                match erased.sample_taken_by(id, &event.payload, received_at) {
+                    Some(erasure) => {
+                        *of_erasures.entry(erasure).or_default() += 1;
+                        block.push(&event.without_data())?;
+                    }
+                    None => block.push(&event)?,
+                }
+            }
+            if of_erasures.is_empty() {
+                return Ok(());
+            }
+            let found: Option<Head> = tx.get_for_update(of_head).await?;
+            if let Some(mut found) = found
+                && found.affected == first
+            {
+                // Its consumer has the block in memory.
+                found.erased = Some(found.erased.unwrap_or(0).saturating_add(1));
+                tx.set(&keyspace.row(head, found.into_value())?).await?;
+            }
+            let data = BlockRow { data: Bytes::from(block.finish()?.data) };
+            tx.set(&keyspace.row(id, data.into_value())?).await?;
+            for (at, samples) in of_erasures {
+                if let Some(one) = erased.pending.get(at) {
+                    note_removed(&tx, keyspace, project, one.id, (0, samples)).await?;
+                }
+            }
+            Ok(())
+        }
+    };
+    store.db.transact(ERASE, (), work).await
 }
 
 /// Removes all dropped and altered events of a project.

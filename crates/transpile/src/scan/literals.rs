@@ -1,13 +1,16 @@
-//! Tokens that are skipped as a whole: whitespace, comments, strings, templates, numbers
-//! and regular expressions.
+//! Tokens whose content is not scanned: whitespace, comments, strings, the text of templates,
+//! numbers and regular expressions.
+//!
+//! Each method moves the position from the first byte of a token to the byte after it. A
+//! token without an end is a [`Fault`].
 
 use super::Scan;
-use super::levels::Level;
+use super::levels::{Level, TEMPLATE_EXPRESSION};
 use crate::error::Fault;
 
 impl Scan<'_> {
     /// Skips whitespace and comments.
-    pub(super) fn space(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_space(&mut self) -> Result<(), Fault> {
         loop {
             let rest = &self.text[self.at..];
             let Some(next) = rest.chars().next() else { return Ok(()) };
@@ -29,12 +32,14 @@ impl Scan<'_> {
         }
     }
 
+    /// Skips the rest of a line, without its end.
     pub(super) fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.find(is_line_end).unwrap_or(rest.len());
     }
 
-    pub(super) fn string(&mut self, quote: u8) -> Result<(), Fault> {
+    /// Skips a string from its opening quote.
+    pub(super) fn skip_string(&mut self, quote: u8) -> Result<(), Fault> {
         let start = self.at;
         self.at += 1;
         loop {
@@ -55,8 +60,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans a template up to its end or to its next expression.
-    pub(super) fn template(&mut self) -> Result<(), Fault> {
+    /// Skips the text of a template, up to its end or to its next expression. The position is
+    /// after the opening backtick, or after the brace that closes an expression.
+    pub(super) fn skip_template(&mut self) -> Result<(), Fault> {
         let start = self.at;
         loop {
             match self.bytes.get(self.at) {
@@ -64,14 +70,12 @@ impl Scan<'_> {
                 Some(b'\\') => self.at += 2,
                 Some(b'`') => {
                     self.at += 1;
-                    self.operand();
+                    self.finish_operand();
                     return Ok(());
                 }
                 Some(b'$') if self.peek(1) == b'{' => {
                     self.at += 2;
-                    // With a separate closing character: after it, the template
-                    // continues.
-                    self.push(Level::new(b'`', false))?;
+                    self.push_level(Level::new(TEMPLATE_EXPRESSION, false))?;
                     return Ok(());
                 }
                 Some(_) => self.at += 1,
@@ -79,7 +83,9 @@ impl Scan<'_> {
         }
     }
 
-    pub(super) fn number(&mut self) {
+    /// Skips a number. A sign in an exponent is scanned as an operator, so that a chain
+    /// appears longer than it is.
+    pub(super) fn skip_number(&mut self) {
         while is_word(self.peek(0)) {
             self.at += 1;
         }
@@ -92,10 +98,11 @@ impl Scan<'_> {
         }
     }
 
-    pub(super) fn regex(&mut self) -> Result<(), Fault> {
+    /// Skips a regular expression from its first slash, with its flags.
+    pub(super) fn skip_regex(&mut self) -> Result<(), Fault> {
         let start = self.at;
         self.at += 1;
-        let mut class = false;
+        let mut is_in_class = false;
         loop {
             let Some(next) = self.text[self.at..].chars().next() else {
                 return Err(Fault::new("the regular expression has no end", start));
@@ -112,9 +119,9 @@ impl Scan<'_> {
                     }
                     continue;
                 }
-                '[' => class = true,
-                ']' => class = false,
-                '/' if !class => {
+                '[' => is_in_class = true,
+                ']' => is_in_class = false,
+                '/' if !is_in_class => {
                     self.at += 1;
                     while is_word(self.peek(0)) {
                         self.at += 1;
@@ -128,13 +135,13 @@ impl Scan<'_> {
     }
 }
 
-/// Bytes of names. All bytes outside of ASCII count as such.
+/// Whether a byte is part of a name, keyword or number. All bytes outside of ASCII are.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | 0x80..)
 }
 
-/// Whitespace within a line. Also characters that the language does not allow; the parser
-/// refuses them.
+/// Whether a character is whitespace within a line. Some of these characters are not allowed
+/// in the language; the parser refuses them.
 pub(super) fn is_space(character: char) -> bool {
     !is_line_end(character) && character.is_whitespace()
         || matches!(character, '\u{180e}' | '\u{200b}' | '\u{feff}')

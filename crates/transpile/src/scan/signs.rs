@@ -4,23 +4,23 @@ use super::{Before, Grammar, Scan};
 use crate::error::Fault;
 
 impl Scan<'_> {
-    pub(super) fn slash(&mut self) -> Result<(), Fault> {
+    pub(super) fn scan_slash(&mut self) -> Result<(), Fault> {
         match self.before {
             // The slash of a closing tag.
             Before::Operator
                 if self.grammar == Grammar::Jsx && self.text[..self.at].ends_with('<') =>
             {
-                self.divide()
+                self.scan_division()
             }
-            Before::Operator | Before::Keyword | Before::Head => self.or_text(|scan| {
+            Before::Operator | Before::Keyword | Before::Head => self.or_jsx_text(|scan| {
                 scan.end_statement();
-                scan.regex()?;
-                scan.operand();
+                scan.skip_regex()?;
+                scan.finish_operand();
                 Ok(())
             }),
-            _ if self.grammar == Grammar::Jsx => self.divide(),
+            _ if self.grammar == Grammar::Jsx => self.scan_division(),
             // On a new line, a statement may have ended.
-            Before::Operand if !self.new_line => self.divide(),
+            Before::Operand if !self.new_line => self.scan_division(),
             _ => Err(Fault::new(
                 "it is not clear whether this slash divides or begins a regular expression: \
                      put parentheses around the regular expression, or around what is divided",
@@ -29,14 +29,14 @@ impl Scan<'_> {
         }
     }
 
-    fn divide(&mut self) -> Result<(), Fault> {
-        self.operator(1)?;
+    fn scan_division(&mut self) -> Result<(), Fault> {
+        self.begin_operators(1)?;
         self.at += 1;
-        self.follow(Before::Operator);
+        self.set_before(Before::Operator);
         Ok(())
     }
 
-    pub(super) fn punctuation(&mut self, byte: u8) -> Result<(), Fault> {
+    pub(super) fn scan_punctuation(&mut self, byte: u8) -> Result<(), Fault> {
         let pair = (byte, self.peek(1));
         match pair {
             // HTML comments, which only scripts have.
@@ -49,50 +49,50 @@ impl Scan<'_> {
                     Before::Operand if !self.new_line => Before::Operand,
                     _ => Before::Sided,
                 };
-                self.operator(2)?;
+                self.begin_operators(2)?;
                 self.at += 2;
-                self.follow(side);
+                self.set_before(side);
             }
             (b'!', next) if next != b'=' => {
                 let side = match self.before {
                     Before::Operator | Before::Keyword => Before::Operator,
                     _ => Before::Sided,
                 };
-                self.operator(1)?;
+                self.begin_operators(1)?;
                 self.at += 1;
-                self.follow(side);
+                self.set_before(side);
             }
             (b'=', b'>') => {
-                self.operator(1)?;
+                self.begin_operators(1)?;
                 self.at += 2;
-                self.follow(Before::Operator);
+                self.set_before(Before::Operator);
             }
             (b'>', next) => {
-                self.operator(1)?;
+                self.begin_operators(1)?;
                 self.at += 1;
-                self.follow(if next == b'=' { Before::Operator } else { Before::Angle });
+                self.set_before(if next == b'=' { Before::Operator } else { Before::Angle });
             }
             (b'.', b'0'..=b'9') => {
-                self.number();
-                self.operand();
+                self.skip_number();
+                self.finish_operand();
             }
             (b'.', _) => {
-                self.operator(1)?;
+                self.begin_operators(1)?;
                 self.at += 1;
-                self.follow(Before::Operator);
+                self.set_before(Before::Operator);
                 self.after_dot = true;
             }
             // Type arguments contain commas, so they count like statements.
             (b'<', _) => {
                 self.may_end = false;
-                self.count(true, 1)?;
+                self.count_chain(true, 1)?;
                 self.at += 1;
-                self.follow(Before::Operator);
+                self.set_before(Before::Operator);
             }
             _ => {
-                self.operator(1)?;
+                self.begin_operators(1)?;
                 self.at += 1;
-                self.follow(Before::Operator);
+                self.set_before(Before::Operator);
             }
         }
         Ok(())

@@ -50,7 +50,7 @@ const CONTINUES: &[&str] =
     &["as", "else", "extends", "implements", "in", "instanceof", "is", "of", "satisfies", "while"];
 
 impl Scan<'_> {
-    pub(super) fn name(&mut self) -> Result<(), Fault> {
+    pub(super) fn scan_name(&mut self) -> Result<(), Fault> {
         let start = self.at;
         let mut escaped = false;
         while let Some(next) = self.text[self.at..].chars().next() {
@@ -90,13 +90,13 @@ impl Scan<'_> {
         let pair = self.word.is_some() && !self.may_end;
         self.end_statement();
         if statement {
-            self.count(true, 1)?;
+            self.count_chain(true, 1)?;
         } else if keyword || either || pair {
-            self.count(false, 1)?;
+            self.count_chain(false, 1)?;
         }
         let after_for = self.word == Some("for");
         let after_dot = self.after_dot;
-        self.follow(if keyword {
+        self.set_before(if keyword {
             Before::Keyword
         } else if either {
             Before::Either

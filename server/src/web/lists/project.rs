@@ -1,13 +1,17 @@
-//! The lists of a project: events, persons, groups, imports, transformations, keys.
+//! The lists of a project: events, event definitions, persons, groups, imports,
+//! transformations, keys.
 
 use weir_app::filters;
+use weir_model::definitions::EventOrder;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
 use weir_model::imports::ImportSource;
 use weir_model::live::{LiveRow, OutcomeLabel, RowCursor};
+use weir_model::pagination::Page;
 use weir_model::persons::{PersonQuery, PersonRef};
 use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{PersonId, Timestamp};
 use weir_service::Error as ServiceError;
+use weir_service::definitions::EventName;
 use weir_service::error::NOT_FOUND;
 use weir_service::persons::display_name;
 use weir_service::plugin_configs::Stage;
@@ -54,6 +58,17 @@ const AFFECTED: &[Column<AffectedRow>] = &[
     ("distinct_id", |(_, it)| optional(it.distinct_id.as_ref())),
     ("uuid", |(_, it)| optional(it.uuid.as_ref())),
     ("payload", |(_, it)| it.payload.clone()),
+];
+
+/// An event name, and the number of events of the project that are not counted by name.
+type DefinitionRow = (EventName, u64);
+
+const DEFINITIONS: &[Column<DefinitionRow>] = &[
+    ("name", |(it, _)| it.name.clone()),
+    ("events_30d", |(it, _)| it.events.to_string()),
+    ("events_30d_complete", |(_, others)| (*others == 0).to_string()),
+    ("first_seen", |(it, _)| it.first_at.to_string()),
+    ("last_seen", |(it, _)| it.last_at.to_string()),
 ];
 
 const PERSONS: &[Column<PersonRef>] = &[
@@ -156,6 +171,18 @@ pub(super) fn affected(asked: &Asked<'_>, within: Project) -> CsvList {
         }
     });
     CsvList::new("dropped-and-altered-events", &name, AFFECTED, pages)
+}
+
+pub(super) async fn definitions(
+    asked: &Asked<'_>,
+    within: Project,
+) -> Result<CsvList, ServiceError> {
+    let (search, order) = (asked.value("q"), EventOrder::named(&asked.value("order")));
+    let all = Page { limit: u64::MAX, offset: 0 };
+    let Project { services, project, name } = within;
+    let found = services.definitions.names(&project, search.trim(), order, all).await?;
+    let rows = found.page.results.into_iter().map(|row| (row, found.others)).collect();
+    Ok(CsvList::new("event-definitions", &name, DEFINITIONS, one_page(rows)))
 }
 
 pub(super) fn persons(asked: &Asked<'_>, within: Project) -> CsvList {

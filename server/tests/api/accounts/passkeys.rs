@@ -262,10 +262,19 @@ async fn a_form_without_an_answer_says_what_is_missing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_that_requires_a_provider_refuses_passkeys() {
     let instance = Instance::open().await;
-    let (mut device, session, _) = instance.with_passkey().await;
+    let (mut device, session, codes) = instance.with_passkey().await;
     let opened = cookie(&instance.sign_in_with(&mut device).await);
     verified(&instance.app, "mail.example").await;
+    // The password was right before the rule came.
+    let pending = instance.begin().await;
     enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
     assert!(!instance.is_open(&opened).await && !instance.is_open(&session).await);
     assert_eq!(code(&instance.sign_in_with(&mut device).await), "sso_enforced");
+    let functions = ["begin_passkey_step", "end_sign_in_with_passkey"];
+    let step = instance.answer(&mut device, functions, &[("next", "/")], &pending).await;
+    assert_eq!(code(&step), "sso_enforced");
+    assert_eq!(instance.end(&codes[0], &pending).await.error().2, "sso_enforced");
+    // Nothing was used up.
+    enforce(&instance.app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(instance.end(&codes[0], &pending).await.status, 200);
 }

@@ -4,10 +4,13 @@
 use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
+use weir_model::organizations::Level;
 use weir_model::sso::ProviderName;
 use weir_testkit::{Answer, Caller, TestApp};
 
 use super::{claim, enforce, one, owner, verified};
+use crate::organization_pages::newcomer;
+use crate::web;
 
 const PASSWORD: &str = "plum-otter-violin-93";
 
@@ -64,9 +67,13 @@ async fn a_password_is_refused_but_keys_keep_working() {
     assert_eq!(login("ada@mail.example", PASSWORD).await.status, 200);
     enforce(&app, "mail.example", SsoEnforcement::Saml).await;
 
-    for (email, password) in
-        [("ada@mail.example", PASSWORD), ("ada@MAIL.example", "no"), ("nobody@mail.example", "no")]
-    {
+    for (email, password) in [
+        ("ada@mail.example", PASSWORD),
+        ("ada@MAIL.example", "no"),
+        ("nobody@mail.example", "no"),
+        // The same address with a full-width letter.
+        ("ada@\u{ff4d}ail.example", PASSWORD),
+    ] {
         let answer = login(email, password).await;
         let detail = "You can only login with SSO for this account (saml).";
         answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
@@ -134,7 +141,7 @@ async fn the_impact_names_who_could_no_longer_sign_in() {
 
     // An owner elsewhere can still sign in.
     let other = app.outsider_with_address("linus", "linus@elsewhere.example").await;
-    app.join(&other, weir_model::organizations::Level::Owner).await;
+    app.join(&other, Level::Owner).await;
     let impact = reader.get(&path).await.json();
     assert_eq!(impact["owners_elsewhere"], json!(["linus@elsewhere.example"]));
     assert_eq!(impact["ways"], json!([way(false)]));
@@ -189,6 +196,30 @@ async fn a_key_that_locks_out_all_owners_is_warned() {
     assert_eq!(of(&changed, "would_lock_out").len(), 1, "{changed}");
     set(&caller, "").await;
     let other = app.outsider_with_address("linus", "linus@elsewhere.example").await;
-    app.join(&other, weir_model::organizations::Level::Owner).await;
+    app.join(&other, Level::Owner).await;
     assert!(of(&set(&caller, "github").await, "would_lock_out").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_warns_of_a_lock_out_and_of_a_rule_that_a_key_saved() {
+    let providers = "github id secret".parse().unwrap();
+    let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+    let app = app.set_up().await;
+    let domain = verified(&app, "mail.example").await;
+    let caller = owner(&app).await;
+    // The rule ends no session of an address elsewhere.
+    let cookie = newcomer(&app, "linus@elsewhere.example", Level::Administrator).await;
+    let id = domain["id"].as_str().unwrap();
+    let path = format!("/organizations/{}/domains/{id}", app.organization());
+    // The page has the same texts as data too.
+    let warnings = ["<p>An API key saved this rule", "<strong>Perhaps no owner can sign in."];
+    for (way, is_warned) in [("", false), ("github", true), ("", false)] {
+        let answer = caller.patch(&one(&app, &domain), &json!({"sso_enforcement": way})).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let page = web::page(&app, &path, &cookie).await;
+        assert_eq!(page.status, 200);
+        for warning in warnings {
+            assert_eq!(page.text().contains(warning), is_warned, "{warning}, {way}");
+        }
+    }
 }

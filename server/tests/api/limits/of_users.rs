@@ -109,7 +109,7 @@ async fn waiting_requests_of_a_user_leave_the_web_app_to_others() {
         let call = function(&app, "list_organizations", "").header("cookie", cookie);
         assert_refused(&call.send().await, 2);
     }
-    // Signing in, other users and the API go on.
+    // Signing in, other users and the API continue to work.
     session(&app).await;
     assert_eq!(page(&app, "/login", "").await.status, 200);
     assert_eq!(key.get(ME).await.status, 200);

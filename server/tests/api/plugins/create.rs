@@ -6,7 +6,7 @@ use super::hosts::{files, tea_of};
 use super::*;
 use weir_model::PluginId;
 use weir_model::plugins::PLUGINS_MAX;
-use weir_service::plugins::SAME_URL;
+use weir_service::plugins::URL_TAKEN;
 use weir_store::plugins::{self, NewSource, PluginRow};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,7 +262,7 @@ async fn an_address_is_installed_once() {
             // In the other groups too, because it is the same plugin.
             for group in GROUPS {
                 let answer = fixture.owner.post(&fixture.beside(group), &url(again)).await;
-                assert_invalid(&answer, None, "invalid_input", SAME_URL);
+                assert_invalid(&answer, None, "invalid_input", URL_TAKEN);
             }
         }
         // Another version of it, and another organization.
@@ -284,7 +284,7 @@ async fn one_of_two_concurrent_installs_of_an_address_succeeds() {
             futures::join!(fixture.owner.post(&path, &url), fixture.owner.post(&path, &url));
         let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
         assert_eq!(made.status, 201, "{:?}", made.body);
-        assert_invalid(&refused, None, "invalid_input", SAME_URL);
+        assert_invalid(&refused, None, "invalid_input", URL_TAKEN);
         let listed = fixture.owner.get(&fixture.path()).await.json();
         assert_eq!(listed["count"], 1);
     })

@@ -36,7 +36,7 @@ async fn own_ones_those_for_all_and_those_in_use() {
         let offered = fixture.owner.patch(&path, &json!({"is_global": true})).await;
         assert_eq!(offered.status, 200, "{:?}", offered.body);
         assert_eq!(seen().await, [own["id"].clone()]);
-        // Taken back, it stays visible where it is in use.
+        // When it is no longer offered, it stays visible where it is in use.
         let config = configured(&elsewhere.caller, &elsewhere.project, &own, false).await;
         fixture.owner.patch(&path, &json!({"is_global": false})).await;
         assert_eq!(seen().await, [own["id"].clone()]);

@@ -3,7 +3,9 @@
 use super::*;
 use http::Method;
 use weir_model::organizations::Level;
-use weir_service::plugins::{ACCESS, FOREIGN, IS_GLOBAL, OFFERING, SAME_URL};
+use weir_service::plugins::{
+    MAY_NOT_OFFER, NO_ACCESS, OF_OTHER_ORGANIZATION, STILL_OFFERED, URL_TAKEN,
+};
 
 /// Reads about all plugins.
 const READS: [&str; 4] = ["activity/", "exports_unsubscribe_configs/", "repository/", "unused/"];
@@ -32,16 +34,16 @@ async fn at_level_0_not_even_lists() {
         let (_, one) = fixture.made(&json!({"name": "Tea"})).await;
         fixture.allow(PluginsAccess::None).await;
         let path = fixture.path();
-        assert_forbidden(&fixture.owner.get(&path).await, ACCESS);
-        assert_forbidden(&fixture.owner.get(&one).await, ACCESS);
+        assert_forbidden(&fixture.owner.get(&path).await, NO_ACCESS);
+        assert_forbidden(&fixture.owner.get(&one).await, NO_ACCESS);
         for read in READS {
-            assert_forbidden(&fixture.owner.get(&format!("{path}{read}")).await, ACCESS);
+            assert_forbidden(&fixture.owner.get(&format!("{path}{read}")).await, NO_ACCESS);
         }
-        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&fixture.owner.delete(&one).await, ACCESS);
+        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, NO_ACCESS);
+        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, NO_ACCESS);
+        assert_forbidden(&fixture.owner.delete(&one).await, NO_ACCESS);
         for action in actions() {
-            assert_forbidden(&act(&fixture.owner, &one, &action).await, ACCESS);
+            assert_forbidden(&act(&fixture.owner, &one, &action).await, NO_ACCESS);
         }
         let organization = format!("/api/organizations/{}/", fixture.app.organization());
         let shown = fixture.owner.get(&organization).await.json();
@@ -61,12 +63,12 @@ async fn at_level_3_plugins_are_seen_and_not_changed() {
         for read in READS {
             assert_eq!(fixture.owner.get(&format!("{path}{read}")).await.status, 200);
         }
-        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&fixture.owner.delete(&one).await, ACCESS);
+        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, NO_ACCESS);
+        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, NO_ACCESS);
+        assert_forbidden(&fixture.owner.delete(&one).await, NO_ACCESS);
         // Only users who may change the source can read it.
         for action in actions() {
-            assert_forbidden(&act(&fixture.owner, &one, &action).await, ACCESS);
+            assert_forbidden(&act(&fixture.owner, &one, &action).await, NO_ACCESS);
         }
     })
     .await;
@@ -82,13 +84,13 @@ async fn at_level_6_own_plugins_are_changed_and_not_offered() {
             assert_eq!(act(&fixture.owner, &one, &action).await.status, 200);
         }
         let global = |is_global: bool| json!({"is_global": is_global});
-        assert_forbidden(&fixture.owner.post(&fixture.path(), &global(true)).await, OFFERING);
+        assert_forbidden(&fixture.owner.post(&fixture.path(), &global(true)).await, MAY_NOT_OFFER);
         // Any use of the field, before fields are validated.
         for is_global in [true, false] {
-            assert_forbidden(&fixture.owner.patch(&one, &global(is_global)).await, OFFERING);
+            assert_forbidden(&fixture.owner.patch(&one, &global(is_global)).await, MAY_NOT_OFFER);
         }
         let body = json!({"is_global": "perhaps", "name": []});
-        assert_forbidden(&fixture.owner.patch(&one, &body).await, OFFERING);
+        assert_forbidden(&fixture.owner.patch(&one, &body).await, MAY_NOT_OFFER);
         assert_eq!(fixture.owner.get(&one).await.json()["is_global"], false);
         assert_eq!(fixture.owner.delete(&one).await.status, 204);
     })
@@ -107,8 +109,8 @@ async fn at_level_9_staff_offers_plugins_to_all() {
         let elsewhere = fixture.elsewhere().await;
         let (_, theirs) = made(&elsewhere.caller, &elsewhere.path, &json!({"name": "x"})).await;
         let offered = json!({"is_global": true});
-        assert_forbidden(&elsewhere.caller.post(&elsewhere.path, &offered).await, OFFERING);
-        assert_forbidden(&elsewhere.caller.patch(&theirs, &offered).await, OFFERING);
+        assert_forbidden(&elsewhere.caller.post(&elsewhere.path, &offered).await, MAY_NOT_OFFER);
+        assert_forbidden(&elsewhere.caller.patch(&theirs, &offered).await, MAY_NOT_OFFER);
         let same = json!({"name": "y", "is_global": false});
         assert_eq!(elsewhere.caller.patch(&theirs, &same).await.status, 200);
     })
@@ -122,10 +124,10 @@ async fn what_is_offered_is_changed_by_staff_only() {
         let update = format!("{one}update_source/");
         let member = fixture.app.member("grace", Level::Owner).await.key(&["*"]).await;
         for body in [json!({"name": "x"}), json!({"name": []}), json!({"is_global": false})] {
-            assert_forbidden(&member.patch(&one, &body).await, OFFERING);
+            assert_forbidden(&member.patch(&one, &body).await, MAY_NOT_OFFER);
         }
-        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
-        assert_forbidden(&member.delete(&one).await, OFFERING);
+        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, MAY_NOT_OFFER);
+        assert_forbidden(&member.delete(&one).await, MAY_NOT_OFFER);
         assert_eq!(fixture.owner.get(&one).await.json(), plugin);
         assert_eq!(member.get(&format!("{one}source/?raw=true")).await.json(), json!({}));
         // Staff may do it, and then every user there may.
@@ -156,9 +158,9 @@ async fn what_others_still_use_is_changed_by_staff_only() {
 
         let update = format!("{one}update_source/");
         let member = fixture.app.member("grace", Level::Owner).await.key(&["*"]).await;
-        assert_forbidden(&member.patch(&one, &json!({"name": "x"})).await, OFFERING);
-        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
-        assert_forbidden(&member.delete(&one).await, OFFERING);
+        assert_forbidden(&member.patch(&one, &json!({"name": "x"})).await, MAY_NOT_OFFER);
+        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, MAY_NOT_OFFER);
+        assert_forbidden(&member.delete(&one).await, MAY_NOT_OFFER);
         assert_eq!(fixture.owner.patch(&update, &json!({"tea.txt": "1"})).await.status, 200);
 
         let theirs = format!("{configs}{}/", config.json()["id"]);
@@ -175,8 +177,11 @@ async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
         let elsewhere = fixture.elsewhere().await;
         let theirs = elsewhere.of(&plugin);
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), plugin);
-        assert_forbidden(&elsewhere.caller.patch(&theirs, &json!({"name": []})).await, FOREIGN);
-        assert_forbidden(&elsewhere.caller.delete(&theirs).await, FOREIGN);
+        assert_forbidden(
+            &elsewhere.caller.patch(&theirs, &json!({"name": []})).await,
+            OF_OTHER_ORGANIZATION,
+        );
+        assert_forbidden(&elsewhere.caller.delete(&theirs).await, OF_OTHER_ORGANIZATION);
         // For actions it does not exist.
         for action in actions() {
             assert_not_found(&act(&elsewhere.caller, &theirs, &action).await);
@@ -190,7 +195,7 @@ async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
 async fn what_is_offered_is_not_deleted() {
     each_group(async |fixture| {
         let (_, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
-        assert_invalid(&fixture.owner.delete(&one).await, None, "invalid_input", IS_GLOBAL);
+        assert_invalid(&fixture.owner.delete(&one).await, None, "invalid_input", STILL_OFFERED);
         assert_eq!(fixture.owner.get(&one).await.status, 200);
         fixture.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!(fixture.owner.delete(&one).await.status, 204);
@@ -205,7 +210,7 @@ async fn an_address_twice_and_one_that_names_nothing() {
         fixture.made(&url("https://github.com/acme/tea?private_token=t")).await;
         let again = url("https://github.com/acme/tea");
         let answer = fixture.owner.post(&fixture.path(), &again).await;
-        assert_invalid(&answer, None, "invalid_input", SAME_URL);
+        assert_invalid(&answer, None, "invalid_input", URL_TAKEN);
         let answer = fixture.owner.post(&fixture.path(), &url("https://tea.example/")).await;
         let (status, _, code, _, attr) = answer.error();
         assert_eq!((status, code.as_str(), attr.as_deref()), (400, "invalid_input", Some("url")));

@@ -12,7 +12,7 @@ async fn own_plugins_that_no_enabled_config_uses() {
         let (used, _) = fixture.made(&json!({"name": "used"})).await;
         let (resting, _) = fixture.made(&json!({"name": "resting"})).await;
         let (offered, _) = fixture.made(&json!({"name": "offered", "is_global": true})).await;
-        let (back, one) = fixture.made(&json!({"name": "taken back", "is_global": true})).await;
+        let (back, one) = fixture.made(&json!({"name": "offered before", "is_global": true})).await;
         let (never, _) = fixture.made(&json!({"name": "never"})).await;
         configured(&fixture.owner, &project, &used, true).await;
         configured(&fixture.owner, &project, &resting, false).await;

@@ -128,6 +128,10 @@ async fn entra_adds_changes_and_deactivates_a_user() {
     assert_eq!(user["name"]["familyName"], "updatedFamilyName");
     assert_eq!(user["displayName"], "Updated");
 
+    // A mapping may look for the user by the address.
+    let by_address =
+        "/Users?filter=emails%5Btype+eq+%22work%22%5D.value+eq+%22updated%40mail.example%22";
+    assert_eq!(provider.get(by_address).await.json()["Resources"][0]["id"], id.as_str());
     let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
     let answer = provider.patch(&path, off).await;
     assert_eq!((answer.status, &answer.json()["active"]), (200, &json!(false)));
@@ -136,6 +140,13 @@ async fn entra_adds_changes_and_deactivates_a_user() {
     assert_eq!(found["Resources"][0]["active"], false, "a deactivated user is found");
     let on = json!([{"op": "Replace", "path": "active", "value": "True"}]);
     assert_eq!(provider.patch(&path, on).await.json()["active"], true);
+    // The whole user has the same text.
+    for active in ["False", "True"] {
+        let whole = json!({"schemas": [USER], "userName": "updated@mail.example", "active": active,
+                           "externalId": "58342554-38d6-4ec8-948c-50044d0a33fd"});
+        let replaced = provider.put(&path, &whole).await;
+        assert_eq!((replaced.status, &replaced.json()["active"]), (200, &json!(active == "True")));
+    }
     let by_id = "/Users?filter=externalId%20eq%20%2258342554-38d6-4ec8-948c-50044d0a33fd%22";
     assert_eq!(provider.get(by_id).await.json()["totalResults"], 1);
     assert_eq!(provider.delete(&path).await.status, 204);
@@ -153,6 +164,12 @@ async fn entra_changes_one_of_the_two_places_of_an_address() {
     let operation = json!([{"op": "Replace", "path": "userName", "value": "gh@mail.example"}]);
     let user = provider.patch(&path, operation).await.json();
     assert_eq!(user["emails"][0]["value"], "gh@mail.example");
+    // An address that is added as the main one takes the place of the other.
+    let operation = json!([{"op": "add", "path": "emails",
+                            "value": [{"value": "hopper@mail.example", "primary": true}]}]);
+    let user = provider.patch(&path, operation).await.json();
+    assert_eq!(user["userName"], "hopper@mail.example");
+    assert_eq!(user["emails"].as_array().unwrap().len(), 1);
 }
 
 /// The user principal name has another domain than the mail address.
@@ -235,6 +252,12 @@ async fn entra_manages_a_group() {
     let is_member =
         provider.get(&format!("/Groups?excludedAttributes=members&filter={filter}")).await;
     assert_eq!(is_member.json()["totalResults"], 1);
+    let alan = provider.user("alan").await;
+    for (member, count) in [(&grace, 1), (&alan, 0), (&"unknown".to_owned(), 0)] {
+        let filter = format!("members%5Bvalue%20eq%20%22{member}%22%5D");
+        let found = provider.get(&format!("/Groups?filter={filter}")).await.json();
+        assert_eq!(found["totalResults"], count, "{member}");
+    }
     let listed = "/Groups?excludedAttributes=members&filter=displayName%20eq%20%22displayName%22";
     assert_eq!(provider.get(listed).await.json()["Resources"][0].get("members"), None);
     let body = json!({"schemas": [PATCH], "Operations": [

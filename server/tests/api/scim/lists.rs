@@ -96,6 +96,11 @@ async fn filters_find_users() {
         (r#"not (externalId pr) or name.givenName co "ala""#, "ada,alan"),
         (r#"emails[type eq "work" and value ew "@mail.example"]"#, "ada,alan,grace"),
         (r#"meta.lastModified gt "2020-01-01T00:00:00Z""#, "ada,alan,grace"),
+        (r#"meta.created lt "2999-12-31T23:59:59.999-11:00""#, "ada,alan,grace"),
+        (r#"externalId eq null"#, "ada"),
+        (r#"emails[type eq "work"].value eq "Grace@mail.example""#, "grace"),
+        (r#"emails[type eq "home"].value eq "grace@mail.example""#, ""),
+        (r#"emails.value eq "alan@mail.example" and emails.primary eq true"#, "alan"),
         (&format!("id eq \"{grace}\""), "grace"),
         (&format!("groups.value eq \"{group}\""), "grace"),
         (&format!("groups eq \"{group}\""), "grace"),
@@ -240,5 +245,10 @@ async fn the_service_describes_itself() {
     }
     for path in ["/ResourceTypes/Device", "/Schemas/urn:x"] {
         assert_refused(&provider.get(path).await, 404, None);
+    }
+    // A filter would be ignored, and the sender would believe that it was applied.
+    for path in ["/ServiceProviderConfig", "/ResourceTypes", "/Schemas"] {
+        let filtered = provider.get(&format!("{path}?filter=id%20eq%20%22User%22")).await;
+        assert_refused(&filtered, 403, None);
     }
 }

@@ -101,6 +101,8 @@ async fn an_address_must_be_one_of_the_domain() {
         "a b@mail.example",
         "grace@mail.example@elsewhere.example",
         "grace@mail.example.",
+        "grace@\u{ff4d}ail.example",
+        "grace\u{ff20}mail.example",
     ] {
         let answer = provider.post("/Users", &json!({"userName": user_name})).await;
         assert_refused(&answer, 400, Some("invalidValue"));
@@ -272,8 +274,22 @@ async fn a_change_is_made_whole_or_not_at_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_paths_and_methods_are_refused_in_the_form_of_the_protocol() {
     let provider = Provider::new().await;
-    for path in ["/Me", "/Bulk", "/Users/x/y", "/users"] {
+    for path in ["/Users/x/y", "/users"] {
         assert_refused(&provider.get(path).await, 404, None);
+    }
+    // What belongs to the protocol and is not here (RFC 7644, 3.11 and 3.12).
+    for (method, path) in [
+        (Method::GET, "/Me"),
+        (Method::POST, "/Me"),
+        (Method::PUT, "/Me"),
+        (Method::PATCH, "/Me"),
+        (Method::DELETE, "/Me"),
+        (Method::POST, "/Bulk"),
+    ] {
+        let answer = provider.send(method.clone(), path, &json!({})).await;
+        assert_refused(&answer, 501, None);
+        let call = provider.app.anonymous().call(method, &provider.path(path));
+        assert_refused(&call.send().await, 401, None);
     }
     for id in ["x", "00000000-0000-0000-0000-000000000000", "%2e%2e"] {
         assert_refused(&provider.get(&format!("/Users/{id}")).await, 404, None);
@@ -286,6 +302,7 @@ async fn other_paths_and_methods_are_refused_in_the_form_of_the_protocol() {
         (Method::PUT, "/Groups"),
         (Method::POST, "/ServiceProviderConfig"),
         (Method::PATCH, "/Schemas"),
+        (Method::GET, "/Bulk"),
     ] {
         let answer = provider.send(method, path, &json!({})).await;
         assert_refused(&answer, 405, None);

@@ -137,6 +137,38 @@ async fn owners_learn_of_changed_rules_and_members_of_linked_accounts() {
     assert_eq!(linked.count(), 1);
 }
 
+/// Settings that a key saved count for members alone. An owner who stands for them changes no
+/// field, and lets the provider sign owners in.
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_learn_that_stored_settings_count_for_more_users() {
+    let (app, sink) = with_mail().await;
+    let owner = app.owner().key(&["*"]).await;
+    let domain = verified(&app, "mail.example").await;
+    let path = one(&app, &domain);
+    let by_key = json!({"jit_provisioning_enabled": true});
+    assert_eq!(owner.patch(&path, &by_key).await.status, 200);
+    let session = web::session(&app).await;
+    let id = domain["id"].as_str().unwrap();
+    let body = format!("id={}&domain={id}&enabled=on", app.organization());
+    for _ in 0..2 {
+        let saved = web::function(&app, "set_provisioning", &body).header("cookie", &session);
+        let saved = saved.send().await;
+        assert_eq!(saved.status, 200, "{:?}", saved.body);
+    }
+    assert_eq!(owner.delete(&path).await.status, 204);
+
+    mails(&sink, "The domain mail.example was removed", 1).await;
+    let changed = mails(&sink, "The sign-in rules of mail.example were changed", 2).await;
+    let confirmed = "by ada@mail.example: for whom the stored settings count.";
+    let confirmed = changed.iter().filter(|mail| mail.text.contains(confirmed));
+    assert_eq!((changed.len(), confirmed.count()), (2, 1));
+    let log = "/api/organizations/@current/activity_log/?scope=OrganizationDomain";
+    let log = owner.get(log).await.json();
+    let entries = log["results"].as_array().unwrap().iter();
+    let confirmed = entries.filter(|entry| entry.to_string().contains("settings_confirmed"));
+    assert_eq!(confirmed.count(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_user_learns_of_a_link_of_the_operator_that_was_used() {
     let (app, sink) = with_mail().await;

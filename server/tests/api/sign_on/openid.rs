@@ -196,6 +196,21 @@ const NOT_NEW: &[(&str, Change, &str)] = &[
         |token| token.set("email", json!("grace@tea.mail.example")),
         "no_new_organizations",
     ),
+    (
+        "an address with a full-width letter",
+        |token| token.set("email", json!("grace@\u{ff4d}ail.example")),
+        "sso_failed",
+    ),
+    (
+        "an address with a full stop at the end",
+        |token| token.set("email", json!("grace@mail.example.")),
+        "sso_failed",
+    ),
+    (
+        "an address in another address",
+        |token| token.set("email", json!("grace@mail.example@elsewhere.example")),
+        "sso_failed",
+    ),
     ("a member", |_| {}, "sso_failed"),
     (
         "a member in another case",

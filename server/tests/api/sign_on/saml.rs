@@ -447,6 +447,63 @@ async fn a_provider_of_another_organization_signs_in_no_member_of_this_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_domain_that_changes_hands_signs_in_no_member_of_its_first_organization() {
+    let it = Connected::start().await;
+    let app = &it.app;
+    // Ada and Grace have signed in through the provider of the first organization.
+    let emails = ["ada@mail.example", "grace@mail.example"];
+    for email in emails {
+        let (cookie, request) = it.begin_login(email).await;
+        let says = Says::about(&request, ENTITY_ID, email);
+        let answer = bring(app, &cookie, &request.relay_state, &says.signed()).await;
+        assert!(set_cookie(&answer, "session").is_some(), "{email}");
+    }
+    let before = it.members().await;
+    let (late, pending) = it.begin_login("ada@mail.example").await;
+    assert_eq!(it.owner.delete(&it.domain).await.status, 204);
+
+    // Another organization verifies the name. Its provider has the same entity id.
+    let eve = outsider(app).await;
+    let domains = "/api/organizations/@current/domains/";
+    let domain = eve.post(domains, &json!({"domain": "mail.example"})).await.json();
+    let challenge = domain["verification_challenge"].as_str().unwrap();
+    app.dns().set("_posthog-challenge.mail.example", DnsAnswer::txt(challenge));
+    let path = format!("{domains}{}/", domain["id"].as_str().unwrap());
+    let checked = eve.post(&format!("{path}verify/"), &json!({})).await.json();
+    assert_eq!(checked["is_verified"], true);
+    connect(&eve, &path, ENTITY_ID, OTHER).await;
+    trust_settings(app, &path).await;
+    for email in emails {
+        let (cookie, request) = begin_login(app, email, "").await;
+        assert_eq!(request.relay_state, domain["id"].as_str().unwrap());
+        let mut says = Says::about(&request, ENTITY_ID, email);
+        says.key = OTHER;
+        let answer = bring(app, &cookie, &request.relay_state, &says.signed()).await;
+        assert_refused(&answer, FAILED, email);
+        let newest = reasons(&eve).await.swap_remove(0);
+        assert!(newest.contains("this sign-in must not take over"), "{newest}");
+    }
+    // An answer to the former provider comes too late, at either domain.
+    let says = Says::about(&pending, ENTITY_ID, "ada@mail.example");
+    for relay_state in [pending.relay_state.as_str(), domain["id"].as_str().unwrap()] {
+        let answer = bring(app, &late, relay_state, &says.signed()).await;
+        assert_refused(&answer, STRAY, "the former provider");
+    }
+    // Nor does it reach them by SCIM.
+    let token = eve.post(&format!("{path}scim/token/"), &json!({})).await.json();
+    let theirs = app.anonymous().with_key(token["value"].as_str().unwrap());
+    for email in emails {
+        let users = "/scim/v2/mail.example/Users";
+        let answer = theirs.post(users, &json!({"userName": email})).await;
+        assert_eq!(answer.status, 409, "{:?}", answer.body);
+        let found = theirs.get(&format!("{users}?filter=userName%20eq%20%22{email}%22")).await;
+        assert_eq!(found.json()["totalResults"], 0, "{email}");
+    }
+    assert_eq!(it.members().await, before);
+    assert_eq!(eve.get("/api/organizations/@current/members/").await.json()["count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_replaced_without_a_break() {
     let it = Connected::start().await;
     let works = async |key: Key| {

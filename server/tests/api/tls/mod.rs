@@ -30,7 +30,8 @@ use weir_server::logs::with_causes;
 use weir_server::serve::{Options, Server};
 use weir_testkit::{TestApp, until};
 
-use crate::process::{Serving, weir_through};
+use crate::doctor::doctor;
+use crate::process::{Serving, weir, weir_through};
 
 const HOST: &str = "weir.example";
 const ASK: &str = "GET /_livez HTTP/1.1\r\nhost: weir.example\r\n\r\n";
@@ -268,6 +269,27 @@ async fn sighup_reads_the_files_immediately() {
     shows("the certificate was not read again; the last one stays").await;
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_has_the_probes_of_a_server_with_https() {
+    for more in ["", "trusted_proxies = '127.0.0.1'\nproxy_protocol = true\n"] {
+        let files = Files::new(&made(&[HOST]));
+        let folder = tempfile::tempdir().unwrap();
+        let settings = format!(
+            "public_url = 'https://{HOST}'\ntls_certificate = '{}'\ntls_key = '{}'\n{more}",
+            files.certificate().display(),
+            files.key().display()
+        );
+        std::fs::write(folder.path().join("weir.toml"), settings).unwrap();
+        let serving = Serving::start_with(weir(folder.path())).await;
+        let report = doctor(folder.path(), &serving.address.to_string(), "off", &[]).await;
+        for line in ["/_livez: 200", "/_readyz: 200"] {
+            assert!(report.out.contains(line), "{line} is not in\n{}", report.out);
+        }
+        serving.signal(Signal::TERM);
+        assert_eq!(serving.ended().await, Some(0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

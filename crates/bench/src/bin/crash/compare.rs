@@ -19,8 +19,9 @@ use crate::people::{Beings, group_types};
 use crate::sending::{Shared, capture, lock, setting};
 use crate::stories;
 
-/// Timeout until everything acknowledged is readable, also in a debug build.
-const DRAIN: Duration = Duration::from_secs(600);
+/// Timeout until everything acknowledged is readable, also in a debug build and with millions
+/// of events.
+const DRAIN: Duration = Duration::from_secs(1_800);
 /// Events that show that all before them are readable: enough to be in every partition.
 const LAST: u64 = 64;
 /// Events that are also read individually.
@@ -191,7 +192,7 @@ impl Checks {
 
 /// Waits until everything acknowledged so far is readable. Events that are sent now come
 /// after all others in the log; live and historical events are in separate partitions.
-async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
+pub(crate) async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
     for historical in [false, true] {
         let (numbers, body, uuids) = {
             let mut ledger = lock(ledger);

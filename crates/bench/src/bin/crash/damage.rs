@@ -3,8 +3,8 @@
 //!
 //! Checked are: the service notices them, logs and counts them, and serves no event that is
 //! not as it was sent. A damaged run is written again, and its events stay known: other checks
-//! find an event that is stored twice. A segment gets its bits back, because its events are
-//! nowhere else.
+//! find an event that is stored twice. Some of these repairs are interrupted by a kill. A
+//! segment gets its bits back, because its events are nowhere else.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -38,6 +38,8 @@ const AGAIN: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// In a run with so many cycles every part is damaged.
 const ENOUGH: u32 = 20;
+/// Pause between two checks whether damage was found.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// What the service logs about a damaged file, with its name.
 const NOTICED: &str = "a file of stored events is damaged";
 /// The same about the uuids of damaged runs, without their names.
@@ -64,6 +66,8 @@ pub(crate) struct Damage {
     names: Vec<String>,
     /// How often the service logged damage.
     logged: u32,
+    /// How often the service was killed while it repaired a run.
+    interrupted: u32,
     check: Check,
 }
 
@@ -72,6 +76,10 @@ struct Flip {
     part: Part,
     file: PathBuf,
     bits: Vec<(u64, u8)>,
+    /// Whether the service has logged it, as far as this was awaited.
+    is_found: bool,
+    /// Whether the service was killed after it began.
+    is_killed: bool,
 }
 
 impl Damage {
@@ -82,6 +90,7 @@ impl Damage {
             flips: [0; PARTS.len()],
             names: Vec::new(),
             logged: 0,
+            interrupted: 0,
             check: Check::new("flipped bits of files are noticed, and no wrong event is served"),
         }
     }
@@ -99,9 +108,10 @@ impl Damage {
                 Part::Entries | Part::Filter => largest(&[segments.join("uuids")], "run"),
             };
             let Some(file) = file else { continue };
-            let flip = Flip { part, bits: self.bits(part, &file)?, file };
+            let bits = self.bits(part, &file)?;
+            let flip = Flip { part, file, bits, is_found: false, is_killed: false };
             flip.apply()?;
-            let name = flip.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = flip.name();
             let note = format!("{} bits of the {part:?} of {name} flipped", flip.bits.len());
             self.names.push(name);
             self.present = Some(flip);
@@ -128,6 +138,39 @@ impl Damage {
         Ok(places.into_iter().map(bit).collect())
     }
 
+    /// Whether a run is damaged now.
+    pub(crate) fn is_in_run(&self) -> bool {
+        self.present.as_ref().is_some_and(|flip| flip.part != Part::Segment)
+    }
+
+    /// Waits until the service that starts has found the damage, which it repairs then.
+    /// `logged`: where the lines of this start begin in the log.
+    pub(crate) async fn until_found(&mut self, weir: &Weir, logged: u64) -> Result<()> {
+        let Some(flip) = &mut self.present else { return Ok(()) };
+        let name = flip.name();
+        let deadline = Instant::now() + PATIENCE;
+        // What a seal or a merge had left is removed at the start.
+        while flip.file.exists() && Instant::now() < deadline {
+            let text = weir.log_from(logged)?;
+            let text = String::from_utf8_lossy(&text);
+            if text.lines().any(|line| line.contains(NOTICED) && line.contains(&name)) {
+                flip.is_found = true;
+                return Ok(());
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+
+    /// Notes that the service was killed after [`until_found`](Self::until_found). The repair
+    /// ends when the damaged file gets another name.
+    pub(crate) fn killed(&mut self) {
+        if let Some(flip) = &mut self.present {
+            flip.is_killed = true;
+            self.interrupted += u32::from(flip.is_found && flip.file.exists());
+        }
+    }
+
     /// Waits until the running service has noticed the damage, and checks that its events are
     /// not served wrongly and stay known. A segment is as before afterwards.
     pub(crate) async fn find(
@@ -140,8 +183,9 @@ impl Damage {
         let Some(flip) = self.present.take() else { return Ok(()) };
         let name = flip.file.display().to_string();
         match flip.part {
-            // What a seal or a merge had left was removed at the start.
-            _ if !flip.file.exists() && !flip.set_aside().exists() => {
+            // What a seal or a merge had left was removed at the start. So is a damaged run if
+            // the kill came when the catalog had the new one already.
+            _ if !flip.file.exists() && !flip.set_aside().exists() && !flip.is_found => {
                 say(&format!("{name} was in no catalog"));
                 return Ok(());
             }
@@ -163,9 +207,10 @@ impl Damage {
                 }
             }
         }
-        // The metric is updated once a second.
+        // The metric is updated once a second. A service that was killed after its repair
+        // counts nothing at the next start.
         let deadline = Instant::now() + PATIENCE;
-        while metric(weir.metrics, "weir_segment_damage_total").await? == 0.0 {
+        while !flip.is_killed && metric(weir.metrics, "weir_segment_damage_total").await? == 0.0 {
             if Instant::now() > deadline {
                 self.check.fail(format!("damage of {name} is not counted"));
                 break;
@@ -186,13 +231,19 @@ impl Damage {
     }
 
     /// The check, after all cycles.
-    pub(crate) fn sum_up(mut self, cycles: u32) -> Check {
+    ///
+    /// `is_long`: a kill must have interrupted a repair.
+    pub(crate) fn sum_up(mut self, cycles: u32, is_long: bool) -> Check {
         let [entries, filters, segments] = self.flips;
         say(&format!(
             "flipped bits in entries of runs {entries} times, in filters {filters} times, in \
-             segments {segments} times; the service logged damage {} times",
-            self.logged
+             segments {segments} times; the service logged damage {} times, and was killed during \
+             the repair of a run {} times",
+            self.logged, self.interrupted
         ));
+        if is_long && self.interrupted == 0 {
+            self.check.fail(format!("no kill interrupted the repair of a run in {cycles} cycles"));
+        }
         if cycles >= ENOUGH && self.flips.contains(&0) {
             self.check.fail("there was nothing to damage of one kind".to_owned());
         }
@@ -214,6 +265,11 @@ impl Flip {
             file.write_all_at(&[byte[0] ^ bit], *place)?;
         }
         file.sync_all().with_context(|| self.file.display().to_string())
+    }
+
+    /// The name of the file, without its directory.
+    fn name(&self) -> String {
+        self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// What the service renames a damaged run to.

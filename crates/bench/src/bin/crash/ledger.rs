@@ -7,8 +7,12 @@ use serde_json::json;
 use uuid::Uuid;
 use weir_bench::clock::{self, TIME};
 use weir_bench::events::{People, Source};
+use weir_bench::random::mix;
 
 use crate::stories::{self, Story, StoryEvent};
+
+/// An hour, microseconds.
+pub(crate) const HOUR: i64 = 3_600_000_000;
 
 /// What the sender knows about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub(crate) struct Ledger {
     source: Source,
     /// Uuids of events that must be dropped.
     never: Source,
+    /// Events happened in so many hours, an hour ago at the latest; 0: when they are sent.
+    hours: u64,
     states: Vec<State>,
     kinds: Vec<Kind>,
     /// The first events of the stories, by number of the story.
@@ -59,6 +65,7 @@ impl Ledger {
         Self {
             source: Source::new(seed, People::New),
             never: Source::new(!seed, People::New),
+            hours: 0,
             states: Vec::new(),
             kinds: Vec::new(),
             stories: Vec::new(),
@@ -70,6 +77,11 @@ impl Ledger {
             count_tried: 0,
             count_kept: 0,
         }
+    }
+
+    /// The same, with the times of events spread over so many hours.
+    pub(crate) fn spread(seed: u64, hours: u64) -> Self {
+        Self { hours, ..Self::new(seed) }
     }
 
     /// Allocates numbers for new events.
@@ -189,11 +201,16 @@ impl Ledger {
         format!(r#"{{"api_key":"{key}",{}"#, &self.event(number)[1..])
     }
 
-    /// An event as JSON, with the current time: a client sends another time in a retry,
-    /// and it must still be the same event.
+    /// An event as JSON, with a time that depends on the current one: a client sends another
+    /// time in a retry, and it must still be the same event.
     fn event(&self, number: u64) -> String {
+        let hours = match self.hours {
+            0 => 0,
+            hours => 1 + mix(number) % hours,
+        };
+        let ago = i64::try_from(hours).unwrap_or(0) * HOUR;
         let mut time = [0; TIME];
-        clock::write_time(clock::micros(), &mut time);
+        clock::write_time(clock::micros() - ago, &mut time);
         let time = String::from_utf8_lossy(&time);
         if let Some(event) = self.story_event(number) {
             return json!({

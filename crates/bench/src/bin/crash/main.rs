@@ -1,19 +1,24 @@
 //! The crash harness: kills a process while it works, starts it again, and compares
 //! acknowledged data with stored data.
 //!
-//! `crash --weir PATH` tests the service through its interfaces; `crash --store` tests
-//! only the store. The last line is `N passed, N failed`; the exit code is non-zero after
-//! a failure.
+//! `crash --weir PATH` tests the service through its interfaces, with `--upgrade OLD` while
+//! it upgrades the data of an older program; `crash --store` tests only the store. The last
+//! line is `N passed, N failed`; the exit code is non-zero after a failure.
 
 mod aging;
+mod answers;
 mod compare;
 mod damage;
+mod exporting;
+mod files;
 mod ledger;
+mod log;
 mod people;
 mod sending;
 mod service;
 mod store;
 mod stories;
+mod upgrade;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,6 +27,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use weir_bench::clock;
+
+/// How often a process is killed under load, unless an option says otherwise.
+const CYCLES: u32 = 20;
 
 /// Kills a service under load and looks for what is missing.
 #[derive(Debug, Parser)]
@@ -41,13 +49,16 @@ struct Run {
     /// Test the store alone
     #[arg(long, conflicts_with = "weir")]
     store: bool,
-    /// How often to kill it
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    cycles: u32,
-    /// New events of a cycle, about: the default is what a build without
-    /// optimisation stores soon
-    #[arg(long, default_value_t = 1_000, value_name = "N", conflicts_with = "store")]
-    events: u64,
+    /// Upgrade the data of an older program: its binary, or an archive of scripts/fixture
+    #[arg(long, value_name = "PATH", conflicts_with = "store")]
+    upgrade: Option<PathBuf>,
+    /// How often to kill it [default: 20; during an upgrade 10]
+    #[arg(long, value_name = "N")]
+    cycles: Option<u32>,
+    /// New events of a cycle, or all events of the older program, about: what a build
+    /// without optimisation stores soon [default: 1000; of an older program 20000]
+    #[arg(long, value_name = "N", conflicts_with = "store")]
+    events: Option<u64>,
     /// Seed of all that is random [default: of the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -99,12 +110,17 @@ fn main() -> Result<ExitCode> {
     say(&format!("seed {seed}"));
     let place = cli.run.directory.clone().unwrap_or_else(std::env::temp_dir);
     let directory = tempfile::Builder::new().prefix("weir-crash-").tempdir_in(place)?;
-    let checks = match &cli.run.weir {
-        Some(binary) => {
-            let load = service::Load { cycles: cli.run.cycles, events: cli.run.events, seed };
-            service::run(binary, directory.path(), load)
+    let Run { weir, upgrade, cycles, events, .. } = &cli.run;
+    let checks = match (weir, upgrade) {
+        (Some(binary), Some(old)) => {
+            let (kills, events) = (cycles.unwrap_or(10), events.unwrap_or(20_000));
+            upgrade::run(binary, old, directory.path(), upgrade::Load { kills, events, seed })
         }
-        None => store::run(directory.path(), cli.run.cycles, seed),
+        (Some(binary), None) => {
+            let (cycles, events) = (cycles.unwrap_or(CYCLES), events.unwrap_or(1_000));
+            service::run(binary, directory.path(), service::Load { cycles, events, seed })
+        }
+        (None, _) => store::run(directory.path(), cycles.unwrap_or(CYCLES), seed),
     };
     let failed = match &checks {
         Ok(checks) => checks.iter().any(|check| !check.faults.is_empty()),

@@ -1,14 +1,11 @@
 //! Killing the service under load.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use serde::Deserialize;
 use tokio::time::sleep;
 use weir_bench::api::Api;
 use weir_bench::plugins::{Transformation, enable};
@@ -20,7 +17,9 @@ use weir_bench::weir::{Instance, Weir};
 use crate::aging::Aging;
 use crate::compare::Checks;
 use crate::damage::Damage;
+use crate::files::Files;
 use crate::ledger::Ledger;
+use crate::log::Reader;
 use crate::sending::{Clients, Impatient, Shared, lock};
 use crate::{Check, say, stories};
 
@@ -31,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PROMISED: Duration = Duration::from_secs(5);
 /// How long the service runs before it is killed.
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
+/// The longest time from the discovery of damage in a run to the kill.
+const REPAIR: Duration = Duration::from_millis(30);
 /// Time until an enabled transformation has taken effect; at most a second is promised.
 const ENABLED: Duration = Duration::from_secs(3);
 /// Settings with which events are sealed, and removed for their age, all the time.
@@ -40,11 +41,16 @@ const SEALING: [(&str, &str); 3] = [
     ("WEIR_RETENTION_CLOCK_SECONDS", "1"),
 ];
 /// Messages of the service about files of events that were written, merged and removed.
-const FILES: [&str; 3] =
+const MESSAGES: [&str; 3] =
     ["events were sealed into files", "files of events were merged", "old events were removed"];
 /// In one of so many cycles the service is killed again early, and in another one files are
 /// damaged.
 const THIRD: u32 = 3;
+/// In one of so many of those cycles the repair of a run is interrupted.
+const INTERRUPTED: u64 = 2;
+/// In a run with so many cycles everything must have happened at least once: segments need
+/// many cycles until the first ones are merged.
+const LONG: u32 = 200;
 /// All events are compared after this many cycles.
 const COMPARE_EVERY: u32 = 5;
 
@@ -69,13 +75,14 @@ struct Patient {
     instance: Instance,
     ledger: Shared,
     random: Random,
-    log_read: u64,
+    log: Reader,
     restarts: Vec<Duration>,
     faults: Check,
     /// Number of errors and warnings in the log of the service that are not faults.
     notes: BTreeMap<String, u32>,
-    /// How often each of [`FILES`] was logged.
-    files: [u32; FILES.len()],
+    /// How often each of [`MESSAGES`] was logged.
+    logged: [u32; MESSAGES.len()],
+    files: Files,
     checks: Checks,
     damage: Damage,
 }
@@ -90,11 +97,12 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         instance,
         ledger: Arc::new(Mutex::new(Ledger::new(seed))),
         random: Random::new(seed),
-        log_read: 0,
+        log: Reader::default(),
         restarts: Vec::new(),
         faults: Check::new("no damage, no error, no unexpected answer"),
         notes: BTreeMap::new(),
-        files: [0; FILES.len()],
+        logged: [0; MESSAGES.len()],
+        files: Files::default(),
         checks: Checks::new(),
         damage: Damage::new(seed),
     };
@@ -118,6 +126,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         process.kill()?;
         clients.gone().await;
         let now = lock(&patient.ledger).acknowledged().count();
+        patient.files.compare(&patient.weir);
         let mut note = String::new();
         if cycle % THIRD == 1
             && cycle > 1
@@ -134,6 +143,10 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
             events / 4,
             seed + u64::from(cycles + cycle),
         );
+        if patient.damage.is_in_run() && patient.random.one_in(INTERRUPTED) {
+            let after = patient.kill_during_repair().await?;
+            note += &format!(", killed again {} ms after its damage was found", after.as_millis());
+        }
         if cycle.is_multiple_of(THIRD) {
             let after = patient.kill_early().await?;
             early += 1;
@@ -165,7 +178,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
 
 /// Enables a script and a catalogue step for every event; the properties that they add
 /// are checked in each event.
-async fn transform(weir: &Weir, instance: &Instance) -> Result<()> {
+pub(crate) async fn transform(weir: &Weir, instance: &Instance) -> Result<()> {
     let mut api = Api::open(weir.address, instance).await?;
     let transformations =
         [Transformation::Script(stories::SCRIPT), Transformation::Native(stories::NATIVE, "{}")];
@@ -195,6 +208,23 @@ impl Patient {
         Ok(after)
     }
 
+    /// Starts the service and kills it while it repairs the damaged run, or directly after.
+    async fn kill_during_repair(&mut self) -> Result<Duration> {
+        let mut process = self.weir.start()?;
+        self.damage.until_found(&self.weir, self.log.position()).await?;
+        // Half of the kills come at once: a small run is repaired in milliseconds.
+        let after = match self.random.one_in(2) {
+            true => Duration::ZERO,
+            false => self.random.between(Duration::ZERO, REPAIR),
+        };
+        sleep(after).await;
+        ensure!(process.ended()?.is_none(), "the service ended: {}", self.weir.last_lines());
+        process.kill()?;
+        self.damage.killed();
+        self.read_log()?;
+        Ok(after)
+    }
+
     /// An orderly stop must not lose data either.
     async fn stop_and_look_again(&mut self, mut process: Process, aging: &mut Aging) -> Result<()> {
         let status = process.stop(PATIENCE).await?;
@@ -212,70 +242,46 @@ impl Patient {
 
     /// Prints repairs and collects errors from the new lines of the log of the service.
     fn read_log(&mut self) -> Result<()> {
-        #[derive(Deserialize)]
-        struct Line {
-            level: String,
-            #[serde(default)]
-            target: String,
-            #[serde(default)]
-            message: String,
-            #[serde(default)]
-            error: String,
-            #[serde(default)]
-            torn_bytes: u64,
-            #[serde(default)]
-            damaged: u64,
-        }
-        let mut file = File::open(self.weir.log())?;
-        file.seek(SeekFrom::Start(self.log_read))?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        self.log_read += text.len() as u64;
-        for line in text.lines() {
-            // The last line may be truncated by the kill.
-            let Ok(entry) = serde_json::from_str::<Line>(line) else { continue };
+        for (line, entry) in self.log.lines(&self.weir)? {
             if entry.torn_bytes > 0 {
                 say(&format!("repair: {} bytes of a torn tail cut off the log", entry.torn_bytes));
             }
-            for (count, message) in self.files.iter_mut().zip(FILES) {
+            for (count, message) in self.logged.iter_mut().zip(MESSAGES) {
                 *count += u32::from(entry.message == message);
             }
-            let repeats = entry.message.ends_with("trying again");
-            let engine = entry.target.starts_with("surrealdb");
-            match entry.level.as_str() {
-                _ if entry.damaged > 0 => self.faults.fail(format!("the service says: {line}")),
-                // The engine logs errors when it is killed, and operations that are
-                // retried are checked at the end: these lines are printed but are not
-                // faults.
-                "ERROR" if self.damage.explains(&entry.message, line) => {
-                    *self
-                        .notes
-                        .entry(format!("{}: {}", entry.target, entry.message))
-                        .or_default() += 1;
-                }
-                "ERROR" if !repeats && !engine => {
-                    self.faults.fail(format!("the service says: {line}"));
-                }
-                "ERROR" | "WARN" => {
-                    let what = if entry.message.is_empty() { entry.error } else { entry.message };
-                    *self.notes.entry(format!("{}: {what}", entry.target)).or_default() += 1;
-                }
-                _ => {}
+            let is_explained =
+                entry.level == "ERROR" && self.damage.explains(&entry.message, &line);
+            if entry.damaged > 0 || entry.is_fault() && !is_explained {
+                self.faults.fail(format!("the service says: {line}"));
+            } else if ["ERROR", "WARN"].contains(&entry.level.as_str()) {
+                // Printed, but no faults.
+                *self.notes.entry(entry.note()).or_default() += 1;
             }
         }
         Ok(())
     }
 
     fn sum_up(self, cycles: u32, early: u32, aging: Check) -> Vec<Check> {
-        let Self { ledger, restarts, mut faults, notes, files, checks, damage, .. } = self;
-        let damage = damage.sum_up(cycles);
-        let [sealed, merged, removed] = files;
+        let Self { ledger, restarts, mut faults, notes, logged, files, checks, damage, .. } = self;
+        let is_long = cycles >= LONG;
+        let damage = damage.sum_up(cycles, is_long);
+        let [sealed, merged, removed] = logged;
         say(&format!(
-            "sealed {sealed} times, merged {merged} times, removed old events {removed} times"
+            "sealed {sealed} times, merged {merged} times, removed old events {removed} times; \
+             the catalog had merged segments {} times, and merged runs {} times",
+            files.merged_segments, files.merged_runs
         ));
-        let mut sealing = Check::new("events were sealed and removed meanwhile");
-        if sealed == 0 || removed == 0 {
-            sealing.fail("the service logged nothing about it".to_owned());
+        let mut sealing = Check::new("files of events were written, merged and removed meanwhile");
+        for (times, is_expected, what) in [
+            (sealed, true, "no events were sealed into files"),
+            (removed, true, "no old events were removed (retention)"),
+            (merged, is_long, "no segments were merged (compaction)"),
+            (files.merged_segments, is_long, "no segment took the place of others in the catalog"),
+            (files.merged_runs, is_long, "no runs were merged, so no filter was built again"),
+        ] {
+            if is_expected && times == 0 {
+                sealing.fail(format!("{what} in {cycles} cycles"));
+            }
         }
         for (note, times) in notes {
             say(&format!("noted {times} times: {note}"));

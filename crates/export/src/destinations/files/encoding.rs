@@ -18,7 +18,7 @@ const BLOCK_ROWS: usize = 1024;
 const BLOCK_BYTES: usize = 4 << 20;
 
 /// The input of the encoder.
-pub(super) enum Given {
+pub(super) enum EncoderInput {
     Rows(Vec<Vec<Cell>>),
     /// The end of all rows. Without it, the rows were interrupted.
     End,
@@ -45,14 +45,14 @@ impl Encoding {
     /// Encodes until the rows end or the receiver of the pieces is gone.
     pub(super) fn run(
         self,
-        mut given: mpsc::Receiver<Given>,
+        mut given: mpsc::Receiver<EncoderInput>,
         pieces: &mpsc::Sender<Piece>,
     ) -> Result<(), Failure> {
         let mut files = Files { encoding: self, pieces, file: None };
         let mut block = Vec::new();
         let mut bytes = 0;
         while let Some(given) = given.blocking_recv() {
-            let Given::Rows(rows) = given else {
+            let EncoderInput::Rows(rows) = given else {
                 if files.write(&block)? && files.end()? {
                     files.give(Piece::End);
                 }

@@ -308,7 +308,7 @@ async fn rows_wait_while_the_storage_does() {
     let mut taken = 0;
     let all_wait = until(async || {
         while let Ok(room) = input.try_reserve() {
-            room.send(Given::Rows(batch.clone()));
+            room.send(EncoderInput::Rows(batch.clone()));
             taken += 1;
             // Several times the bound of bytes in progress.
             assert!(taken < 50, "{taken} batches of 2 MB");

@@ -106,11 +106,11 @@ fn wait(after: &str, now: Option<&str>) -> Option<Duration> {
 /// Whether the receiver dropped events although it answered with success.
 fn is_over_quota(body: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Said {
+    struct QuotaAnswer {
         #[serde(default)]
         quota_limited: Vec<String>,
     }
-    let said = serde_json::from_slice::<Said>(body);
+    let said = serde_json::from_slice::<QuotaAnswer>(body);
     said.is_ok_and(|said| said.quota_limited.iter().any(|what| what == "events"))
 }
 

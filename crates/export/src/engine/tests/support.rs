@@ -140,7 +140,7 @@ impl ExportServices for TestServices {
     }
 }
 
-/// Stores this row in the place of the one with its id, with a backfill.
+/// Replaces the row with the id of this one, with a backfill.
 pub(super) async fn replace(store: &Store, row: &ExportRow, backfill: Option<&BackfillRow>) {
     let change = |stored: ExportRow| {
         let mut row = row.clone();
@@ -472,6 +472,7 @@ impl Fixture {
             samples: 0,
             affected: 0,
             strays: false,
+            erased: None,
         };
         let write = ProjectWrite {
             blocks: vec![NewBlock { first, data, summary, added_times: times }],

@@ -9,7 +9,7 @@ use weir_model::outcomes::{DropReason, Warning};
 
 use super::*;
 use crate::pipeline::apply_batch::{ApplyBatch, Part, Spike};
-use crate::transform::{Changed, Given, Transform, Transformed};
+use crate::transform::{Changed, Transform, TransformInput, Transformed};
 
 const CONCERNED: ProjectId = ProjectId(1);
 const OTHER: ProjectId = ProjectId(2);
@@ -37,9 +37,9 @@ impl Transform for Steps {
         &self,
         _project: ProjectId,
         _partition: u16,
-        given: Vec<Given>,
+        given: Vec<TransformInput>,
     ) -> Vec<Transformed> {
-        let of = |given: &Given| {
+        let of = |given: &TransformInput| {
             let event = given.event();
             self.seen.lock().push(event.uuid);
             assert_ne!(event.event, "panic", "a defect");

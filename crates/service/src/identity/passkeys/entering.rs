@@ -13,8 +13,8 @@ use weir_store::{organizations, sessions};
 use weir_webauthn::{Assertion, Challenge, Refusal};
 
 use super::{
-    PasskeyChallenge, Purpose, Waits, challenge, credential, hash, made_for, party, refused,
-    written,
+    PasskeyChallenge, Purpose, StoredChallenge, challenge, credential, hash, made_for, party,
+    refused, written,
 };
 use crate::Result;
 use crate::activity::{self, About, Changes};
@@ -35,7 +35,7 @@ impl Identity {
         self.count_beginning(from.peer).await?;
         let challenge = challenge()?;
         let options = party(from.site)?.request_options(&challenge, &[]);
-        let waits = Waits::new(challenge, None, None, from);
+        let waits = StoredChallenge::new(challenge, None, None, from);
         self.await_answer(Purpose::SignIn, None, options, waits, from).await
     }
 
@@ -73,7 +73,7 @@ impl Identity {
         let found = self.find_pending(token).await?.ok_or_else(expired)?;
         let challenge = challenge()?;
         let options = self.asked_of(found.user, &challenge, from).await?;
-        let waits = Waits::new(challenge, Some(found.hash), None, from);
+        let waits = StoredChallenge::new(challenge, Some(found.hash), None, from);
         self.await_answer(Purpose::SecondStep, None, options, waits, from).await
     }
 
@@ -117,7 +117,7 @@ impl Identity {
         session_of_user(ctx)?;
         let challenge = challenge()?;
         let options = self.asked_of(ctx.user(), &challenge, from).await?;
-        let waits = Waits::new(challenge, None, None, from);
+        let waits = StoredChallenge::new(challenge, None, None, from);
         self.await_answer(Purpose::Confirm, Some(ctx), options, waits, from).await
     }
 
@@ -187,7 +187,7 @@ impl Identity {
     async fn prove_passkey(
         &self,
         answer: &str,
-        waits: &Waits,
+        waits: &StoredChallenge,
         owner: Option<UserId>,
         from: Origin<'_>,
     ) -> Result<(UserRow, PasskeyUse)> {

@@ -377,7 +377,10 @@ async fn passkey_of(services: &Services, ctx: &Ctx) -> SoftPasskey {
     let change = Change { replaced: &session.hash, session: &new, mails: &[], activities: &[] };
     let turns_on = Some(TurnsOn { factor: Uuid::from_u128(9), codes: Vec::new() });
     let store = services.organizations.store();
-    assert_eq!(rows::add(store, &row, turns_on, PASSKEYS_MAX, change).await.unwrap(), Kept::Yes);
+    assert_eq!(
+        rows::add(store, &row, turns_on, PASSKEYS_MAX, change).await.unwrap(),
+        PasskeyOutcome::Yes
+    );
     device
 }
 

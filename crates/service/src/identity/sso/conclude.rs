@@ -47,7 +47,7 @@ impl Identity {
         counted: Counted,
     ) -> Result<SignedOn> {
         let next = waiting.row.next.clone();
-        let asked = Asked { connection: waiting.connection, provider, saml };
+        let asked = AskedProvider { connection: waiting.connection, provider, saml };
         if waiting.purpose == Purpose::Link {
             let linked = self.link(waiting, &asked, &verified, from).await?;
             if matches!(linked, SignedOn::Linked(_)) {
@@ -92,7 +92,11 @@ impl Identity {
     }
 
     /// Reads what the decision needs.
-    pub(super) async fn read_facts(&self, asked: &Asked<'_>, verified: &Verified) -> Result<Found> {
+    pub(super) async fn read_facts(
+        &self,
+        asked: &AskedProvider<'_>,
+        verified: &Verified,
+    ) -> Result<Found> {
         let store = &self.core.store;
         // A text that is no address counts as none.
         let email = verified.email.as_deref();
@@ -175,7 +179,7 @@ impl Identity {
         user: &UserRow,
         email_key: Option<&str>,
         home: Option<&DomainRow>,
-        asked: &Asked<'_>,
+        asked: &AskedProvider<'_>,
     ) -> Result<Candidate> {
         let memberships = organizations::of_user(&self.core.store, user.id).await?;
         let home = home.map(|domain| domain.organization);
@@ -203,7 +207,7 @@ impl Identity {
         candidate: &Candidate,
         linked_at: Option<Timestamp>,
         domain: Option<&DomainRow>,
-        asked: &Asked<'_>,
+        asked: &AskedProvider<'_>,
     ) -> Result<bool> {
         let Some(domain) = domain else { return Ok(false) };
         let level = organizations::level(&self.core.store, domain.organization, user.id).await?;
@@ -215,7 +219,7 @@ impl Identity {
     }
 
     /// Whether the domain of an address trusts who was asked.
-    async fn is_trusted_about(&self, email_key: &str, asked: &Asked<'_>) -> Result<bool> {
+    async fn is_trusted_about(&self, email_key: &str, asked: &AskedProvider<'_>) -> Result<bool> {
         let Some(domain) = self.acting_domain(email_key).await? else { return Ok(false) };
         let sso = self.core.in_force(&domain).await?;
         Ok(asked.is_trusted_by(&domain, sso))
@@ -457,7 +461,7 @@ impl Identity {
     async fn link(
         &self,
         waiting: &Waiting,
-        asked: &Asked<'_>,
+        asked: &AskedProvider<'_>,
         verified: &Verified,
         from: Origin<'_>,
     ) -> Result<SignedOn> {
@@ -466,7 +470,7 @@ impl Identity {
         let (Some(user), Some(session)) = (waiting.row.user, &waiting.row.session) else {
             return refused(None);
         };
-        let open = self.core.counting_session(session).await?;
+        let open = self.core.valid_session(session).await?;
         if open.is_none_or(|open| open.user != user) {
             return refused(None);
         }
@@ -505,8 +509,8 @@ enum Link {
     ToNew,
 }
 
-/// Who was asked.
-pub(super) struct Asked<'a> {
+/// The provider or SAML domain that a sign-in asked.
+pub(super) struct AskedProvider<'a> {
     pub(super) connection: Connection,
     /// The provider of the instance.
     pub(super) provider: Option<&'a Provider>,
@@ -514,7 +518,7 @@ pub(super) struct Asked<'a> {
     pub(super) saml: Option<&'a DomainRow>,
 }
 
-impl Asked<'_> {
+impl AskedProvider<'_> {
     /// Whether the organization of a domain trusts the connection about the addresses of
     /// users who exist. Google says to which organization an account belongs. Of other
     /// providers only the one that the domain requires counts: they know that an address was

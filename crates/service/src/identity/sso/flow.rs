@@ -19,7 +19,7 @@ use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::ids;
 use weir_store::sso::pending::{self as pending_rows, PendingRow};
 
-use super::conclude::Asked;
+use super::conclude::AskedProvider;
 use super::decide::{Decision, Joins, decide};
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{acts, has_saml};
@@ -520,7 +520,7 @@ impl Identity {
             Ok(_) if !acts(row) => (NOT_VERIFIED.to_owned(), false),
             Ok(verified) => {
                 let connection = Connection::Saml(row.id);
-                let asked = Asked { connection, provider: None, saml: Some(row) };
+                let asked = AskedProvider { connection, provider: None, saml: Some(row) };
                 let found = self.read_facts(&asked, verified).await?;
                 sentence(&decide(&found.facts))
             }

@@ -7,7 +7,7 @@
 use weir_model::Timestamp;
 use weir_model::mail::UserChange;
 use weir_model::sso::Connection;
-use weir_store::proofs::Ways;
+use weir_store::proofs::SignInMethods;
 use weir_store::sso::identities::{self, IdentityRow, Linked, Unlinking};
 use weir_store::update::lock;
 use weir_store::users::{self as user_rows, UserRow};
@@ -77,7 +77,7 @@ impl Identity {
         let rows = identities::of_user(store, user.id).await?;
         let row = rows.iter().find(|row| row.hash == id).ok_or(Error::NotFound(NOT_FOUND))?;
         let ways = self.ways(&user).await?.without(&row.hash);
-        if ways.as_ref().is_some_and(Ways::is_empty) {
+        if ways.as_ref().is_some_and(SignInMethods::is_empty) {
             return Err(last_way());
         }
         let name = self.name_of(&row.connection).await?;

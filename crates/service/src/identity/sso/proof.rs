@@ -9,7 +9,7 @@ use weir_model::organizations::Level;
 use weir_model::sso::Connection;
 use weir_model::{OrganizationId, Timestamp, UserId};
 use weir_store::organizations::{self, Belonging};
-use weir_store::proofs::{FirstProof, Ways};
+use weir_store::proofs::{FirstProof, SignInMethods};
 use weir_store::sso::identities::{self, IdentityRow};
 use weir_store::users::UserRow;
 use weir_store::{domains, members, passkeys};
@@ -74,7 +74,7 @@ impl Identity {
 
     /// The ways in which a user can sign in now: those that exist, and that the domain of
     /// the user's address allows.
-    pub(in crate::identity) async fn ways(&self, user: &UserRow) -> Result<Ways> {
+    pub(in crate::identity) async fn ways(&self, user: &UserRow) -> Result<SignInMethods> {
         let store = &self.core.store;
         let own_key = emails::normalise(&user.email);
         let is_free = self.enforcement(&own_key).await?.is_none();
@@ -88,7 +88,7 @@ impl Identity {
                 linked.push(identity.hash);
             }
         }
-        Ok(Ways {
+        Ok(SignInMethods {
             password: is_free && user.password.is_some(),
             passkeys: passkeys.into_iter().map(|row| row.hash).collect(),
             identities: linked,

@@ -10,7 +10,7 @@ use weir_store::invites::InviteRow;
 use weir_store::scim;
 use weir_store::users::UserRow;
 
-use super::conclude::Asked;
+use super::conclude::AskedProvider;
 use super::decide::{Decision, Rules, decide};
 use crate::Result;
 use crate::identity::Identity;
@@ -47,7 +47,7 @@ impl Identity {
         email: &str,
     ) -> Result<Provisioning> {
         let connection = Connection::Saml(domain.id);
-        let asked = Asked { connection, provider: None, saml: Some(domain) };
+        let asked = AskedProvider { connection, provider: None, saml: Some(domain) };
         // No identity has an empty issuer, so that none is found.
         let verified = Verified {
             issuer: String::new(),

@@ -11,7 +11,7 @@
 //! of files is one transaction here.
 //!
 //! What belongs here: reading and encoding the rows. What does not: when they change
-//! (`seal`, `compact`, `runs`, `retention`).
+//! (`seal`, `merge`, `runs`, `retention`).
 
 use std::sync::Arc;
 

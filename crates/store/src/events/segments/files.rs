@@ -73,6 +73,11 @@ impl Files {
         self.data.join(CHANGES)
     }
 
+    /// The path of a file of the data directory.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.data.join(name)
+    }
+
     /// The path of a file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)

@@ -20,8 +20,9 @@
 //! | `runs` | where the event of a sealed uuid is; merging runs |
 //! | `repair` | finding damaged runs, and writing them again |
 //! | `seal` | moving blocks into a segment |
-//! | `compact` | merging segments |
+//! | `merge` | merging segments |
 //! | `retention` | removing segments |
+//! | `erase` | removing the events of erased persons |
 //! | `persons` | snapshots of persons for other engines |
 //! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks |
@@ -29,8 +30,9 @@
 
 mod catalog;
 mod check;
-mod compact;
+mod erase;
 mod files;
+mod merge;
 mod objects;
 mod persons;
 mod read;
@@ -52,29 +54,32 @@ use std::time::{Duration, Instant};
 
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Notify, OwnedMutexGuard};
 use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Segment};
 
 pub(super) use self::catalog::bytes;
 pub use self::check::{Miscount, Unsound, check_counts, check_files};
-#[cfg(test)]
-pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
-pub use self::compact::{Compacted, compact};
+pub(crate) use self::erase::{erase_blocks, erase_segment, has_files, has_replaced, segment_count};
 pub(crate) use self::files::{DIRECTORY, lock_existing};
+#[cfg(test)]
+pub(super) use self::merge::{Bounds as MergeBounds, merge_segments_within, remove_replaced};
+pub use self::merge::{MergedSegments, merge_segments};
 pub use self::objects::BucketState;
+pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
+pub use self::repair::{damage_found, repair_runs};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, Old, drop_older, removed};
-pub(super) use self::runs::{Found, find, find_repaired, may_hold_any, unreadable};
+pub(super) use self::runs::{Found, find, find_readable, forget, holds_any, unreadable};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
 
-use self::compact::Merges;
 use self::files::Files;
+use self::merge::MergeProgress;
 use self::objects::Objects;
-use self::repair::Checks;
+use self::repair::{Checks, RunDamage};
 use self::runs::HeldRun;
 use self::table::Tables;
 use crate::engine::SegmentBucket;
@@ -82,6 +87,10 @@ use crate::{Error, Result, Store};
 
 /// The name of a change of files in errors.
 const CHANGE: &str = "change event segments";
+/// How long work waits for a backup that links files, which takes seconds at most.
+const LONGEST_BACKUP: Duration = Duration::from_secs(60);
+/// Time between two attempts to take the lock of the files during that time.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// Upper bound of the memory of open segments.
 const OPEN_BYTES: u64 = 16 << 20;
 /// Counted of an open segment at least, so that the number of open files is bounded.
@@ -125,10 +134,13 @@ pub(crate) struct Segments {
     changing: Arc<tokio::sync::Mutex<()>>,
     /// Files that a merge found damaged. Others are merged without them.
     unreadable: Mutex<HashSet<PathBuf>>,
-    /// Runs of which damage was noticed, or not excluded, by their numbers.
-    suspects: Mutex<BTreeSet<u64>>,
-    /// How far the merges of segments are.
-    merges: Mutex<Merges>,
+    /// Files of runs of which damage was noticed, or not excluded. They stay here until they
+    /// are found sound or replaced.
+    suspects: Mutex<BTreeSet<String>>,
+    /// Notified when there is another suspect.
+    suspected: Notify,
+    /// The progress of the pass that merges segments.
+    merge_progress: Mutex<MergeProgress>,
     /// How far the check of all runs is.
     checks: Mutex<Checks>,
     /// Damaged blocks that were reported: project, partition, first arrival number.
@@ -152,11 +164,17 @@ impl Segments {
             changing: Arc::default(),
             unreadable: Mutex::default(),
             suspects: Mutex::default(),
-            merges: Mutex::default(),
+            suspected: Notify::new(),
+            merge_progress: Mutex::default(),
             checks: Mutex::default(),
             skipped: Mutex::default(),
             damage: AtomicU64::new(0),
         })
+    }
+
+    /// The path of the list of erasures, if there is a data directory.
+    pub(crate) fn list_of_erasures(&self) -> Option<PathBuf> {
+        self.files.as_ref().map(|files| files.beside(crate::erasures::FILE))
     }
 
     /// Bytes of the local copies of segments in a bucket.
@@ -199,44 +217,63 @@ impl Segments {
     }
 
     async fn lock_files(&self, files: Files, within: Option<Duration>) -> Result<File> {
-        let (of, path) = (files.clone(), files.changes());
-        let tried = self.blocking(path.clone(), move || of.try_lock_changes()).await?;
-        if let Some(lock) = tried.map_err(|error| self.error(error))? {
+        if let Some(lock) = self.try_lock_files(&files).await? {
             return Ok(lock);
         }
         tracing::info!("waiting for a backup, which links files of events");
         let begun = Instant::now();
-        let waiting = self.blocking(path.clone(), move || files.lock_changes());
-        let locked = match within {
-            None => waiting.await?,
-            // After that, the thread is left behind until the process ends.
-            Some(within) => match tokio::time::timeout(within, waiting).await {
-                Ok(locked) => locked?,
-                Err(_) => {
+        let path = files.changes();
+        let lock = match within {
+            None => {
+                let waiting = self.blocking(path, move || files.lock_changes());
+                waiting.await?.map_err(|error| self.error(error))?
+            }
+            // A thread that waits for the lock could not be stopped.
+            Some(within) => loop {
+                if begun.elapsed() >= within {
                     let why = "a backup has not ended in time; is its process stopped?";
                     let source = std::io::Error::new(ErrorKind::TimedOut, why);
                     return Err(Error::File { file: path, source });
                 }
+                tokio::time::sleep(TRY_AGAIN).await;
+                if let Some(lock) = self.try_lock_files(&files).await? {
+                    break lock;
+                }
             },
         };
-        let lock = locked.map_err(|error| self.error(error))?;
         let seconds = begun.elapsed().as_secs_f64();
         tracing::info!(seconds, "the backup has linked the files of events");
         Ok(lock)
+    }
+
+    async fn try_lock_files(&self, files: &Files) -> Result<Option<File>> {
+        let of = files.clone();
+        let tried = self.blocking(files.changes(), move || of.try_lock_changes()).await?;
+        tried.map_err(|error| self.error(error))
     }
 
     fn runs(&self) -> Arc<Vec<HeldRun>> {
         Arc::clone(&lock(&self.runs))
     }
 
-    /// Notes that runs are to be checked.
-    fn suspect(&self, numbers: impl IntoIterator<Item = u64>) {
-        lock(&self.suspects).extend(numbers);
+    /// Notes that runs are to be checked, by their files. Returns whether this is new of one
+    /// of them.
+    fn suspect<'a>(&self, files: impl IntoIterator<Item = &'a str>) -> bool {
+        let is_new = {
+            let mut suspects = lock(&self.suspects);
+            let before = suspects.len();
+            suspects.extend(files.into_iter().map(str::to_owned));
+            suspects.len() > before
+        };
+        if is_new {
+            self.suspected.notify_one();
+        }
+        is_new
     }
 
-    /// Whether a run is damaged and is left as it is until the next start.
-    fn is_postponed(&self, number: u64) -> bool {
-        lock(&self.checks).is_postponed(number)
+    /// What becomes of a run that is damaged.
+    fn damage_of(&self, number: u64) -> RunDamage {
+        lock(&self.checks).damage_of(number)
     }
 
     /// Memory of the filters of all runs, bytes.
@@ -337,7 +374,16 @@ async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'stati
     store: &Store,
     work: impl FnOnce(Store) -> F,
 ) -> Result<T> {
-    let changing = store.segments.changing().await?;
+    change_within(store, None, work).await
+}
+
+/// The same. It is an error if a backup has the lock for longer.
+async fn change_within<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+    store: &Store,
+    within: Option<Duration>,
+    work: impl FnOnce(Store) -> F,
+) -> Result<T> {
+    let changing = store.segments.changing_within(within).await?;
     let work = work(store.clone());
     let task = tokio::spawn(async move {
         let done = work.await;
@@ -390,8 +436,9 @@ mod tests {
         let location = Location::Directory(directory.path().to_owned());
         let store = Store::open(&location, Settings::default()).await.unwrap();
         let lock = lock_existing(directory.path()).unwrap().unwrap();
-        // A start does not wait for ever.
-        let refused = store.segments.changing_within(Some(Duration::ZERO)).await.unwrap_err();
+        // A start and a repair do not wait for ever.
+        let briefly = Some(Duration::from_millis(1));
+        let refused = store.segments.changing_within(briefly).await.unwrap_err();
         let Error::File { source, .. } = &refused else { panic!("{refused:?}") };
         assert_eq!(source.kind(), ErrorKind::TimedOut);
         let has_changed = Arc::new(AtomicBool::new(false));

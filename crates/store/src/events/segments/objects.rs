@@ -10,7 +10,7 @@
 //!   checksums (`fetch`). Copies that were used least recently are removed.
 //! - What is in the bucket is listed with the first pass of sealing. Objects with names of
 //!   ours that nothing names are removed then, and after a removal or a seal has failed.
-//! - One process uses a place (`claim`). It makes sure of it before each removal.
+//! - One process uses the location of a bucket (`claim`). It checks that before each removal.
 //!
 //! Runs of uuids stay in the directory: each search reads them. A start sends no
 //! request, unless a damaged run needs segments to be repaired.
@@ -26,13 +26,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use weir_model::ProjectId;
 use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::Segment;
 
-pub(super) use self::claim::claimed;
+pub(super) use self::claim::location_in;
 pub(super) use self::fetch::{fetch, fetch_again};
 pub(super) use self::log::publish;
 
@@ -54,12 +55,14 @@ const FETCHES: usize = 4;
 const TIDIED: usize = 1_000;
 /// Segments from before the setting that a pass uploads.
 const UPLOADS: usize = 64;
+/// Time for the bucket to answer before a repair fetches segments.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// The bucket of event segments, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketState {
     /// `s3://bucket/prefix`.
-    pub place: String,
+    pub location: String,
     /// Why it could not be used last; `None` if nothing has failed since it was last claimed.
     pub failure: Option<String>,
     /// Bytes of the copies in the data directory.
@@ -71,9 +74,9 @@ pub(super) struct Objects {
     bucket: Bucket,
     /// Upper bound of local copies, bytes.
     cache: u64,
-    known: Mutex<Known>,
+    known: Mutex<BucketContents>,
     local: Mutex<Local>,
-    /// Held while the place is claimed.
+    /// Held while the bucket is claimed.
     claiming: tokio::sync::Mutex<()>,
     fetching: KeyedLocks<String>,
     fetches: Semaphore,
@@ -83,7 +86,7 @@ pub(super) struct Objects {
 }
 
 #[derive(Default)]
-struct Known {
+struct BucketContents {
     /// Whether the bucket answered last, and is used by this process alone.
     is_ours: bool,
     /// The names of our objects; `None`: they were not listed yet. Some of them may be
@@ -148,9 +151,9 @@ impl Local {
 
 impl Objects {
     pub(super) fn new(settings: &SegmentBucket) -> Result<Self> {
-        let SegmentBucket { place, access, cache } = settings;
-        let bucket = Bucket::new(place, access).map_err(|error| Error::Bucket {
-            place: place.to_string(),
+        let SegmentBucket { location, access, cache } = settings;
+        let bucket = Bucket::new(location, access).map_err(|error| Error::Bucket {
+            location: location.to_string(),
             detail: error.to_string(),
         })?;
         Ok(Self {
@@ -179,7 +182,7 @@ impl Objects {
     /// Where the bucket is, and why it could not be used last.
     pub(super) fn state(&self) -> BucketState {
         BucketState {
-            place: self.bucket.place().to_string(),
+            location: self.bucket.location().to_string(),
             failure: lock(&self.failure).clone(),
             cached_bytes: self.local_bytes(),
         }
@@ -232,7 +235,7 @@ impl Objects {
         }
     }
 
-    /// Removes an object, if the place still belongs to this process.
+    /// Removes an object, if the bucket still belongs to this process.
     async fn remove_object(&self, files: &Files, name: &str) -> Result<()> {
         let removed = match self.check_owner(files).await {
             Ok(()) => self.bucket.remove(name).await.map_err(|error| self.error(error)),
@@ -309,7 +312,7 @@ impl Objects {
     fn refused(&self, detail: String) -> Error {
         self.failures.fetch_add(1, Ordering::Relaxed);
         *lock(&self.failure) = Some(detail.clone());
-        Error::Bucket { place: self.bucket.place().to_string(), detail }
+        Error::Bucket { location: self.bucket.location().to_string(), detail }
     }
 
     /// Copies a table whose files are all in the directory: new files, then the log, and
@@ -351,6 +354,16 @@ impl Objects {
         Some((project.to_owned(), names))
     }
 
+    /// Notes that the bucket may have objects that nothing names.
+    pub(super) fn untidy(&self) {
+        lock(&self.known).is_tidy = false;
+    }
+
+    /// Whether the bucket has no objects that nothing names.
+    pub(super) fn is_tidy(&self) -> bool {
+        lock(&self.known).is_tidy
+    }
+
     /// Whether the bucket answered last, and is used by this process alone.
     pub(super) fn is_usable(&self) -> bool {
         lock(&self.known).is_ours
@@ -371,6 +384,22 @@ impl Objects {
         known.unreadable.clear();
         (known.is_listed, known.is_complete, known.is_tidy) = (true, false, false);
         Ok(())
+    }
+}
+
+/// Makes sure that the bucket answers soon, and is that of this data directory. Work that holds
+/// the lock of changes asks before it fetches many segments: a request to a bucket that is
+/// silent takes minutes. Without a bucket it does nothing.
+///
+/// # Errors
+/// [`Error::Bucket`], at the latest after 60 s.
+pub(super) async fn ask(store: &Store) -> Result<()> {
+    let (Some(objects), Some(files)) = (&store.segments.objects, &store.segments.files) else {
+        return Ok(());
+    };
+    match tokio::time::timeout(ANSWER, objects.check_owner(files)).await {
+        Ok(answered) => answered,
+        Err(_) => Err(objects.refused(format!("no answer within {} s", ANSWER.as_secs()))),
     }
 }
 
@@ -397,7 +426,7 @@ pub(super) async fn catch_up(store: &Store) -> Result<bool> {
     let (mut all, mut uploads) = (Catalog::all(store).await?, 0);
     while let Some(some) = all.next(store).await? {
         for segment in some {
-            let is_done = |known: &Known| {
+            let is_done = |known: &BucketContents| {
                 let present = known.present.as_ref();
                 present.is_some_and(|present| present.contains(&segment.file))
                     || known.unreadable.contains(&segment.file)

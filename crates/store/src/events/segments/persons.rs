@@ -1,27 +1,30 @@
 //! Snapshots of persons for other engines: a table of its own in the directory of the table
 //! of events.
 //!
-//! Each snapshot is one commit that puts its files in the place of those of the snapshot
-//! before. These stay until the next one, for readers that have begun.
+//! Each snapshot is one commit that replaces the files of the snapshot before by its own.
+//! The old files stay until the next one, for readers that have begun. A snapshot with erased
+//! persons is written again without them, and its files are removed immediately.
 //!
-//! What belongs here: which persons are written, and when their files go away. What does
+//! What belongs here: which persons are written, and when their files are removed. What does
 //! not: the form of the files (`weir-segments`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use uuid::Uuid;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId, Timestamp};
 use weir_segments::Error as FileError;
 use weir_segments::delta::{self, Table, TableFile};
-use weir_segments::persons::{PersonRow, PersonsWriter, PersonsWritten};
+use weir_segments::persons::{PersonRow, PersonsWriter, PersonsWritten, see_groups as persons_of};
 
 use super::files::{Files, PERSONS, unusable};
 use super::seal::{Heads, Lane};
 use super::{change, objects};
 use crate::disk::DiskLevel;
 use crate::engine::create_private;
+use crate::erasures::Erased;
 use crate::hash_ranges::ScanLimits;
 use crate::{Error, Result, Store, persons};
 
@@ -111,6 +114,98 @@ async fn snapshot(store: &Store, project: ProjectId, now: Timestamp) -> Result<u
     Ok(rows)
 }
 
+/// Writes the snapshot of a project again without erased persons, if it has some. One that
+/// cannot be read is removed: it is a copy, and can be made again.
+///
+/// # Errors
+/// [`Error::DiskLow`] when the disk is low, [`Error::Bucket`] when the bucket cannot be used,
+/// and [`Error::File`] when a file cannot be written.
+pub(crate) async fn erase_snapshot(
+    store: &Store,
+    project: ProjectId,
+    erased: &Arc<Erased>,
+    now: Timestamp,
+) -> Result<()> {
+    let erased = Arc::clone(erased);
+    let work =
+        move |store: Store| async move { erase_from_snapshot(&store, project, erased, now).await };
+    change(store, work).await
+}
+
+async fn erase_from_snapshot(
+    store: &Store,
+    project: ProjectId,
+    erased: Arc<Erased>,
+    now: Timestamp,
+) -> Result<()> {
+    let segments = &store.segments;
+    let Some(files) = segments.files.clone() else { return Ok(()) };
+    let directory = files.table(project).join(PERSONS);
+    if !directory.exists() {
+        return Ok(());
+    }
+    if store.db.disk().check() == DiskLevel::Low {
+        return Err(Error::DiskLow);
+    }
+    let of = directory.clone();
+    let written = segments.blocking(directory.clone(), move || rewrite(&of, &erased, now));
+    let written = written.await?;
+    if let Some(objects) = &segments.objects {
+        // The next pass removes objects whose files do not exist.
+        objects.untidy();
+    }
+    let version = match written {
+        Ok(version) => version,
+        Err(error @ (FileError::Damaged { .. } | FileError::UnknownFormat { .. })) => {
+            tracing::warn!(%project, %error, "a snapshot of persons is removed; make it again");
+            let of = directory.clone();
+            let removed = segments.blocking(directory, move || {
+                std::fs::remove_dir_all(&of).map_err(|source| unusable(&of, source))
+            });
+            return removed.await?.map_err(|error| segments.error(error));
+        }
+        Err(error) => return Err(segments.error(error)),
+    };
+    match version {
+        Some(version) => publish(store, &files, project, version).await,
+        None => Ok(()),
+    }
+}
+
+/// Writes a snapshot again, if it has erased persons. Returns the version of the table then.
+fn rewrite(directory: &Path, erased: &Erased, now: Timestamp) -> Result<Option<u64>, FileError> {
+    let table = Table::open(directory)?;
+    let paths: Vec<PathBuf> = table.paths().map(|path| directory.join(path)).collect();
+    let is_erased = |person: &PersonRow| erased.takes_person(person.uuid, &person.distinct_ids);
+    let mut has_erased = false;
+    for path in &paths {
+        persons_of(path, |group| {
+            has_erased |= group.iter().any(is_erased);
+            Ok(())
+        })?;
+    }
+    if !has_erased {
+        // Files that a snapshot before has left may have them.
+        return remove_unused(directory, &[], &names_of(&table)).map(|_| None);
+    }
+    let of = directory.to_owned();
+    let mut new = Snapshot { directory: of, files: Vec::new(), open: None, now };
+    for path in &paths {
+        persons_of(path, |group| {
+            let mut kept = group.into_iter().filter(|person| !is_erased(person));
+            kept.try_for_each(|person| new.push_row(person))
+        })?;
+    }
+    let new = new.finish()?;
+    commit(directory, &new, now.micros() / 1_000)?;
+    remove_unused(directory, &new, &[])
+}
+
+/// The names of the files of a table.
+fn names_of(table: &Table) -> Vec<String> {
+    table.paths().map(str::to_owned).collect()
+}
+
 /// The files of a snapshot, which nothing names yet.
 struct Snapshot {
     directory: PathBuf,
@@ -121,6 +216,16 @@ struct Snapshot {
 
 impl Snapshot {
     fn push(&mut self, person: PersonRef) -> Result<(), FileError> {
+        self.push_row(PersonRow {
+            uuid: person.id.0,
+            distinct_ids: person.distinct_ids,
+            properties: person.properties,
+            created_at: person.created_at.micros(),
+            is_identified: person.is_identified,
+        })
+    }
+
+    fn push_row(&mut self, person: PersonRow) -> Result<(), FileError> {
         let (_, writer) = match &mut self.open {
             Some(open) => open,
             closed => {
@@ -129,13 +234,7 @@ impl Snapshot {
                 closed.insert((name, writer))
             }
         };
-        writer.push(PersonRow {
-            uuid: person.id.0,
-            distinct_ids: person.distinct_ids,
-            properties: person.properties,
-            created_at: person.created_at.micros(),
-            is_identified: person.is_identified,
-        })?;
+        writer.push(person)?;
         match writer.rows() >= FILE {
             true => self.close(),
             false => Ok(()),
@@ -157,7 +256,7 @@ impl Snapshot {
     }
 }
 
-/// Puts these files in the place of those that the table has. Returns the old ones.
+/// Replaces the files of the table by these. Returns the old ones.
 fn commit(directory: &Path, new: &[TableFile], now: i64) -> Result<Vec<String>, FileError> {
     let replace = || {
         let mut table = Table::open(directory)?;

@@ -150,7 +150,7 @@ pub(super) fn absent(store: &Store, sealed: &SealedSegment) -> crate::Error {
     store.segments.damaged(path, detail)
 }
 
-fn stored(event: OwnedEvent) -> StoredEvent {
+pub(super) fn stored(event: OwnedEvent) -> StoredEvent {
     let OwnedEvent {
         arrival,
         uuid,

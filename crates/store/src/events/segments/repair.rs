@@ -1,30 +1,37 @@
 //! Finding damaged runs, and writing them again.
 //!
-//! A sealing pass checks the runs that a search has found damaged, and some of the others,
-//! so that all are read from time to time. A start repairs the runs that cannot be opened.
+//! A search that meets damage notes the run ([`Segments::suspect`]), and is an error at once:
+//! a uuid that leads to the damaged part may be new, because filters are not exact. The server
+//! waits for such a note ([`damage_found`]) and repairs the run in the background
+//! ([`repair_runs`]). A sealing pass checks the noted runs too, and some of the others, so that
+//! all are read from time to time. A start repairs the runs that cannot be opened.
 //!
 //! What can be read of a damaged run is written to a new one, and the uuids that are lost
-//! with the rest are read from the segments. Only uuids of events that were removed for
-//! their age stay lost. The damaged file gets another name.
-//! A search that a new event waits for (`runs::find_repaired`) repairs at once: a uuid that
-//! leads to the damaged part may be new, because filters are not exact.
+//! with the rest are read from the segments of the projects that they can belong to. Only
+//! uuids of events that were removed for their age stay lost. The damaged file gets another
+//! name.
 //! If a segment cannot be read either, then the damaged run stays as it is, and a uuid that
 //! leads to the damaged part counts as new: an event of it that is stored already cannot be
 //! read. After the next start it is tried again. While the disk is low nothing is repaired,
-//! and the pass after it tries again.
+//! and a later attempt goes on. The same holds while a bucket with needed segments does not
+//! answer.
+//! A run that repairs do not help is repaired a few times, and then rarely: its events wait,
+//! and the log says what to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use weir_segments::run::{self, Entry, Key, Place, Run, Salvaged};
+use weir_model::ProjectId;
+use weir_segments::run::{self, Entry, Key, KeyRanges, Place, Run};
 use weir_segments::{Error as FileError, Segment};
 
-use super::catalog::{self, SealedRun, Segments};
+use super::catalog::{self, SealedRun, SealedSegment, Segments as Catalog};
 use super::files::Files;
 use super::runs::{self, HeldRun, NewRun};
-use super::{lock, objects, read};
+use super::{LONGEST_BACKUP, Segments, change_within, lock, objects, read};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::{Error, Result, Store};
@@ -36,9 +43,24 @@ const MOST: usize = 1_000_000;
 const LEVEL: u8 = 1;
 /// Bytes of runs that one pass checks at most, and one run more.
 const CHECK: u64 = 256 << 20;
+/// After so many attempts on a run, further ones are rare: they do not help.
+const ATTEMPTS: u32 = 3;
+/// Time between two of the rare attempts.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 const REPLACE: Operation = Operation::write("replace a run of event uuids");
 const REMOVE: Operation = Operation::delete("remove a run of event uuids");
+
+/// What becomes of a run that is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunDamage {
+    /// The next attempt may repair it.
+    Due,
+    /// Attempts have not helped. The next one comes after a pause.
+    Lasting,
+    /// It is left as it is until the next start.
+    Postponed,
+}
 
 /// How far the check of all runs is.
 #[derive(Debug, Default)]
@@ -49,6 +71,16 @@ pub(super) struct Checks {
     postponed: BTreeSet<u64>,
     /// Damaged runs that no start or pass could open, and that are not repaired yet.
     unopened: Vec<SealedRun>,
+    /// What was tried with suspect runs, by their numbers, which a repair does not change.
+    attempts: BTreeMap<u64, Attempts>,
+}
+
+/// Attempts on one run since the start.
+#[derive(Debug, Clone, Copy)]
+struct Attempts {
+    count: u32,
+    /// When the last one ended.
+    last: Instant,
 }
 
 impl Checks {
@@ -57,9 +89,76 @@ impl Checks {
         self.unopened.extend(unopened);
     }
 
-    pub(super) fn is_postponed(&self, number: u64) -> bool {
-        self.postponed.contains(&number)
+    pub(super) fn damage_of(&self, number: u64) -> RunDamage {
+        match self.attempts.get(&number) {
+            _ if self.postponed.contains(&number) => RunDamage::Postponed,
+            Some(attempts) if attempts.count >= ATTEMPTS => RunDamage::Lasting,
+            _ => RunDamage::Due,
+        }
     }
+
+    /// Time until a run may be repaired; `None`: not before the next start.
+    fn until_due(&self, number: u64, now: Instant) -> Option<Duration> {
+        match self.damage_of(number) {
+            RunDamage::Due => Some(Duration::ZERO),
+            RunDamage::Lasting => {
+                let attempts = self.attempts.get(&number);
+                let since = attempts.map(|attempts| now.saturating_duration_since(attempts.last));
+                Some(PAUSE.saturating_sub(since.unwrap_or(PAUSE)))
+            }
+            RunDamage::Postponed => None,
+        }
+    }
+
+    /// Whether a run may be repaired now.
+    fn is_due(&self, number: u64, now: Instant) -> bool {
+        self.until_due(number, now).is_some_and(|wait| wait.is_zero())
+    }
+
+    fn note_attempt(&mut self, number: u64, now: Instant) {
+        let attempts = self.attempts.entry(number).or_insert(Attempts { count: 0, last: now });
+        *attempts = Attempts { count: attempts.count.saturating_add(1), last: now };
+    }
+}
+
+/// Returns when a search has met damage of a run that can be repaired now
+/// ([`repair_runs`]).
+pub async fn damage_found(store: &Store) {
+    let segments = &store.segments;
+    loop {
+        let suspected = segments.suspected.notified();
+        match until_due(segments) {
+            Some(wait) if wait.is_zero() => return,
+            Some(wait) => {
+                let _ = tokio::time::timeout(wait, suspected).await;
+            }
+            None => suspected.await,
+        }
+    }
+}
+
+/// Time until a suspect run may be repaired; `None`: there is none.
+fn until_due(segments: &Segments) -> Option<Duration> {
+    let runs = segments.runs();
+    let suspects = lock(&segments.suspects).clone();
+    let suspects = runs.iter().filter(|held| suspects.contains(&held.sealed.file));
+    let (checks, now) = (lock(&segments.checks), Instant::now());
+    suspects.filter_map(|held| checks.until_due(held.sealed.number, now)).min()
+}
+
+/// Repairs the runs in which a search has met damage. It waits for other changes of files, as
+/// long as these take, and for a backup up to 60 s. Batches are applied meanwhile, unless they
+/// have uuids that may be in the damaged part.
+///
+/// # Errors
+/// [`Error::DiskLow`], [`Error::Bucket`], [`Error::File`] (also when a backup does not end in
+/// time), and errors of the store. A further call tries again.
+pub async fn repair_runs(store: &Store) -> Result<()> {
+    let work = |store: Store| async move {
+        let suspects = suspects(&store);
+        check_runs(&store, suspects).await
+    };
+    change_within(store, Some(LONGEST_BACKUP), work).await
 }
 
 /// Checks some runs, and repairs those that are damaged. The caller keeps other tasks from
@@ -76,26 +175,29 @@ pub(super) async fn check(store: &Store) -> Result<()> {
     check_runs(store, next).await
 }
 
-/// As [`check`], but checks only runs that a search has found damaged.
-///
-/// # Errors
-/// As [`check`].
-pub(super) async fn check_suspects(store: &Store) -> Result<()> {
-    check_runs(store, suspects(store)).await
-}
-
 async fn check_runs(store: &Store, runs: Vec<HeldRun>) -> Result<()> {
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(()) };
     let mut damaged = Vec::new();
     let mut failed = Ok(());
     for held in runs {
-        if segments.is_postponed(held.sealed.number) {
+        let SealedRun { number, file, .. } = &*held.sealed;
+        if !lock(&segments.checks).is_due(*number, Instant::now()) {
             continue;
         }
-        let (path, run) = (files.path(&held.sealed.file), held.run.clone());
+        let (path, run) = (files.path(file), held.run.clone());
         let error = match segments.blocking(path, move || run.verify()).await {
-            Ok(Ok(())) => continue,
+            Ok(Ok(())) => {
+                let is_suspect = lock(&segments.suspects).contains(file);
+                let is_known = lock(&segments.checks).attempts.contains_key(number);
+                match (is_suspect, is_known) {
+                    (false, _) => {}
+                    // A search has read it wrongly, once.
+                    (true, false) => trust(segments, &held.sealed),
+                    (true, true) => damaged.push(SealedRun::clone(&held.sealed)),
+                }
+                continue;
+            }
             Ok(Err(error @ FileError::Io { .. })) => segments.error(error),
             Ok(Err(error)) => {
                 let _ = segments.error(error);
@@ -104,10 +206,11 @@ async fn check_runs(store: &Store, runs: Vec<HeldRun>) -> Result<()> {
             }
             Err(error) => error,
         };
-        segments.suspect([held.sealed.number]);
+        segments.suspect([file.as_str()]);
         failed = failed.and(Err(error));
     }
-    let numbers: Vec<u64> = damaged.iter().map(|sealed| sealed.number).collect();
+    segments.suspect(damaged.iter().map(|sealed| sealed.file.as_str()));
+    let suspects = damaged.clone();
     let unopened = std::mem::take(&mut lock(&segments.checks).unopened);
     // Those that a pass repaired before it failed are held.
     let unopened: Vec<SealedRun> =
@@ -117,22 +220,49 @@ async fn check_runs(store: &Store, runs: Vec<HeldRun>) -> Result<()> {
         true => repair(store, &files, damaged).await,
         false => Err(Error::DiskLow),
     };
-    if repaired.is_err() {
-        segments.suspect(numbers);
-        lock(&segments.checks).leave(unopened);
+    match &repaired {
+        Ok(()) => suspects.iter().for_each(|sealed| trust(segments, sealed)),
+        Err(error) => {
+            if matches!(error, Error::Damaged { .. }) {
+                let (mut checks, now) = (lock(&segments.checks), Instant::now());
+                suspects.iter().for_each(|sealed| checks.note_attempt(sealed.number, now));
+            }
+            lock(&segments.checks).leave(unopened);
+        }
     }
     failed.and(repaired)
 }
 
-fn is_held(segments: &super::Segments, number: u64) -> bool {
+/// Ends the suspicion of a run that was found sound, or replaced. The next search decides.
+fn trust(segments: &Segments, sealed: &SealedRun) {
+    lock(&segments.checks).note_attempt(sealed.number, Instant::now());
+    lock(&segments.suspects).remove(&sealed.file);
+}
+
+/// Logs that a run is damaged although it was repaired.
+pub(super) fn report_lasting(sealed: &SealedRun) {
+    tracing::error!(
+        file = sealed.file,
+        attempts = ATTEMPTS,
+        pause_seconds = PAUSE.as_secs(),
+        "a run of event uuids is damaged again after several repairs; events whose uuids may \
+         be in it wait in the ingest log; check the disk and the memory of this machine, move \
+         the data directory to another disk if this one fails, and restart"
+    );
+}
+
+fn is_held(segments: &Segments, number: u64) -> bool {
     segments.runs().iter().any(|held| held.sealed.number == number)
 }
 
-/// The runs that are suspect. The caller checks them, or they are suspect no more.
+/// The runs that are suspect. The caller keeps other tasks from changing runs.
 fn suspects(store: &Store) -> Vec<HeldRun> {
-    let suspects = std::mem::take(&mut *lock(&store.segments.suspects));
-    let runs = store.segments.runs();
-    runs.iter().filter(|held| suspects.contains(&held.sealed.number)).cloned().collect()
+    let segments = &store.segments;
+    let runs = segments.runs();
+    let mut suspects = lock(&segments.suspects);
+    // The others were replaced.
+    suspects.retain(|file| runs.iter().any(|held| held.sealed.file == *file));
+    runs.iter().filter(|held| suspects.contains(&held.sealed.file)).cloned().collect()
 }
 
 /// The runs after the last one that was checked.
@@ -160,14 +290,18 @@ fn next_to_check(store: &Store) -> Vec<HeldRun> {
 /// Writes damaged or missing runs again. A run that cannot be repaired stays as it is.
 ///
 /// # Errors
-/// [`Error::File`] when a file cannot be read or written for another reason than damage, and
-/// errors of the store. Then some runs are repaired, and there may be further runs.
+/// [`Error::File`] when a file cannot be read or written for another reason than damage,
+/// [`Error::Bucket`] when segments are needed that are in a bucket alone and it does not
+/// answer, and errors of the store. Then some runs are repaired, and there may be further
+/// runs.
 pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>) -> Result<()> {
-    let mut incomplete: Vec<(SealedRun, Option<NewRun>)> = Vec::new();
+    let mut incomplete: Vec<(SealedRun, Option<Readable>)> = Vec::new();
     for sealed in damaged {
         match salvage(store, files, &sealed).await? {
-            Some((readable, 0)) => replace(store, files, &sealed, Some(readable)).await?,
-            readable => incomplete.push((sealed, readable.map(|(readable, _)| readable))),
+            Some(Readable { run, lost: 0, .. }) => {
+                replace(store, files, &sealed, Some(run)).await?
+            }
+            readable => incomplete.push((sealed, readable)),
         }
     }
     if incomplete.is_empty() {
@@ -177,33 +311,45 @@ pub(super) async fn repair(store: &Store, files: &Files, damaged: Vec<SealedRun>
         runs = incomplete.len(),
         "runs of event uuids are damaged; what is lost is read from the segments"
     );
-    let is_damaged =
-        |number| incomplete.iter().any(|(sealed, _): &(SealedRun, _)| sealed.number == number);
+    let is_damaged = |number: u64| incomplete.iter().any(|(sealed, _)| sealed.number == number);
     let held = store.segments.runs();
     let sound = held.iter().filter(|held| !is_damaged(held.sealed.number));
     // What can be read of a run that is not open is found only if the run is replaced.
     let open = incomplete.iter().filter(|(sealed, _)| is_held(&store.segments, sealed.number));
-    let readable = open.filter_map(|(_, readable)| readable.as_ref());
-    let known = sound.map(|held| &held.run).chain(readable.map(|readable| &readable.run));
+    let readable = open.clone().filter_map(|(_, readable)| readable.as_ref());
+    let known = sound.map(|held| &held.run).chain(readable.map(|readable| &readable.run.run));
     let known: Vec<Run> = known.cloned().collect();
+    let lost: Vec<KeyRanges> = match open.count() == incomplete.len() {
+        true => incomplete.iter().map(|(_, readable)| lost_keys(readable.as_ref())).collect(),
+        false => vec![KeyRanges::all()],
+    };
     let is_pending = incomplete.iter().any(|(sealed, _)| sealed.is_pending);
-    let is_complete = restore(store, files, known.into(), is_pending).await?;
+    let is_complete = restore(store, files, known.into(), lost.into(), is_pending).await?;
     for (sealed, readable) in incomplete {
         match is_complete {
-            true => replace(store, files, &sealed, readable).await?,
+            true => replace(store, files, &sealed, readable.map(|readable| readable.run)).await?,
             false => postpone(store, files, sealed).await?,
         }
     }
     Ok(())
 }
 
-/// Writes what can be read of a run to a new one. Returns it with the number of lost
-/// entries; `None`: nothing can be read.
-async fn salvage(
-    store: &Store,
-    files: &Files,
-    sealed: &SealedRun,
-) -> Result<Option<(NewRun, u64)>> {
+/// The keys that are not in what can be read of a run.
+fn lost_keys(readable: Option<&Readable>) -> KeyRanges {
+    readable.map_or_else(KeyRanges::all, |readable| readable.keys.clone())
+}
+
+/// What can be read of a damaged run.
+struct Readable {
+    run: NewRun,
+    /// The number of entries that cannot be read.
+    lost: u64,
+    /// The keys that they may have.
+    keys: KeyRanges,
+}
+
+/// Writes what can be read of a run to a new one; `None`: nothing can be read.
+async fn salvage(store: &Store, files: &Files, sealed: &SealedRun) -> Result<Option<Readable>> {
     let segments = &store.segments;
     let (of, of_run, damaged) = (files.clone(), sealed.clone(), files.path(&sealed.file));
     let runs = segments.runs();
@@ -212,21 +358,21 @@ async fn salvage(
     let salvaged = segments.blocking(damaged.clone(), {
         let damaged = damaged.clone();
         move || {
-            let (filter, mut salvaged) = (runs::filter(of_run.level), (0, 0));
-            let new = NewRun::create(&of, |path| {
-                let Salvaged { written, lost } = match &run {
+            let filter = runs::filter(of_run.level);
+            let (mut entries, mut lost, mut keys) = (0, 0, KeyRanges::default());
+            let run = NewRun::create(&of, |path| {
+                let salvaged = match &run {
                     Some(run) => run.salvage(path, filter)?,
                     None => run::salvage(&damaged, of_run.bytes, &of_run.sums, path, filter)?,
                 };
-                salvaged = (written.entries, lost);
-                Ok(written)
+                (entries, lost, keys) = (salvaged.written.entries, salvaged.lost, salvaged.keys);
+                Ok(salvaged.written)
             })?;
-            Ok((new, salvaged))
+            Ok((entries > 0).then_some(Readable { run, lost, keys }))
         }
     });
     match salvaged.await? {
-        Ok((_, (0, _))) => Ok(None),
-        Ok((new, (_, lost))) => Ok(Some((new, lost))),
+        Ok(readable) => Ok(readable),
         Err(error) if is_lost(&error, &damaged) => Ok(None),
         Err(error) => Err(segments.error(error)),
     }
@@ -320,19 +466,27 @@ fn hold(store: &Store, held: HeldRun) {
     store.segments.set_runs(runs);
 }
 
-/// Adds runs with the uuids of all segments that none of the runs `known` has. Returns
+/// Adds runs with the `lost` uuids of the segments that none of the runs `known` has. Returns
 /// whether all segments could be read.
 async fn restore(
     store: &Store,
     files: &Files,
     known: Arc<[Run]>,
+    lost: Arc<[KeyRanges]>,
     is_pending: bool,
 ) -> Result<bool> {
+    let is_concerned = |project: ProjectId| lost.iter().any(|keys| keys.has_project(project.0));
+    if needs_bucket(store, files, is_concerned).await? {
+        objects::ask(store).await?;
+    }
     let mut waiting: Vec<Entry> = Vec::new();
     let mut is_complete = true;
-    let mut all = Segments::all(store).await?;
+    let mut all = Catalog::all(store).await?;
     while let Some(some) = all.next(store).await? {
         for sealed in some {
+            if !is_concerned(sealed.project) {
+                continue;
+            }
             let segment = match read::open(store, &sealed).await {
                 Ok(Some(segment)) => segment,
                 Ok(None) | Err(Error::Damaged { .. }) => {
@@ -343,8 +497,10 @@ async fn restore(
             };
             let (project, partition) = (sealed.project.0, sealed.partition);
             let of_segment = |segment: Segment| {
-                let (path, known) = (files.path(&sealed.file), Arc::clone(&known));
-                store.segments.blocking(path, move || missing(&segment, project, partition, &known))
+                let (path, known, lost) =
+                    (files.path(&sealed.file), Arc::clone(&known), Arc::clone(&lost));
+                let work = move || missing(&segment, (project, partition), &known, &lost);
+                store.segments.blocking(path, work)
             };
             let mut missing = of_segment(segment).await?;
             if matches!(missing, Ok((_, Some(_))))
@@ -369,12 +525,32 @@ async fn restore(
     Ok(is_complete)
 }
 
-/// The entries for the events of a segment that no run has, and the first damage.
+/// Whether a segment of these projects is in the bucket alone.
+async fn needs_bucket(
+    store: &Store,
+    files: &Files,
+    is_concerned: impl Fn(ProjectId) -> bool,
+) -> Result<bool> {
+    if store.segments.objects.is_none() {
+        return Ok(false);
+    }
+    let mut all = Catalog::all(store).await?;
+    while let Some(some) = all.next(store).await? {
+        let is_elsewhere = |sealed: &SealedSegment| !files.path(&sealed.file).exists();
+        if some.iter().any(|sealed| is_concerned(sealed.project) && is_elsewhere(sealed)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The entries for the events of a segment whose keys are among the lost ones and in no run,
+/// and the first damage.
 fn missing(
     segment: &Segment,
-    project: i64,
-    partition: u16,
+    (project, partition): (i64, u16),
     known: &[Run],
+    lost: &[KeyRanges],
 ) -> Result<(Vec<Entry>, Option<FileError>), FileError> {
     let (mut entries, mut damage) = (Vec::new(), None);
     for block in segment.blocks() {
@@ -392,6 +568,7 @@ fn missing(
                 key: Key { project, uuid: event.uuid },
                 place: Place { partition, first: block.first, index },
             })
+            .filter(|entry| lost.iter().any(|keys| keys.has(&entry.key)))
             .collect();
         let keys: Vec<Key> = of_block.iter().map(|entry| entry.key).collect();
         let mut is_known = vec![false; keys.len()];
@@ -424,4 +601,29 @@ async fn add(
     tracing::info!(uuids = new.sealed.entries, "lost event uuids were read from the segments");
     hold(store, new);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_on_a_run_become_rare() {
+        let (mut checks, began) = (Checks::default(), Instant::now());
+        for _ in 0..ATTEMPTS {
+            assert!(checks.is_due(5, began));
+            assert_eq!(checks.damage_of(5), RunDamage::Due);
+            checks.note_attempt(5, began);
+        }
+        assert_eq!(checks.damage_of(5), RunDamage::Lasting);
+        assert_eq!(checks.until_due(5, began), Some(PAUSE));
+        assert!(!checks.is_due(5, began + PAUSE / 2));
+        assert!(checks.is_due(5, began + PAUSE));
+        assert!(checks.is_due(6, began), "others are not concerned");
+        checks.note_attempt(5, began + PAUSE);
+        assert!(!checks.is_due(5, began + PAUSE + PAUSE / 2), "one attempt for each pause");
+        checks.postponed.insert(5);
+        assert_eq!(checks.damage_of(5), RunDamage::Postponed);
+        assert_eq!(checks.until_due(5, began + 9 * PAUSE), None);
+    }
 }

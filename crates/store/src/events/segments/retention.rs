@@ -5,8 +5,8 @@
 //! that was interrupted continues with the next call.
 //!
 //! The runs keep the uuids, so that an old event that is sent again is still refused. A
-//! place without a summary is one of an event that was removed. Those of a deleted project
-//! do no harm: the number of a project is never used again.
+//! place without a summary is one of an event that was removed. Those of a deleted project go
+//! away when its other data is gone (`runs::forget`).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use weir_model::{ProjectId, Timestamp};
 use super::catalog::{self, SealedSegment, Segments};
 use super::{read, runs, table};
 use crate::counts::{CountWrites, EventCounts, Slot, Uncounted};
-use crate::db::Operation;
+use crate::db::{Failure, Operation};
 use crate::events::StoredEvent;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
 use crate::events::next::Wanted;
 use crate::events::read::{BlockRef, firsts_between};
-use crate::transaction::{RowKey, Transaction};
+use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{Error, Result, Store};
 
 /// Summaries that are read at a time.
@@ -186,23 +186,35 @@ async fn remove(
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);
-    let (id, events) = (keys::removed(project), i64::try_from(segment.rows).unwrap_or(i64::MAX));
+    let events = segment.rows;
     let work = move |tx: Transaction| {
-        let (row, sums, id) = (Arc::clone(&row), Arc::clone(&sums), id.clone());
+        let (row, sums) = (Arc::clone(&row), Arc::clone(&sums));
         async move {
             // It may run twice, and counts once.
             if tx.get_one::<Value>(&row).await?.is_none() {
                 return Ok(());
             }
-            let before: Option<RemovedRow> = tx.get_for_update(&keyspace.key(id.clone())?).await?;
-            let before = before.map_or(0, |row| row.events);
-            let after = RemovedRow { events: before.saturating_add(events) };
-            tx.set(&keyspace.row(id, after.into_value())?).await?;
+            add_removed(&tx, keyspace, project, events).await?;
             let keys = [&row, &sums].map(|key| RowKey::clone(key).into_bytes());
             tx.delete(&keys).await
         }
     };
     store.db.transact(REMOVE, (), work).await
+}
+
+/// Adds to the number of removed events of a project. Heads still count them.
+pub(super) async fn add_removed(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    project: ProjectId,
+    events: u64,
+) -> Result<(), Failure> {
+    let id = keys::removed(project);
+    let before: Option<RemovedRow> = tx.get_for_update(&keyspace.key(id.clone())?).await?;
+    let before = before.map_or(0, |row| row.events);
+    let events = i64::try_from(events).unwrap_or(i64::MAX);
+    let after = RemovedRow { events: before.saturating_add(events) };
+    tx.set(&keyspace.row(id, after.into_value())?).await
 }
 
 /// Removes the summary of a block and subtracts its events from the counts of their persons,
@@ -219,8 +231,18 @@ async fn subtract(
         Ok(events) => {
             let events = events.unwrap_or_default();
             let is_counted = |event: &&StoredEvent| !uncounted.contains(block_ref, event.arrival);
-            let counted = events.iter().filter(is_counted);
-            counted.for_each(|event| counts.add_stored(project, event));
+            let erased = store.erasures.of(project);
+            let is_erased = |event: &StoredEvent| {
+                let erased = erased.as_deref();
+                erased.is_some_and(|erased| erased.takes_event(block_ref.0, event))
+            };
+            for event in events.iter().filter(is_counted) {
+                match is_erased(event) {
+                    // The other counts of its person went away with the person.
+                    true => counts.add_stored_to_groups(project, event),
+                    false => counts.add_stored(project, event),
+                }
+            }
         }
         Err(error @ (Error::Damaged { .. } | Error::Shape { .. })) => {
             tracing::warn!(%project, ?block_ref, %error, "removed events stay counted");
@@ -248,7 +270,8 @@ async fn remove_files(store: &Store, segments: &[SealedSegment]) -> Result<()> {
     runs::remove(store, segments.iter().map(|segment| segment.file.clone()).collect()).await
 }
 
-/// How many events of a project were removed for their age. Heads still count them.
+/// How many events of a project were removed for their age or with their persons. Heads still
+/// count them.
 ///
 /// # Errors
 /// Errors of the store.
@@ -258,7 +281,7 @@ pub async fn removed(store: &Store, project: ProjectId) -> Result<u64> {
 }
 
 /// The blocks in a range of arrival numbers that have a record.
-async fn unsealed(
+pub(super) async fn unsealed(
     store: &Store,
     project: ProjectId,
     partition: u16,

@@ -21,8 +21,10 @@ use weir_segments::{Error as FileError, RunWritten};
 
 use super::catalog::{self, SealedRun};
 use super::files::{Files, Unlisted};
-use super::{Segments, change, repair};
+use super::repair::RunDamage;
+use super::{Segments, repair};
 use crate::db::Operation;
+use crate::disk::DiskLevel;
 use crate::events::uuids::{Place, UuidKeys};
 use crate::transaction::Transaction;
 use crate::{Error, Result, Store, projects};
@@ -40,6 +42,7 @@ const CHUNK: usize = 4_000;
 const CLEAR: Operation = Operation::delete("clear sealed event uuids");
 const CLEARED: Operation = Operation::delete("sealed event uuids are cleared");
 const MERGE: Operation = Operation::write("merge runs of event uuids");
+const FORGET: Operation = Operation::delete("forget event uuids of a project");
 
 /// A run of the catalog that is open.
 #[derive(Clone)]
@@ -51,11 +54,12 @@ pub(super) struct HeldRun {
 /// The result of a search for a uuid. The later one is worth more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::events) enum Found {
-    /// A run is damaged where the uuid would be, and cannot be repaired. The event is new, or
-    /// cannot be read either.
-    Lost,
-    /// A run is damaged where the uuid would be. Its repair shows whether it has the uuid.
-    Unreadable,
+    /// The run with this number is damaged where the uuid would be, and cannot be repaired.
+    /// The event is new, or cannot be read either.
+    Lost(u64),
+    /// The run with this number is damaged where the uuid would be. Its repair shows whether
+    /// it has the uuid.
+    Unreadable(u64),
     /// The event is there.
     At(Place),
 }
@@ -86,53 +90,51 @@ pub(in crate::events) async fn find(
     segments.blocking(PathBuf::new(), search).await?.map_err(|error| segments.error(error))
 }
 
-/// Whether a run has one of these uuids, or may have it and is not repaired yet.
+/// As [`find`], but a run that is damaged where one of the uuids would be is an error until
+/// it is repaired in the background (`repair`). The same call succeeds then.
 ///
 /// # Errors
-/// As [`find`].
-pub(in crate::events) async fn may_hold_any(
+/// [`Error::Damaged`] with the file of that run, and errors of [`find`].
+pub(in crate::events) async fn find_readable(
+    segments: &Arc<Segments>,
+    keys: Arc<[Key]>,
+) -> Result<Vec<Option<Found>>> {
+    let found = find(segments, keys).await?;
+    let damaged = found.iter().flatten().find_map(|found| match found {
+        Found::Unreadable(run) => Some(*run),
+        Found::Lost(_) | Found::At(_) => None,
+    });
+    match damaged {
+        Some(run) => Err(unreadable(segments, run)),
+        None => Ok(found),
+    }
+}
+
+/// Whether a run has one of these uuids.
+///
+/// # Errors
+/// As [`find_readable`].
+pub(in crate::events) async fn holds_any(
     segments: &Arc<Segments>,
     keys: Arc<[Key]>,
 ) -> Result<bool> {
-    let found = find(segments, keys).await?;
-    Ok(found.into_iter().flatten().any(|found| found > Found::Lost))
+    let found = find_readable(segments, keys).await?;
+    Ok(found.into_iter().flatten().any(|found| matches!(found, Found::At(_))))
 }
 
-/// As [`find`], but repairs the runs that are damaged where one of the uuids would be, and
-/// waits for that.
-///
-/// # Errors
-/// [`Error::Damaged`] when a run is damaged that was not, and errors of [`find`] and of the
-/// repair. The next call tries again.
-pub(in crate::events) async fn find_repaired(
-    store: &Store,
-    keys: Arc<[Key]>,
-) -> Result<Vec<Option<Found>>> {
-    let is_unreadable = |found: &[Option<Found>]| found.contains(&Some(Found::Unreadable));
-    let found = find(&store.segments, Arc::clone(&keys)).await?;
-    if !is_unreadable(&found) {
-        return Ok(found);
-    }
-    let again = change(store, move |store| async move {
-        let found = find(&store.segments, Arc::clone(&keys)).await?;
-        // Another task may have repaired the runs while this one waited.
-        if !is_unreadable(&found) {
-            return Ok(found);
-        }
-        repair::check_suspects(&store).await?;
-        find(&store.segments, keys).await
-    });
-    let found = again.await?;
-    match is_unreadable(&found) {
-        true => Err(unreadable(&store.segments)),
-        false => Ok(found),
-    }
-}
-
-/// The error for a uuid that a damaged run may have.
-pub(in crate::events) fn unreadable(segments: &Segments) -> Error {
-    let file = segments.files.as_ref().map(|files| files.path("")).unwrap_or_default();
-    Error::Damaged { file, detail: "a run of event uuids is damaged".to_owned() }
+/// The error for a uuid that a damaged run may have, by the number of the run.
+pub(in crate::events) fn unreadable(segments: &Segments, run: u64) -> Error {
+    let runs = segments.runs();
+    let held = runs.iter().find(|held| held.sealed.number == run);
+    let name = held.map(|held| held.sealed.file.as_str()).unwrap_or_default();
+    let file = segments.files.as_ref().map(|files| files.path(name)).unwrap_or_default();
+    let what = match segments.damage_of(run) {
+        RunDamage::Due => "is damaged and not repaired yet",
+        RunDamage::Lasting => "is damaged again after several repairs",
+        RunDamage::Postponed => "is damaged and not repaired, because a segment is damaged too",
+    };
+    let detail = format!("the run of event uuids {} {what}", file.display());
+    Error::Damaged { file, detail }
 }
 
 impl Segments {
@@ -147,15 +149,22 @@ impl Segments {
             Ok(places) => places.into_iter().map(|place| place.map(at)).collect(),
             Err(error @ FileError::Io { .. }) => return Err(error),
             Err(error) => {
-                let damage = match self.is_postponed(held.sealed.number) {
+                let number = held.sealed.number;
+                let state = self.damage_of(number);
+                let damage = match state {
                     // Reported when the repair failed.
-                    true => Found::Lost,
-                    false => {
-                        self.error(error);
-                        self.suspect([held.sealed.number]);
-                        Found::Unreadable
-                    }
+                    RunDamage::Postponed => Found::Lost(number),
+                    RunDamage::Due | RunDamage::Lasting => Found::Unreadable(number),
                 };
+                // Reported once, however often the search is repeated.
+                let is_new =
+                    state != RunDamage::Postponed && self.suspect([held.sealed.file.as_str()]);
+                if is_new {
+                    self.error(error);
+                }
+                if is_new && state == RunDamage::Lasting {
+                    repair::report_lasting(&held.sealed);
+                }
                 // Only those that lead to the damaged part are concerned.
                 let one = |key: &Key| match run.find(std::slice::from_ref(key)) {
                     Ok(places) => Ok(places.into_iter().flatten().next().map(at)),
@@ -201,7 +210,7 @@ pub(super) async fn clear_pending(store: &Store) -> Result<()> {
             Ok(entries) => entries,
             Err(error @ FileError::Io { .. }) => return Err(store.segments.error(error)),
             Err(_) => {
-                store.segments.suspect([held.sealed.number]);
+                store.segments.suspect([held.sealed.file.as_str()]);
                 continue;
             }
         };
@@ -244,8 +253,11 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
 pub(super) async fn merge_due(store: &Store) -> Result<()> {
     while let Some(group) = due(&store.segments) {
         if let Err(error) = merge(store, &group).await {
-            if matches!(error, Error::Damaged { .. }) {
-                store.segments.suspect(group.iter().map(|held| held.sealed.number));
+            if let (Error::Damaged { file, .. }, Some(files)) = (&error, &store.segments.files) {
+                let names = || group.iter().map(|held| held.sealed.file.as_str());
+                let is_one = names().any(|name| files.path(name) == *file);
+                let suspects = names().filter(|name| !is_one || files.path(name) == *file);
+                store.segments.suspect(suspects);
             }
             let names = group.iter().map(|held| &held.sealed.file);
             store.segments.leave_out(error, names)?;
@@ -302,6 +314,71 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     segments.set_runs(runs);
     let names: Vec<String> = group.iter().map(|held| held.sealed.file.clone()).collect();
     remove(store, names).await
+}
+
+/// Removes the uuids of a deleted project from all runs. The caller keeps other tasks from
+/// changing runs. A run that is damaged keeps them until it is repaired or merged.
+///
+/// # Errors
+/// [`Error::DiskLow`] when the disk is low, and errors of files and of the store; a further
+/// call continues.
+pub(in crate::events) async fn forget(store: &Store, project: ProjectId) -> Result<()> {
+    let segments = &store.segments;
+    let Some(files) = segments.files.clone() else { return Ok(()) };
+    for held in segments.runs().iter() {
+        let (of, run, level) = (files.clone(), held.run.clone(), held.sealed.level);
+        let path = files.path(&held.sealed.file);
+        let has = run.clone();
+        let has = segments.blocking(path.clone(), move || has.has_project(project.0)).await?;
+        match has {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(error @ FileError::Io { .. }) => return Err(segments.error(error)),
+            Err(error) => {
+                let _ = segments.error(error);
+                segments.suspect([held.sealed.file.as_str()]);
+                continue;
+            }
+        }
+        if store.db.disk().check() == DiskLevel::Low {
+            return Err(Error::DiskLow);
+        }
+        let written = segments.blocking(path, move || {
+            NewRun::create(&of, |path| {
+                run::merge(&[&run], path, filter(level), |of| of != project.0)
+            })
+        });
+        let new = match written.await? {
+            Ok(new) => new,
+            Err(error @ FileError::Damaged { .. }) => {
+                let _ = segments.error(error);
+                segments.suspect([held.sealed.file.as_str()]);
+                continue;
+            }
+            Err(error) => return Err(segments.error(error)),
+        };
+        let SealedRun { number, is_pending, .. } = *held.sealed;
+        let keyspace = store.db.keyspace().await?;
+        let new = match new.written.entries {
+            0 => None,
+            _ => Some(new.listed(number, level, is_pending)),
+        };
+        match &new {
+            Some(new) => catalog::set_row(store, FORGET, new.sealed.row(keyspace)?).await?,
+            None => {
+                let key = held.sealed.key(keyspace)?.into_bytes();
+                catalog::delete(store, FORGET, vec![key]).await?;
+            }
+        }
+        // In one step: a search must find the uuids at every moment.
+        let mut runs = segments.runs().to_vec();
+        runs.retain(|held| held.sealed.number != number);
+        runs.extend(new);
+        runs.sort_by_key(|held| held.sealed.number);
+        segments.set_runs(runs);
+        remove(store, vec![held.sealed.file.clone()]).await?;
+    }
+    Ok(())
 }
 
 /// Removes files of which no row of the catalog has the name.

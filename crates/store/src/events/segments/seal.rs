@@ -11,7 +11,7 @@
 //!    next sealing does it again.
 //!
 //! What belongs here: which blocks are sealed together, and this order. What does not: the
-//! form of the files (`weir-segments`), and merging them (`compact`, `runs`).
+//! form of the files (`weir-segments`), and merging them (`merge`, `runs`).
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::{Files, Unlisted};
 use super::runs::{self, HeldRun, NewRun};
-use super::{Segments, change, compact, lock, objects, repair, table};
+use super::{Segments, change, lock, merge, objects, repair, table};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
@@ -126,7 +126,7 @@ async fn seal_into(
     bounds: SealBounds,
     report: &mut SealReport,
 ) -> Result<()> {
-    change(store, move |store| async move { compact::remove_replaced(&store, now).await }).await?;
+    change(store, move |store| async move { merge::remove_replaced(&store, now).await }).await?;
     let checked = change(store, |store| async move { repair::check(&store).await });
     if let Err(error) = checked.await {
         tracing::warn!(%error, "runs of event uuids are not checked yet");
@@ -414,7 +414,8 @@ impl Input {
     fn events(&self) -> Option<Vec<StoredEvent>> {
         let events = decode(self.data.as_ref()?).ok()?;
         let is_whole = events.len() as u64 == self.block.events
-            && events.first().is_some_and(|event| event.arrival == self.block.first)
+            // The first one may have been erased.
+            && events.first().is_some_and(|event| event.arrival >= self.block.first)
             && events.last().is_some_and(|event| event.arrival == self.block.last)
             && events.is_sorted_by(|one, next| one.arrival < next.arrival);
         is_whole.then_some(events)
@@ -514,7 +515,8 @@ impl NewFiles {
         let mut entries = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
             let events = input.events().ok_or(NotWritten::Damaged { at })?;
-            writer.push_block(&events.iter().map(sealed).collect::<Vec<_>>())?;
+            let of_block: Vec<SegmentEvent<'_>> = events.iter().map(sealed).collect();
+            writer.push_block_of(input.block.first, &of_block)?;
             entries.extend((0..).zip(&events).map(|(index, event)| Entry {
                 key: Key { project: project.0, uuid: event.uuid },
                 place: Place { partition, first: input.block.first, index },

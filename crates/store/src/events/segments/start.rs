@@ -10,18 +10,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::time::Duration;
 
 use weir_segments::Error as FileError;
 
 use super::catalog::{self, Segments};
 use super::files::{Files, is_run_path, unusable};
-use super::{lock, objects, repair};
+use super::{LONGEST_BACKUP, lock, objects, repair};
 use crate::disk::DiskLevel;
 use crate::{Error, Result, Store};
-
-/// How long a start waits for a backup that links files, which takes seconds at most.
-const LONGEST_BACKUP: Duration = Duration::from_secs(60);
 
 /// Opens all runs, and removes the files that belong to nothing.
 ///
@@ -93,8 +89,8 @@ async fn compare(
         if is_cache {
             // They are in the bucket.
             missing.retain(|name| is_run_path(name));
-        } else if let (Some(place), false) = (objects::claimed(&of), missing.is_empty()) {
-            let why = format!("stored events are in {place}; set `segments`");
+        } else if let (Some(location), false) = (objects::location_in(&of), missing.is_empty()) {
+            let why = format!("stored events are in {location}; set `segments`");
             return Err(unusable(&root, io::Error::new(ErrorKind::NotFound, why)));
         }
         if has_segments && !missing.is_empty() && known.is_disjoint(&present) {

@@ -55,6 +55,9 @@ impl Begun {
         let (Some(files), Some(version)) = (&store.segments.files, version) else {
             return compare(store, project, now).await;
         };
+        let rows = |of: &[SealedSegment]| of.iter().map(|segment| segment.rows).sum::<u64>();
+        // A merge has the same events, and an erasure has fewer.
+        let is_same = rows(old) == rows(new);
         let old: Vec<String> = old.iter().map(path).collect();
         let new: Vec<TableFile> = new.iter().map(file).collect();
         let (directory, millis) = (files.table(project), now.micros() / 1_000);
@@ -66,7 +69,8 @@ impl Begun {
             let change = match (old.as_slice(), new.as_slice()) {
                 ([], new) => Change::Add(new),
                 (old, []) => Change::Remove(old),
-                (old, new) => Change::Replace { old, new },
+                (old, new) if is_same => Change::Replace { old, new },
+                (old, new) => Change::Rewrite { old, new },
             };
             table.commit(&columns, change, millis)?;
             Ok(table.version())

@@ -39,6 +39,7 @@ pub(super) fn batch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) 
         samples: 0,
         affected: 0,
         strays: events.iter().any(|e| is_stray(PROJECT, partition, &e.distinct_id)),
+        erased: None,
     };
     let block = NewBlock { first: events[0].arrival, data, summary, added_times };
     let mut counts = EventCounts::default();

@@ -90,7 +90,7 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
             plugin["id"].clone()
         }
     });
-    // As many at once as a user may have waiting.
+    // As many at the same time as a user may have waiting.
     let plugins: Vec<Value> = futures::stream::iter(plugins).buffered(8).collect().await;
     watch.survived("12 sources that take much to compile, eight at once", small);
 

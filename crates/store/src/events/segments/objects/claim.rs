@@ -1,12 +1,13 @@
-//! Whose place it is: one data directory has it, and one process uses it.
+//! The claim of a bucket: one data directory owns it, and one process uses it.
 //!
-//! The object `weir-owner` has the random id of the data directory and the turn of the last
-//! pass of sealing, which is random too. The directory has the same in the file `bucket`, so
-//! a start goes on where the last one ended. A copy of a data directory has the same id, but
-//! knows no turn that came after the copy. So two processes never use a place for long, and
-//! the one that did not use it last is refused.
+//! The object `weir-owner` has the random id of the data directory and the random token of
+//! the last claim. Each pass of sealing claims the bucket again, with a new token. The data
+//! directory has the same in the file `bucket`, so a start continues after the last claim. A
+//! copy of a data directory has the same id, but no token that is newer than the copy. So
+//! two processes never use a bucket for long: the process that did not claim it last is
+//! refused.
 //!
-//! What belongs here: this agreement. What does not: what is in the bucket.
+//! What belongs here: the claim. What does not: what is in the bucket.
 
 use std::io::ErrorKind;
 
@@ -17,26 +18,27 @@ use super::super::lock;
 use super::Objects;
 use crate::{Error, Result};
 
-/// The object that says whose the place is.
+/// The object that says which data directory owns the bucket.
 const OWNER: &str = "weir-owner";
-/// The file that says the same in the directory of segments, and where the bucket is.
+/// The file with the same in the directory of segments, and the location of the bucket.
 const CLAIM: &str = "bucket";
-/// Upper bound of that object, bytes.
-const BYTES: u64 = 1 << 10;
+/// Upper bound of the object, bytes.
+const OWNER_BYTES: u64 = 1 << 10;
 
-/// What the directory says: `<id> <turn> <turn> <place>`.
+/// The content of the file: `<id> <token> <token> <location>`.
 struct Claim {
     id: String,
-    /// The last two turns: it may be unknown whether the bucket has the second.
-    turns: [String; 2],
-    /// `None`: no bucket has had the id yet.
-    place: Option<String>,
+    /// The tokens of the last two claims: it may be unknown whether the bucket has the
+    /// second.
+    tokens: [String; 2],
+    /// The location of the bucket. `None`: no bucket has had the id yet.
+    location: Option<String>,
 }
 
 impl Claim {
     fn new() -> Self {
-        let turn = Uuid::new_v4().to_string();
-        Self { id: Uuid::new_v4().to_string(), turns: [turn.clone(), turn], place: None }
+        let token = Uuid::new_v4().to_string();
+        Self { id: Uuid::new_v4().to_string(), tokens: [token.clone(), token], location: None }
     }
 
     fn read(files: &Files) -> Result<Option<Self>> {
@@ -45,8 +47,8 @@ impl Claim {
             Ok(text) => {
                 let mut words = text.split_whitespace().map(str::to_owned);
                 let mut word = || words.next().unwrap_or_default();
-                let (id, turns) = (word(), [word(), word()]);
-                Ok(Some(Self { id, turns, place: words.next() }))
+                let (id, tokens) = (word(), [word(), word()]);
+                Ok(Some(Self { id, tokens, location: words.next() }))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::File { file: path, source }),
@@ -54,21 +56,25 @@ impl Claim {
     }
 
     fn write(&self, files: &Files) -> Result<()> {
-        let Self { id, turns: [before, turn], place } = self;
-        let text = format!("{id} {before} {turn} {}", place.as_deref().unwrap_or_default());
+        let Self { id, tokens: [before, token], location } = self;
+        let text = format!("{id} {before} {token} {}", location.as_deref().unwrap_or_default());
         let failed = |source| Error::File { file: files.path(CLAIM), source };
         files.write(CLAIM, &text).map_err(failed)
     }
 
     /// The content of the object.
     fn owner(&self) -> String {
-        let Self { id, turns: [_, turn], .. } = self;
-        format!("{id} {turn}")
+        let Self { id, tokens: [_, token], .. } = self;
+        format!("{id} {token}")
     }
 }
 
 impl Objects {
-    /// Makes sure that the bucket answers, and belongs to this process. Takes the next turn.
+    /// Checks that the bucket answers and belongs to this process, and writes a new token.
+    ///
+    /// # Errors
+    /// [`Error::Bucket`] when the bucket cannot be used or belongs to another process,
+    /// [`Error::File`] when the file cannot be read or written.
     pub(super) async fn claim(&self, files: &Files) -> Result<()> {
         let _claiming = self.claiming.lock().await;
         lock(&self.known).is_ours = false;
@@ -81,54 +87,58 @@ impl Objects {
             }
         };
         let mut owner = self.owner().await?;
-        if owner.is_none() && claim.place.is_none() {
+        if owner.is_none() && claim.location.is_none() {
             let created = self.bucket.create(OWNER, claim.owner().into()).await;
             created.map_err(|error| self.error(error))?;
             owner = self.owner().await?;
         }
-        let turn = self.judge(&claim, owner.as_deref())?;
+        let token = self.owned_token(&claim, owner.as_deref())?;
         let next = Claim {
             id: claim.id.clone(),
-            turns: [turn.to_owned(), Uuid::new_v4().to_string()],
-            place: Some(self.bucket.place().to_string()),
+            tokens: [token.to_owned(), Uuid::new_v4().to_string()],
+            location: Some(self.bucket.location().to_string()),
         };
-        // First, so that the turn is known if its outcome is not.
+        // Before the object, so that the token is known if the outcome of the request is not.
         next.write(files)?;
         let put = self.bucket.put(OWNER, next.owner().into()).await;
         put.map_err(|error| self.error(error))?;
         // Another process may have written at the same time.
-        self.judge(&next, self.owner().await?.as_deref())?;
+        self.owned_token(&next, self.owner().await?.as_deref())?;
         lock(&self.known).is_ours = true;
         *lock(&self.failure) = None;
         Ok(())
     }
 
-    /// Makes sure that the place still belongs to this process.
+    /// Checks that the bucket still belongs to this process.
+    ///
+    /// # Errors
+    /// As [`Self::claim`].
     pub(super) async fn check_owner(&self, files: &Files) -> Result<()> {
         match Claim::read(files)? {
-            Some(claim) => self.judge(&claim, self.owner().await?.as_deref()).map(drop),
+            Some(claim) => self.owned_token(&claim, self.owner().await?.as_deref()).map(drop),
             None => Err(self.refused("it was not used by this data directory yet".to_owned())),
         }
     }
 
+    /// The content of the object; `None`: there is none.
     async fn owner(&self) -> Result<Option<String>> {
-        let owner = self.bucket.get(OWNER, BYTES).await.map_err(|error| self.error(error))?;
+        let owner = self.bucket.get(OWNER, OWNER_BYTES).await.map_err(|error| self.error(error))?;
         Ok(owner.map(|owner| String::from_utf8_lossy(&owner).into_owned()))
     }
 
-    /// The turn of an owner, if that is this process.
-    fn judge<'a>(&self, claim: &Claim, owner: Option<&'a str>) -> Result<&'a str> {
+    /// The token in the content of the object, if this process wrote it.
+    fn owned_token<'a>(&self, claim: &Claim, owner: Option<&'a str>) -> Result<&'a str> {
         let why = match owner.map(|owner| owner.split_once(' ').unwrap_or((owner, ""))) {
-            Some((id, turn)) if id == claim.id => {
-                if claim.turns.iter().any(|known| known == turn) {
-                    return Ok(turn);
+            Some((id, token)) if id == claim.id => {
+                if claim.tokens.iter().any(|known| known == token) {
+                    return Ok(token);
                 }
-                "another process uses this place, with a copy of this data directory".to_owned()
+                "another process uses it, with a copy of this data directory".to_owned()
             }
             Some(_) => "it belongs to another data directory".to_owned(),
             None => {
-                let place = claim.place.as_deref().unwrap_or("no place yet");
-                format!("it has no objects of this data directory; they are in {place}")
+                let location = claim.location.as_deref().unwrap_or("no bucket yet");
+                format!("it has no objects of this data directory; they are in {location}")
             }
         };
         lock(&self.known).is_ours = false;
@@ -136,7 +146,8 @@ impl Objects {
     }
 }
 
-/// What the data directory says about a bucket that its segments are in.
-pub(in crate::events::segments) fn claimed(files: &Files) -> Option<String> {
-    Claim::read(files).ok()??.place
+/// The location of the bucket that the segments of a data directory are in. `None`: the
+/// directory has claimed no bucket, or its file cannot be read.
+pub(in crate::events::segments) fn location_in(files: &Files) -> Option<String> {
+    Claim::read(files).ok()??.location
 }

@@ -129,15 +129,16 @@ async fn download(
     let (of, at) = (files.clone(), path.clone());
     let unfinished = segments.blocking(path.clone(), move || of.unfinished(&at)).await?;
     let unfinished = unfinished.map_err(|error| segments.error(error))?;
-    let place = objects.bucket.place();
+    let location = objects.bucket.location();
     if let Err(error) = objects.bucket.download(name, bytes, &unfinished).await {
         let _ = std::fs::remove_file(&unfinished);
         return match error {
-            // In a wrong place it is no damage.
+            // In the bucket of another process it is no damage.
             BucketError::Missing(_) => objects.check_owner(files).await.map(|()| Fetched::Missing),
             BucketError::Length { expected, found, .. } => {
-                let detail =
-                    format!("{name} in {place} has {found} bytes, and was written with {expected}");
+                let detail = format!(
+                    "{name} in {location} has {found} bytes, and was written with {expected}"
+                );
                 Ok(Fetched::Damaged(None, detail))
             }
             error => Err(objects.error(error)),
@@ -150,7 +151,7 @@ async fn download(
         (Some(segment), None) => Fetched::Sound(segment),
         (segment, damage) => {
             let why = damage.map_or_else(String::new, |error| format!(" ({error})"));
-            Fetched::Damaged(segment, format!("{name} in {place} is damaged{why}"))
+            Fetched::Damaged(segment, format!("{name} in {location} is damaged{why}"))
         }
     })
 }

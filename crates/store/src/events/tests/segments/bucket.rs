@@ -6,27 +6,31 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
+use weir_model::erasures::ErasureState;
 use weir_objects::{Access, Bucket, BucketLocation};
 use weir_testservers::{Moto, SwitchedProxy, python};
 
 use super::super::support::{PROJECT, ada, batch, events, records};
 use super::damage::flip;
+use super::erasing;
 use super::reading::known;
 use super::removing::add_at;
+use super::repair::ENTRY;
 use super::seen::Seen;
 use super::support::{
-    NOW, Opened, add_blocks, compact, drop_old, now, open_again, open_with, seal,
+    NOW, Opened, add_blocks, drop_old, merge_once, now, open_again, open_with, seal,
 };
-use crate::events::segments::{CompactBounds, compact_within};
+use crate::erasures::erase_stored;
+use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
-    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, position, purge, seal_all,
-    write_persons,
+    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, damage_found, position, purge,
+    repair_runs, seal_all, stored_uuids, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store};
 
 const DAY: i64 = 86_400_000_000;
-const PLACE: &str = "s3://events/weir";
+const LOCATION: &str = "s3://events/weir";
 /// Keeps all copies.
 const LARGE: u64 = 1 << 30;
 
@@ -68,8 +72,8 @@ impl Storage {
     }
 
     fn settings(&self, cache: u64) -> Settings {
-        let (place, access) = (PLACE.parse().unwrap(), self.access());
-        let segments = Some(SegmentBucket { place, access, cache });
+        let (location, access) = (LOCATION.parse().unwrap(), self.access());
+        let segments = Some(SegmentBucket { location, access, cache });
         Settings { segments, ..Settings::default() }
     }
 
@@ -84,7 +88,7 @@ impl Storage {
 
     fn bucket(&self) -> Bucket {
         let access = Access { endpoint: Some(self.moto.url()), ..self.access() };
-        Bucket::new(&PLACE.parse::<BucketLocation>().unwrap(), &access).unwrap()
+        Bucket::new(&LOCATION.parse::<BucketLocation>().unwrap(), &access).unwrap()
     }
 
     /// The names of all objects.
@@ -101,7 +105,7 @@ impl Storage {
     /// The version, the number of files and events, the first and the last arrival number
     /// of the table, as another engine reads it.
     async fn table(&self) -> Value {
-        let table = format!("{PLACE}/{PROJECT}");
+        let table = format!("{LOCATION}/{PROJECT}");
         python(SCRIPT, &json!({ "url": self.moto.url(), "table": table })).await
     }
 }
@@ -145,7 +149,7 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     assert_eq!(storage.segments().await.len(), 5);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 4, "files": 5, "events": [50, 1, 50] }));
-    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
     let found = storage.table().await;
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [50, 1, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
@@ -183,6 +187,34 @@ async fn the_bucket_has_what_was_sealed_merged_and_removed() {
     assert_eq!(opened.store.segment_damage(), 0);
 }
 
+#[tokio::test]
+async fn erased_events_leave_the_bucket() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    let store = &opened.store;
+    let persons = vec![erasing::person(None), erasing::pointer()];
+    erasing::add(store, &["ada", "bob"], persons).await;
+    erasing::add(store, &["bob", "bob"], Vec::new()).await;
+    assert_eq!(seal(store, 2).await.segments, 1);
+    let before = storage.segments().await;
+    erasing::erase(store, "ada", true).await.unwrap();
+    storage.proxy.switch(false);
+    let error = erase_stored(store, now()).await.unwrap_err();
+    assert!(matches!(error, Error::Bucket { .. }), "{error}");
+    assert_eq!(erasing::state(store).await.state(), ErasureState::Failed);
+    storage.proxy.switch(true);
+    erase_stored(store, now()).await.unwrap();
+    assert_eq!(erasing::state(store).await.state(), ErasureState::Clearing);
+    let found = storage.table().await;
+    assert_eq!(found, json!({ "version": 1, "files": 1, "events": [1, 2, 2] }));
+    remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
+    seal(store, 1_000).await;
+    let after = storage.segments().await;
+    assert_eq!(after.len(), 1);
+    assert!(!before.contains(&after[0]), "the old object is removed");
+    assert_eq!(store.segment_damage(), 0);
+}
+
 /// Adds an event with a person.
 async fn add_person(opened: &Opened) {
     let at = position(&opened.store, 0).await.unwrap().offset;
@@ -214,7 +246,7 @@ async fn copies_are_evicted_and_fetched_when_they_are_read() {
     opened = opened.reopen_after(remove_segments).await;
     before.assert_same(&Seen::of(&opened.store, &known).await);
     seal(&opened.store, 37).await;
-    assert_eq!(compact(&opened.store, 5, 10_000).await.unwrap().segments, 5);
+    assert_eq!(merge_once(&opened.store, 5, 10_000).await.unwrap().segments, 5);
     before.assert_same(&Seen::of(&opened.store, &known).await);
     assert_eq!(storage.segments().await.len(), 16);
     assert_eq!(opened.store.segment_damage(), 0);
@@ -230,7 +262,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     assert_eq!(report.segments, 0);
     assert!(matches!(report.failure, Some(Error::Bucket { .. })), "{:?}", report.failure);
     let state = opened.store.segment_bucket().unwrap();
-    assert!(state.place == PLACE && state.failure.is_some(), "{state:?}");
+    assert!(state.location == LOCATION && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
@@ -246,7 +278,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     opened = opened.reopen_after(remove_segments).await;
     let error = all(&opened.store).await.unwrap_err();
     assert!(matches!(error, Error::Bucket { .. }) && error.is_temporary(), "{error}");
-    assert!(error.to_string().contains(PLACE), "{error}");
+    assert!(error.to_string().contains(LOCATION), "{error}");
     // It goes away between two requests of a pass.
     add_blocks(&opened.store, PROJECT, 4, 20).await;
     assert_eq!(pass(&opened.store, 20, now()).await.segments, 0);
@@ -274,7 +306,7 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     seal(&opened.store, 10).await;
     storage.proxy.switch(false);
     assert_eq!(pass(&opened.store, 10, now()).await.segments, 0);
-    assert_eq!(compact(&opened.store, 2, 1_000).await, None);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await, None);
     let before = Timestamp::from_micros(2 * DAY);
     storage.proxy.switch(true);
     // No pass has found that the storage is back.
@@ -286,8 +318,8 @@ async fn objects_stay_as_long_as_the_table_in_the_bucket_names_them() {
     assert_eq!(found, json!({ "version": 5, "files": 4, "events": [40, 11, 50] }));
     assert_eq!(storage.segments().await.len(), 4);
     // Files of a merge stay for a while, also as objects.
-    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
-    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    let bounds = MergeBounds { fan_in: 2, events: 1_000 };
+    merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     for (minutes, objects) in [(0, 5), (9, 5), (10, 3)] {
         pass(&opened.store, 10, Timestamp::from_micros(NOW + minutes * 60_000_000)).await;
         assert_eq!(storage.segments().await.len(), objects, "{minutes}");
@@ -323,9 +355,9 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     // A merge does the same.
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     seal(&opened.store, 20).await;
-    let bounds = CompactBounds { fan_in: 2, events: 40 };
+    let bounds = MergeBounds { fan_in: 2, events: 40 };
     for _ in 0..4 {
-        compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+        merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     }
     assert_eq!(opened.store.segment_damage(), 0);
     opened = opened.reopen_after(|_| {}).await;
@@ -380,11 +412,11 @@ async fn segments_from_before_the_setting_are_uploaded() {
     let directory = opened.close().await;
     let refused = open_again(directory.path()).await.err().unwrap();
     let Error::File { source, .. } = refused else { panic!("{refused}") };
-    assert!(source.to_string().contains(PLACE), "{source}");
+    assert!(source.to_string().contains(LOCATION), "{source}");
 }
 
 #[tokio::test]
-async fn two_data_directories_never_share_a_place() {
+async fn two_data_directories_never_share_a_bucket() {
     let Some(storage) = Storage::start().await else { return };
     let opened = Opened::with(storage.settings(LARGE)).await;
     add_blocks(&opened.store, PROJECT, 8, 20).await;
@@ -413,7 +445,7 @@ async fn two_data_directories_never_share_a_place() {
 
 /// As a restored backup beside the running instance.
 #[tokio::test]
-async fn a_copy_of_a_data_directory_never_shares_its_place() {
+async fn a_copy_of_a_data_directory_never_shares_its_bucket() {
     let Some(storage) = Storage::start().await else { return };
     for is_copy_first in [false, true] {
         let settings = storage.settings(LARGE);
@@ -492,4 +524,41 @@ async fn a_start_does_not_wait_for_the_bucket() {
     before.assert_same(&Seen::of(&opened.store, &known(&sent)).await);
     // What was read for the repair does not stay, although nothing was listed then.
     assert_eq!(opened.segment_files().len(), 1);
+}
+
+/// A run is damaged, and its uuids are read from segments that are here, or in the bucket
+/// alone.
+#[tokio::test]
+async fn a_repair_needs_the_bucket_only_for_segments_that_are_not_here() {
+    let Some(storage) = Storage::start().await else { return };
+    let mut opened = Opened::with(storage.settings(LARGE)).await;
+    let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
+    seal(&opened.store, 200).await;
+    let uuids = known(&sent);
+    storage.proxy.switch(false);
+    for is_here in [true, false] {
+        let run = opened.run_files().remove(0);
+        opened = opened
+            .reopen_after(|directory| {
+                flip(&run, ENTRY);
+                if !is_here {
+                    remove_segments(directory);
+                }
+            })
+            .await;
+        let store = &opened.store;
+        let refused = stored_uuids(store, PROJECT, &uuids).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+        if !is_here {
+            let failed = repair_runs(store).await.unwrap_err();
+            assert!(matches!(failed, Error::Bucket { .. }), "{failed}");
+            assert!(run.exists());
+            // The damage is still to be repaired.
+            damage_found(store).await;
+            storage.proxy.switch(true);
+        }
+        repair_runs(store).await.unwrap();
+        assert!(!run.exists());
+        assert_eq!(stored_uuids(store, PROJECT, &uuids).await.unwrap().len(), sent.len());
+    }
 }

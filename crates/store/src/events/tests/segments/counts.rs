@@ -11,7 +11,7 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use super::super::support::{PROJECT, batch, event, records};
 use super::removing::add_at;
-use super::support::{Opened, compact, drop_old, now, seal};
+use super::support::{Opened, drop_old, merge_once, now, seal};
 use crate::bind::bind;
 use crate::counts::{self, Counting, PersonCounts, Progress};
 use crate::db::Statement;
@@ -227,7 +227,7 @@ async fn counts_are_those_of_the_stored_events() {
         }
         match random.below(8) {
             0 => drop(seal(&opened.store, 5).await),
-            1 => drop(compact(&opened.store, 2, 1_000).await),
+            1 => drop(merge_once(&opened.store, 2, 1_000).await),
             2 => opened = opened.reopen().await,
             _ => {}
         }
@@ -381,7 +381,7 @@ async fn removed_events_are_subtracted_once() {
         add_at(&opened, 0, number * 10 + 1, day * DAY).await;
     }
     seal(&opened.store, 10).await;
-    compact(&opened.store, 2, 1_000).await.unwrap();
+    merge_once(&opened.store, 2, 1_000).await.unwrap();
     let whose = PersonRef { distinct_ids: vec!["a".to_owned()], ..person(&[0]) };
     let counted = async |store: &Store| {
         let found = counts::of_persons(store, PROJECT, std::slice::from_ref(&whose)).await;

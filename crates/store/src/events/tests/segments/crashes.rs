@@ -4,7 +4,7 @@
 use super::super::support::{PROJECT, batch, events, records};
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, compact, files, seal};
+use super::support::{Opened, add_blocks, files, merge_once, seal};
 use crate::Error;
 use crate::bind::bind;
 use crate::db::Statement;
@@ -88,7 +88,7 @@ async fn old_files_of_a_merge_are_removed_at_the_start() {
     let before = Seen::of(&opened.store, &known).await;
     let old: Vec<_> =
         opened.files().into_iter().map(|file| (std::fs::read(&file).unwrap(), file)).collect();
-    while compact(&opened.store, 2, 1_000).await.is_some() {}
+    while merge_once(&opened.store, 2, 1_000).await.is_some() {}
     let new = opened.files();
     opened = opened
         .reopen_after(|directory| {

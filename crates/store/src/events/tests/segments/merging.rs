@@ -4,7 +4,7 @@ use super::super::support::{PROJECT, records};
 use super::reading::known;
 use super::removing::add_at;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, compact, seal};
+use super::support::{Opened, add_blocks, merge_once, seal};
 use crate::events::tests::support::query;
 use crate::events::{arrivals, page};
 
@@ -17,9 +17,9 @@ async fn readers_see_the_same_before_and_after_merging() {
     assert_eq!(seal(&opened.store, 20).await.segments, 40);
     let before = Seen::of(&opened.store, &known).await;
     assert_eq!(before.events(), sent);
-    assert_eq!(compact(&opened.store, 16, 1_000).await, None, "there are too few");
+    assert_eq!(merge_once(&opened.store, 16, 1_000).await, None, "there are too few");
     let mut merged = 0;
-    while let Some(done) = compact(&opened.store, 4, 1_000).await {
+    while let Some(done) = merge_once(&opened.store, 4, 1_000).await {
         assert_eq!((done.segments, done.events), (4, 80));
         merged += 1;
     }
@@ -29,9 +29,9 @@ async fn readers_see_the_same_before_and_after_merging() {
     assert_eq!(records(&opened.store, "event_segment").await, 16);
     before.assert_same(&Seen::of(&opened.store, &known).await);
     // Two of one level whose sum is as large as a segment may be.
-    let done = compact(&opened.store, 16, 199).await;
+    let done = merge_once(&opened.store, 16, 199).await;
     assert_eq!(done, None);
-    let done = compact(&opened.store, 2, 1_000).await.unwrap();
+    let done = merge_once(&opened.store, 2, 1_000).await.unwrap();
     assert_eq!((done.segments, done.events), (2, 160));
     opened = opened.reopen().await;
     before.assert_same(&Seen::of(&opened.store, &known).await);
@@ -44,11 +44,11 @@ async fn a_group_that_would_become_too_large_is_merged_as_it_is() {
     add_blocks(&opened.store, PROJECT, 24, 20).await;
     // Five segments in each partition. Three have 60 events.
     seal(&opened.store, 20).await;
-    let done = compact(&opened.store, 16, 60).await.unwrap();
+    let done = merge_once(&opened.store, 16, 60).await.unwrap();
     assert_eq!((done.segments, done.events), (3, 60));
     // Alone, or with its equals, a segment of that size is left as it is.
     let mut sizes = vec![done.segments];
-    while let Some(done) = compact(&opened.store, 16, 60).await {
+    while let Some(done) = merge_once(&opened.store, 16, 60).await {
         sizes.push(done.segments);
     }
     assert_eq!(sizes, [3, 3, 3, 3], "the two that are left wait for a third");
@@ -64,7 +64,7 @@ async fn segments_are_merged_with_those_of_the_same_time() {
     }
     seal(&opened.store, 10).await;
     let mut merged = Vec::new();
-    while let Some(done) = compact(&opened.store, 16, 1_000).await {
+    while let Some(done) = merge_once(&opened.store, 16, 1_000).await {
         merged.push(done.segments);
     }
     assert_eq!(merged, [3, 2]);
@@ -82,7 +82,7 @@ async fn readers_continue_while_segments_are_merged() {
         let store = store.clone();
         async move {
             let mut merged = 0;
-            while compact(&store, 2, 10_000).await.is_some() {
+            while merge_once(&store, 2, 10_000).await.is_some() {
                 merged += 1;
             }
             merged

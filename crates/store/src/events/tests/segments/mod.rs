@@ -5,6 +5,7 @@ mod counts;
 mod crashes;
 mod damage;
 mod duplicates;
+mod erasing;
 mod merging;
 mod persons;
 mod reading;

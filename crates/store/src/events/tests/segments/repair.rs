@@ -1,6 +1,7 @@
 //! Damaged runs are found and written again, and one fault does not stop all other work.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use uuid::Uuid;
 use weir_segments::run::Key;
@@ -10,19 +11,23 @@ use super::damage::flip;
 use super::reading::known;
 use super::seen::Seen;
 use super::support::{
-    OTHER, Opened, add_blocks, compact, files, now, open_again, open_with, seal, uuid,
+    OTHER, Opened, add_blocks, files, merge_once, now, open_again, open_with, seal, uuid,
 };
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::disk::DiskMarks;
 use crate::events::segments::find;
-use crate::events::{SealBounds, StoredEvent, apply, position, seal_all, stored_uuids};
+use crate::events::{
+    SealBounds, StoredEvent, apply, damage_found, position, repair_runs, seal_all, stored_uuids,
+};
 use crate::{Error, Settings, Store};
 
 /// A byte among the entries of a run: the header has the first 16 KiB.
-const ENTRY: usize = (16 << 10) + 100;
+pub(super) const ENTRY: usize = (16 << 10) + 100;
 /// A byte in the filter of a run of eight blocks, which follows four parts with entries.
 const FILTER: usize = 5 * (16 << 10) + 40;
+/// Longer than a function takes that does not wait.
+const AWHILE: Duration = Duration::from_millis(300);
 
 async fn assert_refused(store: &Store, sent: &[StoredEvent]) {
     let from = position(store, 2).await.unwrap().offset;
@@ -83,50 +88,157 @@ async fn damaged_entries_of_a_run_are_found_by_the_next_pass_and_written_again()
 }
 
 #[tokio::test]
-async fn a_new_event_whose_uuid_leads_to_damage_waits_for_the_repair_and_is_stored() {
+async fn a_new_event_whose_uuid_leads_to_damage_is_refused_at_once_and_stored_after_the_repair() {
     let mut opened = Opened::new().await;
     let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
     seal(&opened.store, 200).await;
     let run = opened.run_files().remove(0);
     opened = opened.reopen_after(|_| flip(&run, ENTRY)).await;
     let store = &opened.store;
+    assert!(tokio::time::timeout(AWHILE, damage_found(store)).await.is_err());
     let new = new_in_damage(store).await;
     let from = position(store, 2).await.unwrap().offset;
-    let mut event = events(100_000, 100_000, "a");
+    let other = events(90_000, 90_000, "a");
+    let mut event = events(90_001, 90_001, "a");
     event[0].uuid = new[0];
-    // The transaction cannot wait, and refuses it.
-    let refused = apply(store, batch(2, from, from + 1, &event)).await.unwrap_err();
-    assert!(matches!(refused, Error::Exists { .. }), "{refused}");
-    assert!(run.exists());
-    assert_eq!(stored_uuids(store, PROJECT, &new).await.unwrap(), [] as [Uuid; 0]);
+    // A merge or a backup, for as long as it likes.
+    let changing = store.segments.changing().await.unwrap();
+    let repairing = store.clone();
+    let repair = tokio::spawn(async move { repair_runs(&repairing).await });
+    damage_found(store).await;
+    for _ in 0..3 {
+        let refused = apply(store, batch(2, from, from + 1, &event)).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+        assert!(refused.to_string().contains(run.to_str().unwrap()), "{refused}");
+        let refused = stored_uuids(store, PROJECT, &new).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+    }
+    assert_eq!(store.segment_damage(), 1, "it is reported once");
+    // Other batches do not wait.
+    apply(store, batch(2, from, from + 1, &other)).await.unwrap();
+    assert!(run.exists() && !repair.is_finished());
+    drop(changing);
+    repair.await.unwrap().unwrap();
     assert!(!run.exists());
     assert_eq!(set_aside(opened.directory.path()).len(), 1);
     let damage = store.segment_damage();
+    assert_eq!(stored_uuids(store, PROJECT, &new).await.unwrap(), [] as [Uuid; 0]);
     assert_refused(store, &sent).await;
-    apply(store, batch(2, from, from + 1, &event)).await.unwrap();
+    apply(store, batch(2, from + 1, from + 2, &event)).await.unwrap();
     assert_eq!(stored_uuids(store, PROJECT, &new).await.unwrap(), new[..1]);
     assert_eq!(store.segment_damage(), damage, "the run is sound");
+    assert!(tokio::time::timeout(AWHILE, damage_found(store)).await.is_err());
 }
 
-/// Runs are repaired over and over while their uuids are searched for.
+/// Runs are repaired while their uuids are searched for: all are found, or the search is
+/// refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn uuids_are_found_at_every_moment_of_a_repair() {
     let mut opened = Opened::new().await;
     let sent = add_blocks(&opened.store, PROJECT, 12, 200).await;
     seal(&opened.store, 200).await;
+    let uuids = known(&sent);
+    let expected = stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap().len();
     let run = opened.run_files().remove(0);
     opened = opened.reopen_after(|_| flip(&run, ENTRY)).await;
-    let (store, uuids) = (opened.store.clone(), known(&sent));
-    let expected = stored_uuids(&store, PROJECT, &uuids).await.unwrap().len();
+    let store = opened.store.clone();
     let sealing = tokio::spawn(async move { seal(&store, 200).await.segments });
     let mut rounds = 0;
     while !sealing.is_finished() || rounds < 2 {
-        let found = stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap();
-        assert_eq!(found.len(), expected, "round {rounds}");
-        rounds += 1;
+        match stored_uuids(&opened.store, PROJECT, &uuids).await {
+            Ok(found) => {
+                assert_eq!(found.len(), expected, "round {rounds}");
+                rounds += 1;
+            }
+            Err(Error::Damaged { .. }) => assert_eq!(rounds, 0),
+            Err(error) => panic!("{error}"),
+        }
     }
     assert_eq!(sealing.await.unwrap(), 0);
     assert!(!run.exists());
+}
+
+#[tokio::test]
+async fn a_repair_reads_only_segments_of_projects_that_lost_uuids() {
+    let mut opened = Opened::new().await;
+    let sent = add_blocks(&opened.store, PROJECT, 8, 200).await;
+    add_blocks(&opened.store, OTHER, 8, 200).await;
+    assert_eq!(seal(&opened.store, 200).await.segments, 8);
+    // One run has the uuids of both projects, those of the first one first.
+    let (runs, other) = (opened.run_files(), opened.table(OTHER));
+    assert_eq!(runs.len(), 1);
+    let mut segments = opened.segment_files();
+    segments.retain(|file| file.starts_with(&other));
+    assert_eq!(segments.len(), 4);
+    opened = opened
+        .reopen_after(|_| {
+            flip(&runs[0], ENTRY);
+            for segment in &segments {
+                let length = std::fs::metadata(segment).unwrap().len();
+                flip(segment, usize::try_from(length).unwrap() / 2);
+            }
+        })
+        .await;
+    seal(&opened.store, 200).await;
+    assert!(!runs[0].exists());
+    assert_eq!(opened.store.segment_damage(), 1, "that of the run");
+    assert_refused(&opened.store, &sent).await;
+}
+
+/// A device that damages what was written to it, again and again.
+#[tokio::test]
+async fn a_run_that_repairs_do_not_help_is_repaired_a_few_times() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add_blocks(store, PROJECT, 12, 400).await;
+    seal(store, 400).await;
+    let uuids = known(&sent);
+    let largest = || {
+        let bytes = |file: &PathBuf| std::fs::metadata(file).unwrap().len();
+        opened.run_files().into_iter().max_by_key(bytes).unwrap()
+    };
+    for repairs in 0..=3 {
+        assert_eq!(stored_uuids(store, PROJECT, &uuids).await.unwrap().len(), sent.len());
+        let run = largest();
+        flip(&run, ENTRY);
+        let refused = stored_uuids(store, PROJECT, &uuids).await.unwrap_err();
+        let Error::Damaged { file, detail } = &refused else { panic!("{refused}") };
+        assert_eq!(*file, run);
+        assert_eq!(detail.contains("after several repairs"), repairs == 3, "{detail}");
+        repair_runs(store).await.unwrap();
+        assert_eq!(run.exists(), repairs == 3);
+    }
+    let (run, damage) = (largest(), store.segment_damage());
+    assert!(tokio::time::timeout(AWHILE, damage_found(store)).await.is_err());
+    seal(store, 400).await;
+    let refused = stored_uuids(store, PROJECT, &uuids).await.unwrap_err();
+    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+    assert_eq!(largest(), run);
+    assert_eq!(store.segment_damage(), damage, "it is not reported again and again");
+    // The next start begins with a few attempts.
+    let opened = opened.reopen().await;
+    seal(&opened.store, 400).await;
+    let stored = stored_uuids(&opened.store, PROJECT, &uuids).await.unwrap();
+    assert_eq!(stored.len(), sent.len());
+}
+
+/// A search has met damage, and a verification finds none.
+#[tokio::test]
+async fn a_run_that_was_read_wrongly_twice_is_written_again() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add_blocks(store, PROJECT, 12, 200).await;
+    seal(store, 200).await;
+    let (uuids, run) = (known(&sent), opened.run_files().remove(0));
+    for is_first in [true, false] {
+        flip(&run, ENTRY);
+        let refused = stored_uuids(store, PROJECT, &uuids).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+        flip(&run, ENTRY);
+        repair_runs(store).await.unwrap();
+        assert_eq!(run.exists(), is_first);
+        assert_eq!(stored_uuids(store, PROJECT, &uuids).await.unwrap().len(), sent.len());
+    }
 }
 
 #[tokio::test]
@@ -282,7 +394,7 @@ async fn a_partition_that_cannot_be_sealed_does_not_stop_the_others() {
     let failed = report.failure.unwrap();
     assert!(matches!(failed, Error::File { .. }), "{failed}");
     assert_eq!(report.segments, 3 * 2);
-    while compact(store, 2, 1_000).await.is_some() {}
+    while merge_once(store, 2, 1_000).await.is_some() {}
     assert_eq!(records(store, "event_segment").await, 3, "merges go on");
     std::fs::remove_file(opened.table(PROJECT).join("1")).unwrap();
     assert_eq!(seal(store, 20).await.segments, 2);

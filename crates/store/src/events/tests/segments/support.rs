@@ -10,10 +10,10 @@ use weir_model::{ProjectId, Timestamp};
 use super::super::support::{PROJECT, batch, event};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::segments::{CompactBounds, compact_within, remove_replaced};
+use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
-    Compacted, Dropped, LIVE_PARTITIONS, Old, SealBounds, SealReport, StoredEvent, Wanted, apply,
-    drop_older, historical_partition, live_partition, seal_all,
+    Dropped, LIVE_PARTITIONS, MergedSegments, Old, SealBounds, SealReport, StoredEvent, Wanted,
+    apply, drop_older, historical_partition, live_partition, seal_all,
 };
 use crate::{Error, Location, Settings, Store};
 
@@ -127,7 +127,7 @@ async fn open(directory: &Path, settings: &Settings) -> Result<Store, Error> {
     Store::open(&Location::Directory(directory.to_owned()), settings.clone()).await
 }
 
-/// The files below a directory, sorted. Those of the logs of tables are left out.
+/// The files below a directory, sorted. Those of the logs of tables are omitted.
 pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut directories = vec![directory.to_owned()];
@@ -157,9 +157,13 @@ pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
 }
 
 /// Merges `fan_in` neighbours, once, and removes the files that this replaces.
-pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option<Compacted> {
-    let bounds = CompactBounds { fan_in, events };
-    let done = compact_within(store, now(), bounds).await.unwrap();
+pub(super) async fn merge_once(
+    store: &Store,
+    fan_in: usize,
+    events: u64,
+) -> Option<MergedSegments> {
+    let bounds = MergeBounds { fan_in, events };
+    let done = merge_segments_within(store, now(), bounds).await.unwrap();
     remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
     done
 }

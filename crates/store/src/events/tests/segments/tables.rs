@@ -11,8 +11,8 @@ use weir_segments::{ColumnType, TypedColumn};
 
 use super::super::support::{PROJECT, batch, events};
 use super::removing::add_at;
-use super::support::{NOW, Opened, compact, drop_old, now, seal, uuid};
-use crate::events::segments::{CompactBounds, compact_within};
+use super::support::{NOW, Opened, drop_old, merge_once, now, seal, uuid};
+use crate::events::segments::{MergeBounds, merge_segments_within};
 use crate::events::{SealBounds, apply, position, purge, seal_all};
 use crate::transaction::tests::stored_of;
 
@@ -77,7 +77,7 @@ async fn the_table_has_what_was_sealed_merged_and_removed() {
     }
     assert_eq!(seal(&opened.store, 10).await.segments, 5);
     assert_eq!((opened.listed().len(), opened.version()), (5, Some(4)));
-    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
     assert_eq!((opened.listed().len(), opened.version()), (4, Some(5)));
     let merge = fs::read_to_string(opened.commit(5)).unwrap();
     assert!(merge.contains("OPTIMIZE") && !merge.contains("\"dataChange\":true"), "{merge}");
@@ -118,7 +118,7 @@ async fn the_table_has_the_typed_columns_of_its_files() {
     assert_eq!(seal(&opened.store, 10).await.segments, 1);
     expected.push(column("A", "double"));
     assert_eq!(opened.columns(), expected);
-    compact(&opened.store, 3, 1_000).await.unwrap();
+    merge_once(&opened.store, 3, 1_000).await.unwrap();
     assert_eq!((opened.listed().len(), opened.columns()), (1, expected.clone()));
     fs::remove_dir_all(opened.table(PROJECT).join("_delta_log")).unwrap();
     opened = opened.reopen().await;
@@ -158,7 +158,7 @@ async fn a_commit_that_is_missing_is_written_by_the_next_pass() {
             assert_eq!(seal(&opened.store, 10).await.segments, 0);
             assert_eq!((opened.listed().len(), opened.version()), (files, version));
             if files == 4 {
-                compact(&opened.store, 2, 1_000).await.unwrap();
+                merge_once(&opened.store, 2, 1_000).await.unwrap();
             } else {
                 let before = Timestamp::from_micros(50 * DAY);
                 drop_old(&opened.store, PROJECT, before, &[]).await.unwrap();
@@ -225,7 +225,7 @@ async fn events_are_sealed_and_merged_without_a_log() {
     fs::create_dir_all(opened.table(PROJECT)).unwrap();
     fs::write(&log, "a file").unwrap();
     assert_eq!(seal(&opened.store, 10).await.segments, 3);
-    assert_eq!(compact(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
     fs::remove_file(&log).unwrap();
     assert_eq!(seal(&opened.store, 10).await.segments, 0);
     assert_eq!((opened.listed().len(), opened.version()), (2, Some(0)));
@@ -241,8 +241,8 @@ async fn files_that_were_merged_stay_for_a_while() {
     }
     seal(&opened.store, 10).await;
     let old = opened.listed();
-    let bounds = CompactBounds { fan_in: 4, events: 1_000 };
-    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    let bounds = MergeBounds { fan_in: 4, events: 1_000 };
+    merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     for (minutes, files) in [(0, 5), (9, 5), (10, 1)] {
         let at = Timestamp::from_micros(NOW + minutes * MINUTE);
         let bounds = SealBounds { events: 10, age: i64::MAX, ..SealBounds::default() };
@@ -260,8 +260,8 @@ async fn a_purge_leaves_no_table() {
         opened.add(number * 10 + 1, r#"{"n":1}"#).await;
     }
     seal(&opened.store, 10).await;
-    let bounds = CompactBounds { fan_in: 2, events: 1_000 };
-    compact_within(&opened.store, now(), bounds).await.unwrap().unwrap();
+    let bounds = MergeBounds { fan_in: 2, events: 1_000 };
+    merge_segments_within(&opened.store, now(), bounds).await.unwrap().unwrap();
     assert_eq!(stored_of(&opened.store, "event_columns").await.len(), 1);
     for _ in 0..2 {
         purge(&opened.store, PROJECT).await.unwrap();

@@ -1,4 +1,4 @@
-//! The ways of signing in that a domain can require.
+//! The sign-in methods that a domain can require.
 
 use weir_model::domains::SsoEnforcement;
 use weir_store::domains::DomainRow;
@@ -8,30 +8,30 @@ use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
 
-/// A way of signing in that a domain can require.
+/// A sign-in method that a domain can require.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// The value of the domain.
+pub struct SignInMethod {
+    /// The value of the field `sso_enforcement` that requires it.
     pub sso: SsoEnforcement,
-    /// The name of a provider; empty for the other ways.
+    /// The name of a provider; empty for other methods.
     pub label: String,
     /// Whether it is set up.
     pub is_set_up: bool,
 }
 
 impl Domains {
-    /// The ways of signing in that a domain can require, and whether each is set up.
+    /// The sign-in methods that a domain can require, and whether each is set up.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
     /// [`Error::NotFound`](crate::Error::NotFound).
-    pub async fn ways(&self, org: &OrgCtx, domain: &str) -> Result<Vec<Way>> {
+    pub async fn sign_in_methods(&self, org: &OrgCtx, domain: &str) -> Result<Vec<SignInMethod>> {
         policy::check(org, Action::ReadOrganization)?;
         let row = self.find(org, domain).await?;
-        self.ways_of(&row).await
+        self.sign_in_methods_of(&row).await
     }
 
-    pub(super) async fn ways_of(&self, row: &DomainRow) -> Result<Vec<Way>> {
+    pub(super) async fn sign_in_methods_of(&self, row: &DomainRow) -> Result<Vec<SignInMethod>> {
         let offered = self.core.provider_facts().await?.into_iter();
         let known = SsoEnforcement::KNOWN.into_iter().map(|sso| {
             let label = match sso {
@@ -41,14 +41,14 @@ impl Domains {
             (sso, label)
         });
         let offered = offered.map(|facts| (SsoEnforcement::Provider(facts.name), facts.label));
-        let mut ways: Vec<Way> = Vec::new();
+        let mut methods: Vec<SignInMethod> = Vec::new();
         for (sso, label) in known.chain(offered) {
             let is_set_up = self.core.can_enforce(row, sso).await?;
-            match ways.iter_mut().find(|way| way.sso == sso) {
-                Some(way) => way.label = label,
-                None => ways.push(Way { sso, label, is_set_up }),
+            match methods.iter_mut().find(|method| method.sso == sso) {
+                Some(method) => method.label = label,
+                None => methods.push(SignInMethod { sso, label, is_set_up }),
             }
         }
-        Ok(ways)
+        Ok(methods)
     }
 }

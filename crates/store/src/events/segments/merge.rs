@@ -1,9 +1,9 @@
 //! Merging neighbouring segments, so that there are few files.
 //!
-//! The new file is written and synced first. One transaction puts its row in the place of
-//! those of the old files, and one commit of the log tells other engines (`table`). The old
-//! files are removed later, because these may still read an older version of the table. A
-//! reader that has found an old row and no file reads the catalog again.
+//! The new file is written and synced first. One transaction replaces the rows of the old
+//! files by its row, and one commit of the log shows it to other engines (`table`). The old
+//! files are removed later, because other engines may still read an older version of the
+//! table. A reader that has found an old row and no file reads the catalog again.
 //!
 //! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
 //! merging runs (`runs`).
@@ -27,16 +27,17 @@ use crate::{Error, Result, Store};
 
 /// Neighbours of one level that are merged into one of the next level.
 const FAN_IN: usize = 16;
-/// A segment has at most about so many events,
+/// Most events of a merged segment.
 const EVENTS: u64 = 1 << 20;
-/// or so many bytes in its file.
+/// Most bytes in the files of the segments of one merge.
 const BYTES: u64 = 512 << 20;
-/// Segments are merged whose latest events are so near, microseconds: a segment is removed
-/// for its age when its latest event is old enough.
-const NEAR: i64 = 31 * 86_400_000_000;
+/// Most time between the latest events of the segments of one merge, microseconds. Retention
+/// removes a segment when its latest event is old enough, so a larger value keeps old events
+/// for longer.
+const SPREAD: i64 = 31 * 86_400_000_000;
 
-/// Files that a merge has replaced are kept at least so long, microseconds.
-const KEPT: i64 = 600_000_000;
+/// How long files that a merge has replaced are kept at least, microseconds.
+const KEPT_FOR: i64 = 600_000_000;
 
 const MERGE: Operation = Operation::write("merge event segments");
 
@@ -55,9 +56,9 @@ impl Default for Bounds {
     }
 }
 
-/// What a call of [`compact`] did.
+/// The segments that a call of [`merge_segments`] merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compacted {
+pub struct MergedSegments {
     /// The number of segments that were merged.
     pub segments: usize,
     /// The number of events in them.
@@ -69,22 +70,22 @@ pub struct Compacted {
 /// Merges neighbouring segments into one, of about a million events at most. `None`: no
 /// segments are to be merged.
 ///
-/// Calls go on behind the segments that were merged last, and begin again until a pass over
-/// all segments merges none.
+/// Each call continues after the segments of the call before. After the last segment, the
+/// calls begin again at the first, until a pass over all segments merges none.
 ///
 /// # Errors
 /// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be read or
-/// written, and errors of the store. The next call goes on behind these segments. A damaged
+/// written, and errors of the store. The next call continues after these segments. A damaged
 /// segment stays as it is.
-pub async fn compact(store: &Store, now: Timestamp) -> Result<Option<Compacted>> {
-    compact_within(store, now, Bounds::default()).await
+pub async fn merge_segments(store: &Store, now: Timestamp) -> Result<Option<MergedSegments>> {
+    merge_segments_within(store, now, Bounds::default()).await
 }
 
-pub(in crate::events) async fn compact_within(
+pub(in crate::events) async fn merge_segments_within(
     store: &Store,
     now: Timestamp,
     bounds: Bounds,
-) -> Result<Option<Compacted>> {
+) -> Result<Option<MergedSegments>> {
     let is_usable = |objects: &Objects| objects.is_usable();
     if store.segments.files.is_none() || !store.segments.objects.as_ref().is_none_or(is_usable) {
         return Ok(None);
@@ -94,15 +95,15 @@ pub(in crate::events) async fn compact_within(
             if store.db.disk().check() == DiskLevel::Low {
                 return Err(Error::DiskLow);
             }
-            let mut merged = merge(&store, &group, now).await;
+            let mut merged = merge_group(&store, &group, now).await;
             if let Err(Error::Damaged { file, .. }) = &merged
                 && fetch_again(&store, &group, file).await?
             {
-                merged = merge(&store, &group, now).await;
+                merged = merge_group(&store, &group, now).await;
             }
             match merged {
                 Ok(done) => {
-                    lock(&store.segments.merges).has_merged = true;
+                    lock(&store.segments.merge_progress).has_merged = true;
                     return Ok(Some(done));
                 }
                 Err(error) => {
@@ -116,27 +117,26 @@ pub(in crate::events) async fn compact_within(
     .await
 }
 
-/// How far the merges of a pass over all segments are.
+/// The progress of a pass over all segments.
 #[derive(Debug, Default)]
-pub(super) struct Merges {
-    /// Project, partition and last arrival number of what was merged last.
+pub(super) struct MergeProgress {
+    /// Project, partition and last arrival number of the segments that were merged last.
     after: Option<(ProjectId, u16, u64)>,
     /// Whether the pass has merged segments, so that there may be more of the next level.
     has_merged: bool,
 }
 
-/// The next segments that are to be merged. `None`: there were none up to the last segment,
-/// and nothing was merged in this pass.
+/// The next segments that are to be merged. `None`: a pass over all segments merged none.
 async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>> {
     loop {
-        let after = lock(&store.segments.merges).after;
+        let after = lock(&store.segments.merge_progress).after;
         let group = due_after(store, bounds, after).await?;
-        let mut merges = lock(&store.segments.merges);
-        merges.after = group
+        let mut progress = lock(&store.segments.merge_progress);
+        progress.after = group
             .as_ref()
             .and_then(|group| group.last())
             .map(|segment| (segment.project, segment.partition, segment.last));
-        if group.is_some() || !std::mem::take(&mut merges.has_merged) {
+        if group.is_some() || !std::mem::take(&mut progress.has_merged) {
             return Ok(group);
         }
     }
@@ -161,8 +161,8 @@ async fn due_after(
             let bytes: u64 = group.iter().map(|segment| segment.bytes).sum();
             let latest = || group.iter().map(|segment| segment.times.to);
             let (oldest, newest) = (latest().min(), latest().max());
-            let is_near = oldest.is_none_or(|at| next.times.to.saturating_sub(at) <= NEAR)
-                && newest.is_none_or(|at| at.saturating_sub(next.times.to) <= NEAR);
+            let is_near = oldest.is_none_or(|at| next.times.to.saturating_sub(at) <= SPREAD)
+                && newest.is_none_or(|at| at.saturating_sub(next.times.to) <= SPREAD);
             let fits =
                 is_near && events + next.rows <= bounds.events && bytes + next.bytes <= BYTES;
             if is_neighbour && !fits && group.len() > 1 {
@@ -193,7 +193,12 @@ async fn fetch_again(store: &Store, group: &[SealedSegment], damaged: &Path) -> 
     }
 }
 
-async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result<Compacted> {
+/// Writes the file of one merge and replaces the rows of a group of segments.
+async fn merge_group(
+    store: &Store,
+    group: &[SealedSegment],
+    now: Timestamp,
+) -> Result<MergedSegments> {
     let segments = &store.segments;
     let (Some(files), Some(first), Some(last)) = (&segments.files, group.first(), group.last())
     else {
@@ -265,11 +270,11 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
     segments.close(replaced.clone());
     let replaced = replaced.map(|file| (file.clone(), now.micros()));
     lock(&segments.replaced).extend(replaced);
-    Ok(Compacted { segments: group.len(), events: rows, bytes })
+    Ok(MergedSegments { segments: group.len(), events: rows, bytes })
 }
 
-/// Removes files that a merge replaced a while ago. A start removes all of them.
+/// Removes files that a merge replaced more than [`KEPT_FOR`] ago. A start removes all of them.
 pub(in crate::events) async fn remove_replaced(store: &Store, now: Timestamp) -> Result<()> {
-    let is_due = |_: &str, at: i64| now.micros().saturating_sub(at) >= KEPT;
+    let is_due = |_: &str, at: i64| now.micros().saturating_sub(at) >= KEPT_FOR;
     remove(store, store.segments.take_replaced(is_due)).await
 }

@@ -1,5 +1,5 @@
-//! The login that the files of `fuzz/corpus/saml_response` answer, and what holds of
-//! every response. The fuzz target includes this file.
+//! What is true of every response, and the pending login that the responses in
+//! `fuzz/corpus/saml_response` answer. The fuzz target includes this file.
 
 use std::collections::HashSet;
 use std::future::{Future, ready};

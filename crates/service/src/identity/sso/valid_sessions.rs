@@ -1,4 +1,4 @@
-//! Which sessions count, by the rule of the domain of their user's address (SSO-31).
+//! Which sessions are valid, by the rule of the domain of their user's address (SSO-31).
 //!
 //! What belongs here: comparing a session with the rule, and ending the sessions that the
 //! rule refuses. What does not: how long a session lasts (`sessions`), and changing the rule
@@ -15,9 +15,9 @@ use crate::identity::{Identity, emails};
 use crate::{Core, Result};
 
 impl Identity {
-    /// Ends sessions that have expired, and those that a rule refuses. `part` is where the
-    /// call before stopped, or 0. Returns where to continue; `None`: all sessions were
-    /// looked at. No further part begins after `within`.
+    /// Ends the sessions that have expired or that a rule refuses. Begins with `part`: 0, or
+    /// the result of the previous call. Returns the part to continue with; `None`: all
+    /// sessions were checked. No further part begins after `within`.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -27,22 +27,22 @@ impl Identity {
 }
 
 impl Core {
-    /// The session with this hash, if its user is active and the domain of the user's
-    /// address allows the way in which it was opened. So a session with a password stops
-    /// counting when its domain requires a provider, and so does a session of an account at
-    /// that provider that does not have the user's address.
-    pub(in crate::identity) async fn counting_session(
+    /// The session with this hash, if it is valid: its user is active, and the domain of the
+    /// user's address allows how it was opened. So a session with a password becomes invalid
+    /// when its domain requires a provider. A session of a linked account at that provider
+    /// becomes invalid if the account does not have the user's address.
+    pub(in crate::identity) async fn valid_session(
         &self,
         hash: &str,
     ) -> Result<Option<SessionRow>> {
         let found = sessions::of_active_user(&self.store, hash, domain_of).await?;
         let Some((session, email, domain)) = found else { return Ok(None) };
         let proves = session.proves.as_deref() == Some(&*emails::normalise(&email));
-        let counts = match (&domain, session.opened_by) {
+        let is_valid = match (&domain, session.opened_by) {
             (None, _) | (_, OpenedBy::Operator) => true,
-            (Some(domain), way) => match self.in_force(domain).await? {
+            (Some(domain), opened_by) => match self.in_force(domain).await? {
                 None => true,
-                Some(sso) => match way {
+                Some(sso) => match opened_by {
                     OpenedBy::Connection(connection) => {
                         proves && is_required(domain, sso, connection)
                     }
@@ -50,7 +50,7 @@ impl Core {
                 },
             },
         };
-        Ok(counts.then_some(session))
+        Ok(is_valid.then_some(session))
     }
 
     /// As [`Identity::end_refused_sessions`].
@@ -65,8 +65,8 @@ impl Core {
                 return Ok(Some(part));
             }
             for (hash, user) in sessions::part(&self.store, part).await? {
-                let counting = self.counting_session(&hash).await?;
-                if counting.is_none_or(|session| has_ended(&session, self.clock.now())) {
+                let valid = self.valid_session(&hash).await?;
+                if valid.is_none_or(|session| has_ended(&session, self.clock.now())) {
                     sessions::delete(&self.store, user, &hash).await?;
                 }
             }

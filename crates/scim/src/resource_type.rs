@@ -1,4 +1,4 @@
-//! The attributes that are kept of each kind of resource.
+//! The resource types of SCIM: which attributes of users and groups are kept.
 
 /// The form of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +34,20 @@ impl Attribute {
     }
 }
 
-/// A kind of resource.
+/// A resource type.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ResourceType {
     /// Its name, such as `User`.
     pub name: &'static str,
     /// The path of its resources, such as `/Users`.
     pub endpoint: &'static str,
-    /// Its schema.
+    /// The URN of its schema.
     pub schema: &'static str,
     attributes: &'static [Attribute],
 }
 
 /// Users.
-pub const USER: Kind = Kind {
+pub const USER: ResourceType = ResourceType {
     name: "User",
     endpoint: "/Users",
     schema: "urn:ietf:params:scim:schemas:core:2.0:User",
@@ -66,7 +66,7 @@ pub const USER: Kind = Kind {
 };
 
 /// Groups.
-pub const GROUP: Kind = Kind {
+pub const GROUP: ResourceType = ResourceType {
     name: "Group",
     endpoint: "/Groups",
     schema: "urn:ietf:params:scim:schemas:core:2.0:Group",
@@ -80,7 +80,7 @@ pub const GROUP: Kind = Kind {
     ],
 };
 
-impl Kind {
+impl ResourceType {
     /// The attribute of this name; `None`: it is not kept.
     pub(crate) fn attribute(&self, name: &str) -> Option<&'static Attribute> {
         self.attributes.iter().find(|attribute| attribute.name.eq_ignore_ascii_case(name))

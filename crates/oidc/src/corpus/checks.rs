@@ -1,5 +1,5 @@
-//! The outcome that every callback must have. The fuzz target `callbacks` uses this file
-//! too (`fuzz/`).
+//! What is true of every callback. The fuzz target `callbacks` includes this file
+//! (`fuzz/`).
 
 use crate::callback::Callback;
 

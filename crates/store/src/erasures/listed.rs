@@ -1,0 +1,212 @@
+//! The list of erasures beside the database, for backups.
+//!
+//! An older backup does not know of later erasures. The newest backup has the list as of its
+//! time, and `weir restore` restores that list with each backup. After the start, erasures of
+//! the list that the database does not know are applied again ([`unapplied`]).
+//!
+//! The file has a line of JSON for each erasure of the last [`DAYS`] days: with the first ids
+//! of the distinct ids, which are hashes, and without the distinct ids.
+//!
+//! What belongs here: this file. What does not: applying an erasure again (`weir-service`).
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use weir_model::{PersonId, ProjectId, Timestamp, UserId};
+
+use super::rows::{self, Report};
+use crate::{Error, Result, Store, projects};
+
+/// The name of the file in the data directory.
+pub const FILE: &str = "erasures.jsonl";
+/// Days for which an erasure is listed. Backups must not be kept for longer.
+pub(super) const DAYS: i64 = 400;
+/// Bytes of the file that are read.
+const MOST_BYTES: u64 = 1 << 30;
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+/// What the file is called in addition while it is written.
+const UNFINISHED: &str = ".tmp";
+
+/// An erasure of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Id of the erasure.
+    pub id: Uuid,
+    project: i64,
+    person: Uuid,
+    requested_at: i64,
+    requested_by: Uuid,
+    /// Whether events are erased too.
+    pub deletes_events: bool,
+    /// The first ids of the distinct ids.
+    ids: Vec<Uuid>,
+}
+
+impl Listed {
+    fn of(project: ProjectId, id: Uuid, report: &Report, ids: &[Uuid]) -> Self {
+        let (requested_by, person) = report.facts();
+        Self {
+            id,
+            project: project.0,
+            person,
+            requested_at: report.requested_at,
+            requested_by,
+            deletes_events: report.deletes_events,
+            ids: ids.to_vec(),
+        }
+    }
+
+    /// The project of the person.
+    pub fn project(&self) -> ProjectId {
+        ProjectId(self.project)
+    }
+
+    /// The person, and the persons that its distinct ids may have had before.
+    pub fn persons(&self) -> impl Iterator<Item = PersonId> {
+        std::iter::once(self.person).chain(self.ids.iter().copied()).map(PersonId)
+    }
+
+    /// When the erasure was requested.
+    pub fn requested_at(&self) -> Timestamp {
+        Timestamp::from_micros(self.requested_at)
+    }
+
+    /// The user who requested it.
+    pub fn requested_by(&self) -> UserId {
+        UserId(self.requested_by)
+    }
+}
+
+fn path(store: &Store) -> Option<PathBuf> {
+    store.segments.list_of_erasures()
+}
+
+async fn blocking<T: Send + 'static>(
+    path: PathBuf,
+    work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+) -> Result<T> {
+    let of = path.clone();
+    let done = tokio::task::spawn_blocking(move || work(&of)).await;
+    done.map_err(|_| Error::Stopped)?.map_err(|source| Error::File { file: path, source })
+}
+
+/// Adds an erasure to the list. A failure is logged: the next start adds it.
+pub(super) async fn append(
+    store: &Store,
+    project: ProjectId,
+    id: Uuid,
+    report: &Report,
+    ids: &[Uuid],
+) {
+    let Some(path) = path(store) else { return };
+    let listed = Listed::of(project, id, report, ids);
+    let _permit = store.erasures.listing.lock().await;
+    let added = blocking(path, move |path| {
+        let mut options = File::options();
+        options.create(true).append(true).mode(0o600);
+        let mut file = options.open(path)?;
+        file.write_all(line(&listed)?.as_bytes())?;
+        file.sync_all()
+    });
+    if let Err(error) = added.await {
+        tracing::error!(%project, erasure = %id, %error, "an erasure is not listed for backups yet");
+    }
+}
+
+fn line(listed: &Listed) -> io::Result<String> {
+    let mut line = serde_json::to_string(listed).map_err(io::Error::other)?;
+    line.push('\n');
+    Ok(line)
+}
+
+/// The erasures of the list that the database does not know, because it is that of an older
+/// backup. Brings the list up to date: older ones go away, and those that are not done are
+/// there.
+///
+/// # Errors
+/// When the list cannot be read or written, and errors of the store.
+pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
+    let Some(path) = path(store) else { return Ok(Vec::new()) };
+    let _permit = store.erasures.listing.lock().await;
+    let oldest = now.micros().saturating_sub(DAYS * DAY);
+    let (mut listed, mut is_changed) = blocking(path.clone(), read).await?;
+    let before = listed.len();
+    listed.retain(|one| one.requested_at >= oldest);
+    is_changed |= listed.len() != before;
+    let known: HashSet<Uuid> = listed.iter().map(|one| one.id).collect();
+    for (project, erased) in store.erasures.all() {
+        for one in erased.pending.iter().filter(|one| !known.contains(&one.id)) {
+            if let Some(report) = rows::report(store, project, one.id).await? {
+                listed.push(Listed::of(project, one.id, &report, &one.ids));
+                is_changed = true;
+            }
+        }
+    }
+    if is_changed {
+        let listed = listed.clone();
+        blocking(path, move |path| write(path, &listed)).await?;
+    }
+    let mut unknown = Vec::new();
+    for one in listed {
+        let project = one.project();
+        if rows::report(store, project, one.id).await?.is_none()
+            && projects::find(store, project).await?.is_some()
+        {
+            unknown.push(one);
+        }
+    }
+    Ok(unknown)
+}
+
+/// The lines, and whether some are not complete.
+fn read(path: &Path) -> io::Result<(Vec<Listed>, bool)> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), false)),
+        Err(error) => return Err(error),
+    };
+    let (mut listed, mut is_broken) = (Vec::new(), false);
+    for line in BufReader::new(file.take(MOST_BYTES)).split(b'\n') {
+        match serde_json::from_slice(&line?) {
+            Ok(one) => listed.push(one),
+            Err(error) => {
+                is_broken = true;
+                tracing::warn!(%error, "a line of the list of erasures is not complete");
+            }
+        }
+    }
+    Ok((listed, is_broken))
+}
+
+fn write(path: &Path, listed: &[Listed]) -> io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(UNFINISHED);
+    let unfinished = PathBuf::from(unfinished);
+    let mut options = File::options();
+    options.create(true).write(true).truncate(true).mode(0o600);
+    let mut file = options.open(&unfinished)?;
+    for one in listed {
+        file.write_all(line(one)?.as_bytes())?;
+    }
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)?;
+    match path.parent() {
+        Some(directory) => File::open(directory)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Records that an erasure of the list has been applied again, or that there was nothing to
+/// erase.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn note_applied(store: &Store, listed: &Listed, now: Timestamp) -> Result<()> {
+    rows::add_done(store, listed, PersonId(listed.person), now).await
+}
