@@ -129,7 +129,7 @@ const TRACE_ID: &str = "trace.id";
 /// The field with the header `traceparent` of a caller that is trusted.
 const TRACE_PARENT: &str = "trace.parent";
 
-/// What the first span of a trace is told about the trace.
+/// What the first span of a trace knows about the trace.
 #[derive(Debug, Default)]
 struct Beginning {
     trace: Option<u128>,

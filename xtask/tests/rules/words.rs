@@ -361,9 +361,6 @@ fn declared(source: &str) -> Vec<(usize, &str)> {
 /// The directories with Rust sources, also of tests and benchmarks.
 const RUST: &[&str] = &["app/src", "crates", "fuzz", "server", "xtask"];
 
-/// Files whose comments still have such words.
-const COMMENTS_UNCHECKED: &[&str] = &["crates/store/src/events/segments/repair.rs"];
-
 /// Fewer lines of comments than this mean that reading the sources is broken.
 const COMMENTS_AT_LEAST: usize = 10_000;
 
@@ -371,7 +368,7 @@ const COMMENTS_AT_LEAST: usize = 10_000;
 fn comments_use_the_words_of_the_glossary() {
     let (mut lines, mut broken) = (0, Vec::new());
     for File { path, text } in support::files(RUST) {
-        if !path.ends_with(".rs") || COMMENTS_UNCHECKED.contains(&path.as_str()) {
+        if !path.ends_with(".rs") {
             continue;
         }
         let comments = comments(&text);

@@ -484,7 +484,7 @@ impl Records<Row, Entry> {
 ///
 /// # Errors
 /// [`Error::Exists`] when an event, a new person or a new group is already stored.
-/// [`Error::Damaged`] at once when a run is damaged where one of the events would be: the
+/// [`Error::Damaged`] immediately when a run is damaged where one of the events would be: the
 /// batch can be applied after the repair ([`repair_runs`](super::repair_runs)).
 /// [`Error::Refused`] with `position` when the store is not at `from` (the batch
 /// may have been applied already), or with a word that begins with `stale` when a person,

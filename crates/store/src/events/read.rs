@@ -88,7 +88,7 @@ pub async fn open_block(
 /// and cannot be repaired, a uuid counts as new: its event cannot be read either.
 ///
 /// # Errors
-/// [`Error::Damaged`] at once when a run is damaged where one of the uuids would be, until it
+/// [`Error::Damaged`] immediately when a run is damaged where one of the uuids would be, until it
 /// is repaired ([`repair_runs`](super::repair_runs)); and when the store or a file cannot be
 /// read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {

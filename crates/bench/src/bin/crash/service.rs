@@ -212,7 +212,7 @@ impl Patient {
     async fn kill_during_repair(&mut self) -> Result<Duration> {
         let mut process = self.weir.start()?;
         self.damage.until_found(&self.weir, self.log.position()).await?;
-        // Half of the kills come at once: a small run is repaired in milliseconds.
+        // Half of the kills come immediately: a small run is repaired in milliseconds.
         let after = match self.random.one_in(2) {
             true => Duration::ZERO,
             false => self.random.between(Duration::ZERO, REPAIR),

@@ -58,7 +58,7 @@ const STORIES: u64 = 4;
 const LAST_STORIES: u64 = 40;
 /// One in so many batches is a historical migration.
 const HISTORICAL: u64 = 6;
-/// Settings of the new program, with which the blocks of the older one are sealed at once.
+/// Settings of the new program, with which the blocks of the older one are sealed immediately.
 const SEALING: [(&str, &str); 2] = [("WEIR_SEAL_EVENTS", "500"), ("WEIR_SEAL_SECONDS", "1")];
 
 /// The size of the test.

@@ -1,6 +1,6 @@
 //! Finding damaged runs, and writing them again.
 //!
-//! A search that meets damage notes the run ([`Segments::suspect`]), and is an error at once:
+//! A search that meets damage notes the run ([`Segments::suspect`]), and is an error immediately:
 //! a uuid that leads to the damaged part may be new, because filters are not exact. The server
 //! waits for such a note ([`damage_found`]) and repairs the run in the background
 //! ([`repair_runs`]). A sealing pass checks the noted runs too, and some of the others, so that
@@ -13,7 +13,7 @@
 //! If a segment cannot be read either, then the damaged run stays as it is, and a uuid that
 //! leads to the damaged part counts as new: an event of it that is stored already cannot be
 //! read. After the next start it is tried again. While the disk is low nothing is repaired,
-//! and a later attempt goes on. The same holds while a bucket with needed segments does not
+//! and a later attempt continues. The same holds while a bucket with needed segments does not
 //! answer.
 //! A run that repairs do not help is repaired a few times, and then rarely: its events wait,
 //! and the log says what to do.
@@ -387,7 +387,7 @@ pub(super) fn is_lost(error: &FileError, path: &Path) -> bool {
     }
 }
 
-/// Puts a new run in the place of a damaged one; `None`: removes the damaged one.
+/// Replaces a damaged run by a new one; `None`: removes the damaged one.
 async fn replace(store: &Store, files: &Files, old: &SealedRun, new: Option<NewRun>) -> Result<()> {
     let new = new.map(|new| new.listed(old.number, old.level, old.is_pending));
     let keyspace = store.db.keyspace().await?;
