@@ -18,6 +18,7 @@ mod lease;
 mod place;
 pub mod schedule;
 
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
@@ -28,7 +29,7 @@ use std::time::Instant;
 
 use uuid::Uuid;
 use weir_backup::{
-    About, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
+    About, Damage, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
 };
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
@@ -431,26 +432,48 @@ pub async fn restore(
 }
 
 /// Puts the list of erasures of the newest backup into this one: persons that were erased
-/// after it was made are erased again.
+/// after it was made are erased again. A newer list that is damaged is passed over.
 fn take_newest_erasures(repository: &Repository, name: &str, manifest: &mut Manifest) {
-    let newest = repository.find(None).and_then(|found| repository.manifest(&found.name));
-    let newest = match newest {
-        Ok(newest) => newest,
-        // The backup that was asked for may be the only one that can be read.
-        Err(error) => {
-            tracing::warn!(
-                backup = name, %error,
-                "the newest backup cannot be read: persons that were erased after this backup \
-                 was made are restored"
-            );
-            return;
+    let names = repository.names().unwrap_or_else(|error| {
+        tracing::warn!(%error, "newer backups cannot be listed: their erasures are unknown");
+        Vec::new()
+    });
+    for newer in names.iter().rev().take_while(|newer| newer.as_str() != name) {
+        match sound_list(repository, newer) {
+            Ok(None) => return,
+            Ok(Some(list)) => {
+                manifest.files.retain(|entry| !is_list(entry));
+                manifest.files.push(list);
+                return;
+            }
+            // The backup that was asked for may be the only one that can be read.
+            Err(error) => {
+                let error = with_causes(&error);
+                tracing::warn!(
+                    backup = newer,
+                    error,
+                    "the list of erasures of a newer backup cannot be read: persons that it alone \
+                     lists are restored"
+                );
+            }
         }
-    };
-    let is_list = |entry: &Entry| entry.path == erasures::FILE;
-    if let Some(list) = newest.files.into_iter().find(is_list) {
-        manifest.files.retain(|entry| !is_list(entry));
-        manifest.files.push(list);
     }
+}
+
+/// The list of erasures of a backup, if it has one, after its content was compared.
+fn sound_list(repository: &Repository, name: &str) -> weir_backup::Result<Option<Entry>> {
+    let mut manifest = repository.manifest(name)?;
+    manifest.files.retain(is_list);
+    let is_stopped = AtomicBool::new(false);
+    let damaged = weir_backup::verify(repository, &manifest, &mut HashSet::new(), &is_stopped)?;
+    match damaged.into_iter().next() {
+        Some(Damage { path, fault, .. }) => Err(weir_backup::Error::Damaged { path, fault }),
+        None => Ok(manifest.files.pop()),
+    }
+}
+
+fn is_list(entry: &Entry) -> bool {
+    entry.path == erasures::FILE
 }
 
 /// Refuses settings with which no backup is complete, and places that cannot be used.
@@ -539,4 +562,54 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, BackupError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| BackupError::Interrupted)?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::AtomicBool;
+
+    use weir_backup::{About, Limits, Manifest, Repository};
+    use weir_store::erasures;
+
+    use super::take_newest_erasures;
+
+    /// Nothing ends a backup.
+    static GOING: AtomicBool = AtomicBool::new(false);
+
+    /// Stores a backup that has only this list of erasures, and returns its name.
+    fn store(repository: &Repository, folder: &Path, created_at: i64, list: &str) -> String {
+        let snapshot = folder.join("snapshot");
+        fs::create_dir_all(&snapshot).unwrap();
+        fs::write(snapshot.join(erasures::FILE), list).unwrap();
+        let about = About { schema: 1, program: "1.0.0".to_owned(), created_at };
+        let limits = Limits { is_stopped: &GOING, least_free: 0 };
+        repository.store(&snapshot, None, about, limits).unwrap().name
+    }
+
+    /// The stored content of the list in this manifest.
+    fn content(root: &Path, manifest: &Manifest) -> PathBuf {
+        let [list] = manifest.files.as_slice() else { panic!("{manifest:?}") };
+        root.join("files").join(&list.sha256[..2]).join(&list.sha256)
+    }
+
+    #[test]
+    fn the_newest_list_of_erasures_that_is_not_damaged_is_restored() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("backups");
+        let repository = Repository::create(&root, "instance").unwrap();
+        let names = [(1_000_000, "1"), (2_000_000, "1\n2"), (3_000_000, "1\n2\n3")]
+            .map(|(at, list)| store(&repository, folder.path(), at, list));
+        let restored = |name: &str| {
+            let mut manifest = repository.manifest(name).unwrap();
+            take_newest_erasures(&repository, name, &mut manifest);
+            fs::read_to_string(content(&root, &manifest)).unwrap()
+        };
+        assert_eq!(names.each_ref().map(|name| restored(name)), ["1\n2\n3"; 3]);
+        let newest = content(&root, &repository.manifest(&names[2]).unwrap());
+        fs::write(newest, "damage").unwrap();
+        assert_eq!(restored(&names[0]), "1\n2");
+        assert_eq!(restored(&names[1]), "1\n2");
+    }
 }
