@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior};
 use weir_backup::Repository;
 use weir_model::Timestamp;
 
@@ -111,6 +111,22 @@ impl Backups {
     }
 }
 
+/// What the note of the last backup said when it was read last.
+#[derive(Debug, Default)]
+struct Note(Option<LastBackup>);
+
+impl Note {
+    /// The note, if it says something else than before. Otherwise the server may know of a
+    /// later backup, whose note could not be written.
+    fn changed(&mut self, read: Option<LastBackup>) -> Option<LastBackup> {
+        if read.is_none() || read == self.0 {
+            return None;
+        }
+        self.0.clone_from(&read);
+        read
+    }
+}
+
 /// Starts the task on threads of the lowest priority. It ends soon after the service begins
 /// to stop: a backup that is being made is interrupted, and its links are removed.
 pub(crate) fn begin(app: &App, threads: &Handle) -> JoinHandle<()> {
@@ -127,7 +143,7 @@ async fn run(app: App) {
     }
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Also after a backup whose note could not be written.
+    let mut note = Note::default();
     let mut not_before: Option<Instant> = None;
     loop {
         tokio::select! {
@@ -135,44 +151,53 @@ async fn run(app: App) {
             () = app.stopping.begun() => return,
             _ = tick.tick() => {}
         }
-        read_note(&app, schedule.as_ref()).await;
+        read_note(&app, schedule.as_ref(), &mut note).await;
         let Some(schedule) = &schedule else { continue };
         let last = app.backups.known().last.map(|last| last.began_at);
         let is_due = schedule.is_due(last, app.services.clock.now());
         if is_due && not_before.is_none_or(|at| at <= Instant::now()) {
-            attempt(&app, schedule).await;
+            attempt(&app, schedule, &mut tick).await;
             not_before = Some(Instant::now() + schedule.every.min(AGAIN));
         }
     }
 }
 
 /// Reads the note of the last backup, which a command may have written, and shows it.
-async fn read_note(app: &App, schedule: Option<&Schedule>) {
+async fn read_note(app: &App, schedule: Option<&Schedule>, note: &mut Note) {
     let data = app.config.data.clone();
     // It fails only when the process ends.
     let read = tokio::task::spawn_blocking(move || last::read(&data)).await.ok().flatten();
     let counts = |last: &LastBackup| schedule.is_none_or(|it| it.directory == last.directory);
-    if let Some(last) = read.filter(counts) {
+    if let Some(last) = note.changed(read.filter(counts)) {
         app.backups.note(last);
     }
+    show_last(app);
+}
+
+/// Shows the last backup and its age in the metrics.
+fn show_last(app: &App) {
     if let Some(last) = app.backups.known().last {
         app.metrics.show_backup(&last, app.services.clock.now());
     }
 }
 
-/// Makes a backup. A failure is shown, and tried again later.
-async fn attempt(app: &App, schedule: &Schedule) {
+/// Makes a backup. A failure is shown, and tried again later. `tick`: when the age of the
+/// last backup is shown meanwhile.
+async fn attempt(app: &App, schedule: &Schedule, tick: &mut Interval) {
     let is_stopped = Arc::new(AtomicBool::new(false));
     let began_at = app.services.clock.now();
     app.backups.begin();
     let made = {
         let making = make_scheduled(app, schedule, began_at, Arc::clone(&is_stopped));
         tokio::pin!(making);
-        tokio::select! {
-            made = &mut making => made,
-            () = app.stopping.begun() => {
-                is_stopped.store(true, Ordering::Release);
-                making.await
+        loop {
+            tokio::select! {
+                made = &mut making => break made,
+                () = app.stopping.begun() => {
+                    is_stopped.store(true, Ordering::Release);
+                    break making.await;
+                }
+                _ = tick.tick() => show_last(app),
             }
         }
     };
@@ -195,8 +220,8 @@ async fn attempt(app: &App, schedule: &Schedule) {
                 );
             }
             app.backups.end(None);
-            app.metrics.show_backup(&last, app.services.clock.now());
             app.backups.note(last);
+            show_last(app);
         }
         Err(_) if is_stopped.load(Ordering::Acquire) => {
             tracing::info!("a backup was interrupted; it is made after the next start");
@@ -240,7 +265,7 @@ mod tests {
 
     use weir_model::Timestamp;
 
-    use super::{Backups, Failure, LastBackup, Schedule, refuse_vanished};
+    use super::{Backups, Failure, LastBackup, Note, Schedule, refuse_vanished};
     use crate::config::Settings;
 
     fn made(began_at: Timestamp) -> LastBackup {
@@ -294,6 +319,19 @@ mod tests {
         assert_eq!((known.failure, known.is_running), (Some(failure), false));
         backups.note(made(now.plus_seconds(60)));
         assert_eq!(backups.known().failure, None);
+    }
+
+    #[test]
+    fn a_note_that_says_the_same_as_before_is_no_news() {
+        let now = Timestamp::from_micros(1_780_308_000_000_000);
+        let (first, second) = (made(now), made(now.plus_seconds(60)));
+        let mut note = Note::default();
+        assert_eq!(note.changed(None), None);
+        assert_eq!(note.changed(Some(first.clone())), Some(first.clone()));
+        // The server made a backup since, and could not note it.
+        assert_eq!(note.changed(Some(first)), None);
+        assert_eq!(note.changed(None), None);
+        assert_eq!(note.changed(Some(second.clone())), Some(second));
     }
 
     #[test]
