@@ -100,13 +100,15 @@ impl Lease {
                 return Err(in_use());
             }
         }
-        // Others may have taken several since, and removed this number.
-        let all = numbers(&bucket).await.map_err(failed)?;
-        if all.last() != Some(&number) {
-            return Err(in_use());
-        }
-        for older in all.into_iter().filter(|older| *older != number) {
-            bucket.remove(&self::name(older)).await.map_err(failed)?;
+        match remove_older(&bucket, number).await {
+            Ok(true) => {}
+            Ok(false) => return Err(in_use()),
+            Err(error) => {
+                // Otherwise each command would have to wait until it is too old, and would not
+                // say why. The error says more than one of this.
+                let _ = bucket.put(&name, FREE.into()).await;
+                return Err(failed(error));
+            }
         }
         let (bucket, renewed) = (Arc::new(bucket), Arc::new(Mutex::new(holder.begun)));
         let renewing = renew(Arc::clone(&bucket), name, holder, Arc::clone(&renewed));
@@ -155,6 +157,19 @@ async fn renew(bucket: Arc<Bucket>, name: String, holder: Holder, renewed: Arc<M
             }
         }
     }
+}
+
+/// Removes the leases before this one. Returns whether this is the last one: other commands
+/// may have taken several since, and removed it.
+async fn remove_older(bucket: &Bucket, number: u64) -> Result<bool, weir_objects::Error> {
+    let all = numbers(bucket).await?;
+    if all.last() != Some(&number) {
+        return Ok(false);
+    }
+    for older in all.into_iter().filter(|older| *older != number) {
+        bucket.remove(&name(older)).await?;
+    }
+    Ok(true)
 }
 
 /// The numbers of all leases.
