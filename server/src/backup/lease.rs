@@ -47,6 +47,8 @@ pub(super) struct Lease {
     number: u64,
     /// When it was renewed last.
     renewed: Arc<Mutex<Instant>>,
+    /// Held while the object is written.
+    writing: Arc<tokio::sync::Mutex<()>>,
     renewing: JoinHandle<()>,
 }
 
@@ -111,9 +113,9 @@ impl Lease {
             }
         }
         let (bucket, renewed) = (Arc::new(bucket), Arc::new(Mutex::new(holder.begun)));
-        let renewing = renew(Arc::clone(&bucket), name, holder, Arc::clone(&renewed));
-        let (location, renewing) = (location.clone(), tokio::spawn(renewing));
-        Ok(Self { bucket, location, number, renewed, renewing })
+        let (of, at, writing) = (Arc::clone(&bucket), Arc::clone(&renewed), Arc::default());
+        let renewing = tokio::spawn(renew(of, name, holder, at, Arc::clone(&writing)));
+        Ok(Self { bucket, location: location.clone(), number, renewed, writing, renewing })
     }
 
     /// Makes sure that no other command has taken the next lease.
@@ -134,6 +136,8 @@ impl Lease {
     /// # Errors
     /// [`Error::Remote`]: they have to wait until this one is too old.
     pub(super) async fn release(&self) -> Result<()> {
+        // A renewal that is being sent could arrive after the release, and undo it.
+        let _writing = self.writing.lock().await;
         self.renewing.abort();
         let put = self.bucket.put(&name(self.number), FREE.into()).await;
         put.map_err(|error| failed(&self.location, error))
@@ -146,9 +150,16 @@ impl Drop for Lease {
     }
 }
 
-async fn renew(bucket: Arc<Bucket>, name: String, holder: Holder, renewed: Arc<Mutex<Instant>>) {
+async fn renew(
+    bucket: Arc<Bucket>,
+    name: String,
+    holder: Holder,
+    renewed: Arc<Mutex<Instant>>,
+    writing: Arc<tokio::sync::Mutex<()>>,
+) {
     loop {
         tokio::time::sleep(RENEW).await;
+        let _writing = writing.lock().await;
         let now = Instant::now();
         match bucket.put(&name, holder.content().into()).await {
             Ok(()) => *renewed.lock() = now,
