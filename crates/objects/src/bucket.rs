@@ -237,10 +237,16 @@ impl Bucket {
     async fn part(&self, path: &Path, name: &str, at: u64, size: u64) -> Result<Bytes> {
         let range = at..size.min(at + PART);
         let options = GetOptions::new().with_range(Some(range.clone()));
-        let found = self.store.get_opts(path, options).await.map_err(|e| failed(&e, name))?;
+        let of_length = |found| Error::Length { name: name.to_owned(), expected: size, found };
+        let found = match self.store.get_opts(path, options).await.map_err(|e| failed(&e, name)) {
+            // An empty object has no bytes from the first on.
+            Err(Error::Unexpected(Some(FaultClass::Status(416)))) if at == 0 => {
+                return Err(of_length(0));
+            }
+            found => found?,
+        };
         if found.meta.size != size {
-            let (name, found) = (name.to_owned(), found.meta.size);
-            return Err(Error::Length { name, expected: size, found });
+            return Err(of_length(found.meta.size));
         }
         let part = found.bytes().await.map_err(|e| failed(&e, name))?;
         match part.len() as u64 == range.end - range.start {

@@ -32,14 +32,14 @@ pub(super) fn draw(found: BackupFacts) -> AnyView {
 /// Without a schedule nothing says how old a backup may be.
 fn tone(schedule: Option<&BackupSchedule>, last: Option<&LastBackupFacts>) -> Tone {
     match (schedule, last) {
-        (None, None) => Tone::Quiet,
+        (None, _) => Tone::Quiet,
         (Some(_), None) => Tone::Warn,
         (Some(BackupSchedule { every_seconds, .. }), Some(last))
             if last.age_seconds > every_seconds.saturating_mul(LATE) =>
         {
             Tone::Warn
         }
-        (_, Some(_)) => Tone::Good,
+        (Some(_), Some(_)) => Tone::Good,
     }
 }
 

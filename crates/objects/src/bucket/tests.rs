@@ -52,6 +52,11 @@ async fn objects_come_back_as_they_were_written() {
         assert_eq!(bucket.get("7/absent", 10).await.unwrap(), None);
         let absent = bucket.download("7/absent", 10, &path("to")).await;
         assert!(matches!(absent, Err(Error::Missing(_))));
+        for (name, has) in [("7/0/small", 1_000), ("7/empty", 0)] {
+            let other = bucket.download(name, 10, &path("to")).await.unwrap_err();
+            let Error::Length { expected: 10, found, .. } = other else { panic!("{other:?}") };
+            assert_eq!(found, has, "{name}");
+        }
         assert!(bucket.create("one", b"first".to_vec()).await.unwrap());
         assert!(!bucket.create("one", b"second".to_vec()).await.unwrap());
         assert_eq!(bucket.get("one", 10).await.unwrap().unwrap(), b"first");
