@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::copy::create_directory;
 use crate::error::{Error, FileFault, Result, failed};
 use crate::manifest::{Entry, LONGEST, is_sha256};
-use crate::repository::{BACKUPS, EXTENSION, FILES, MARKER};
+use crate::repository::{BACKUPS, EXTENSION, FILES, MARKER, refuse_low_disk};
 
 /// Longest marker, bytes.
 const LONGEST_MARKER: u64 = 1 << 10;
@@ -144,9 +144,13 @@ pub(crate) fn manifest_name(name: &str) -> String {
     format!("{BACKUPS}/{name}{EXTENSION}")
 }
 
-/// Copies the marker and the manifests into an empty directory.
-pub(crate) fn copy_down(storage: &dyn Remote, mirror: &Path) -> Result<()> {
-    let write = |path: &Path, bytes: &[u8]| fs::write(path, bytes).map_err(failed("write", path));
+/// Copies the marker and the manifests into an empty directory. `least_free`: bytes that stay
+/// free on its disk.
+pub(crate) fn copy_down(storage: &dyn Remote, mirror: &Path, least_free: u64) -> Result<()> {
+    let write = |path: &Path, bytes: &[u8]| {
+        refuse_low_disk(mirror, least_free.saturating_add(bytes.len() as u64))?;
+        fs::write(path, bytes).map_err(failed("write", path))
+    };
     if let Some(marker) = storage.read(MARKER, LONGEST_MARKER)? {
         write(&mirror.join(MARKER), &marker)?;
     }

@@ -82,12 +82,16 @@ impl Limits<'_> {
         if self.is_stopped.load(Ordering::Acquire) {
             return Err(Error::Interrupted);
         }
-        let Some(path) = shared else { return Ok(()) };
-        let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
-        match stat.f_bavail.saturating_mul(stat.f_frsize) < self.least_free {
-            true => Err(Error::LowDisk { path: path.to_owned(), least: self.least_free }),
-            false => Ok(()),
-        }
+        shared.map_or(Ok(()), |path| refuse_low_disk(path, self.least_free))
+    }
+}
+
+/// Refuses to write to a disk that has fewer free bytes than this.
+pub(crate) fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
+    let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
+    match stat.f_bavail.saturating_mul(stat.f_frsize) < least {
+        true => Err(Error::LowDisk { path: path.to_owned(), least }),
+        false => Ok(()),
     }
 }
 
@@ -183,13 +187,18 @@ impl Repository {
     }
 
     /// As [`Repository::create`], for files that are elsewhere. `mirror` is an empty local
-    /// directory, which is used until the value is dropped. The storage must be held by this
-    /// command; it is released if this fails.
+    /// directory, which is used until the value is dropped. `least_free`: bytes that stay free
+    /// on its disk. The storage must be held by this command; it is released if this fails.
     ///
     /// # Errors
-    /// As [`Repository::create`], and [`Error::Remote`].
-    pub fn create_remote(mirror: &Path, instance: &str, storage: Box<dyn Remote>) -> Result<Self> {
-        match Self::create_mirror(mirror, instance, &*storage) {
+    /// As [`Repository::create`], [`Error::LowDisk`], and [`Error::Remote`].
+    pub fn create_remote(
+        mirror: &Path,
+        instance: &str,
+        storage: Box<dyn Remote>,
+        least_free: u64,
+    ) -> Result<Self> {
+        match Self::create_mirror(mirror, instance, &*storage, least_free) {
             Ok((repository, content)) => {
                 Ok(Self { remote: Some(RemoteFiles::new(storage, content)), ..repository })
             }
@@ -206,8 +215,9 @@ impl Repository {
         mirror: &Path,
         instance: &str,
         storage: &dyn Remote,
+        least_free: u64,
     ) -> Result<(Self, BTreeSet<String>)> {
-        copy_down(storage, mirror)?;
+        copy_down(storage, mirror, least_free)?;
         let is_new = !Self::exists(mirror);
         let repository = Self::create(mirror, instance)?;
         if is_new {
@@ -216,12 +226,14 @@ impl Repository {
         Ok((repository, stored_content(storage)?))
     }
 
-    /// As [`Repository::open`], for files that are elsewhere. It is only read.
+    /// As [`Repository::open`], for files that are elsewhere. It is only read. `mirror` and
+    /// `least_free` are those of [`Repository::create_remote`].
     ///
     /// # Errors
-    /// As [`Repository::open`], and [`Error::Remote`].
-    pub fn open_remote(mirror: &Path, storage: Box<dyn Remote>) -> Result<Self> {
-        let opened = copy_down(&*storage, mirror).and_then(|()| Self::open(mirror));
+    /// As [`Repository::open`], [`Error::LowDisk`], and [`Error::Remote`].
+    pub fn open_remote(mirror: &Path, storage: Box<dyn Remote>, least_free: u64) -> Result<Self> {
+        let copied = copy_down(&*storage, mirror, least_free);
+        let opened = copied.and_then(|()| Self::open(mirror));
         let repository = opened.map_err(|error| of_place(error, &*storage))?;
         // What it has is not needed for reading.
         let remote = Some(RemoteFiles::new(storage, BTreeSet::new()));

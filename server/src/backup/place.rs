@@ -83,7 +83,8 @@ impl Place {
                 let storage = BucketStorage::to_write(location, access, least_free, now).await?;
                 blocking(move || {
                     let storage = Box::new(storage);
-                    let repository = Repository::create_remote(mirror.path(), &id, storage)?;
+                    let repository =
+                        Repository::create_remote(mirror.path(), &id, storage, least_free)?;
                     Ok(Opened { repository, mirror: Some(mirror) })
                 })
                 .await
@@ -111,7 +112,7 @@ impl Place {
                 let storage = BucketStorage::to_read(location, config.backup_access(), least_free)?;
                 blocking(move || {
                     let storage = Box::new(storage);
-                    let repository = Repository::open_remote(mirror.path(), storage)?;
+                    let repository = Repository::open_remote(mirror.path(), storage, least_free)?;
                     Ok(Opened { repository, mirror: Some(mirror) })
                 })
                 .await

@@ -85,7 +85,7 @@ fn mirror(place: &Place) -> PathBuf {
 
 fn store(place: &Place, elsewhere: &Elsewhere, created_at: i64) -> Result<Stored> {
     let mirror = mirror(place);
-    let repository = Repository::create_remote(&mirror, INSTANCE, Box::new(elsewhere.clone()))?;
+    let repository = Repository::create_remote(&mirror, INSTANCE, Box::new(elsewhere.clone()), 0)?;
     let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
     let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
     let stored = repository.store(&place.take(), Some(&partial), about, going())?;
@@ -95,7 +95,7 @@ fn store(place: &Place, elsewhere: &Elsewhere, created_at: i64) -> Result<Stored
 }
 
 fn open(place: &Place, elsewhere: &Elsewhere) -> Result<Repository> {
-    Repository::open_remote(&mirror(place), Box::new(elsewhere.clone()))
+    Repository::open_remote(&mirror(place), Box::new(elsewhere.clone()), 0)
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_backup_elsewhere_is_stored_and_restored() {
     drop(repository);
     // Another instance cannot use it.
     let mirror = mirror(&place);
-    let other = Repository::create_remote(&mirror, "other", Box::new(elsewhere));
+    let other = Repository::create_remote(&mirror, "other", Box::new(elsewhere), 0);
     let refused = other.unwrap_err();
     assert!(matches!(refused, Error::OtherInstance { .. }), "{refused}");
 }
@@ -162,7 +162,7 @@ fn old_backups_elsewhere_are_removed_with_their_content() {
     let second = store(&place, &elsewhere, 2_000_000).unwrap();
     let before = elsewhere.content().len();
     let storage = Box::new(elsewhere.clone());
-    let repository = Repository::create_remote(&mirror(&place), INSTANCE, storage).unwrap();
+    let repository = Repository::create_remote(&mirror(&place), INSTANCE, storage, 0).unwrap();
     let removed = repository.remove_old(NonZeroUsize::MIN, &second.name).unwrap();
     assert_eq!(removed, [first.name]);
     assert_eq!(elsewhere.content().len(), before - 1);
@@ -171,6 +171,19 @@ fn old_backups_elsewhere_are_removed_with_their_content() {
     let repository = open(&place, &elsewhere).unwrap();
     let manifest = repository.manifest(&second.name).unwrap();
     restore(&repository, &manifest, &place.target()).unwrap();
+}
+
+/// There may be many backups.
+#[test]
+fn the_manifests_leave_the_disk_space_that_the_service_needs() {
+    let place = Place::new();
+    let elsewhere = Elsewhere::new(&place);
+    store(&place, &elsewhere, 1_000_000).unwrap();
+    let storage = || Box::new(elsewhere.clone());
+    let created = Repository::create_remote(&mirror(&place), INSTANCE, storage(), u64::MAX);
+    assert!(matches!(created, Err(Error::LowDisk { .. })), "{created:?}");
+    let opened = Repository::open_remote(&mirror(&place), storage(), u64::MAX);
+    assert!(matches!(opened, Err(Error::LowDisk { .. })), "{opened:?}");
 }
 
 /// Another command may remove content that it does not know as used.
