@@ -24,13 +24,13 @@ const SEALED: u64 = 100;
 /// Most events of a test, which one page of the list holds.
 const MOST: u64 = 1_000;
 /// Backups of a server that is under load.
-const BACKUPS: u64 = 20;
+const BACKUPS: u64 = 12;
 /// Events that are sent for each of these: half of them before it, the others during it.
-const SHARE: u64 = 10;
+const SHARE: u64 = 16;
 /// Before one of so many, another backup is killed.
-const KILLED: u64 = 5;
+const KILLED: u64 = 4;
 /// One of so many is restored.
-const RESTORED: usize = 9;
+const RESTORED: usize = 5;
 
 async fn command(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = weir(folder);
