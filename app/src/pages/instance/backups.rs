@@ -94,3 +94,18 @@ fn failed(failure: BackupFailure) -> impl IntoView {
         </dd>
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BackupSchedule, LastBackupFacts, Tone, tone};
+
+    #[test]
+    fn only_a_schedule_says_how_old_a_backup_may_be() {
+        let schedule = BackupSchedule { every_seconds: 3_600, ..BackupSchedule::default() };
+        let aged = |age_seconds| LastBackupFacts { age_seconds, ..LastBackupFacts::default() };
+        assert_eq!(tone(None, Some(&aged(7_201))), Tone::Quiet);
+        assert_eq!(tone(Some(&schedule), None), Tone::Warn);
+        assert_eq!(tone(Some(&schedule), Some(&aged(7_200))), Tone::Good);
+        assert_eq!(tone(Some(&schedule), Some(&aged(7_201))), Tone::Warn);
+    }
+}
