@@ -250,7 +250,7 @@ impl Cli {
     ///
     /// # Errors
     /// If they cannot be read, or ask for help. The error is often printed to a log, so it
-    /// does not show a value that may hold a secret.
+    /// does not show a value that may hold a secret (SEC-40).
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         Self::try_parse_from(arguments).map_err(|mut error| {
             let is_secret = match error.get(ContextKind::InvalidArg) {
