@@ -1,8 +1,10 @@
 //! The command line. Its commands are stable: scripts rely on them.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use weir_import::ImportError;
 use weir_model::Timestamp;
@@ -25,6 +27,10 @@ use crate::setup::{self, SetupError, Summary};
 use crate::traces::Traces;
 use crate::upgrade::{self, UpgradeError};
 use crate::users::{self, UserCommand, UserError};
+
+/// The options of settings that cannot have every value, and may hold a secret.
+const SECRET: [&str; 4] =
+    ["--sign-in-providers ", "--smtp-url ", "--traces-endpoint ", "--traces-headers "];
 
 /// Self-hosted product analytics: takes the events of your product and keeps them.
 #[derive(Debug, Parser)]
@@ -240,6 +246,27 @@ impl CommandError {
 }
 
 impl Cli {
+    /// Reads the arguments of the program, and variables of its environment.
+    ///
+    /// # Errors
+    /// If they cannot be read, or ask for help. The error is often printed to a log, so it
+    /// does not show a value that may hold a secret (SEC-40).
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments).map_err(|mut error| {
+            let is_secret = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::String(option)) => {
+                    SECRET.iter().any(|secret| option.starts_with(secret))
+                }
+                _ => false,
+            };
+            if is_secret {
+                let stars = ContextValue::String("***".to_owned());
+                error.insert(ContextKind::InvalidValue, stars);
+            }
+            error
+        })
+    }
+
     /// Runs the command.
     ///
     /// # Errors
@@ -375,12 +402,28 @@ fn print(text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use clap::CommandFactory as _;
 
-    use super::Cli;
+    use super::{Cli, SECRET};
 
     #[test]
     fn the_declaration_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values_that_may_be_secret_are_in_no_error() {
+        let fault = |option: &str, value: &str| {
+            let arguments = ["weir", option, value, "serve"].map(OsString::from);
+            Cli::read(arguments).unwrap_err().to_string()
+        };
+        for option in SECRET.map(str::trim_end) {
+            let shown = fault(option, "name: hushed");
+            assert!(shown.contains(option) && !shown.contains("hushed"), "{shown}");
+        }
+        let shown = fault("--traces-share", "much");
+        assert!(shown.contains("'much' for '--traces-share"), "{shown}");
     }
 }

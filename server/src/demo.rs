@@ -201,7 +201,7 @@ async fn fill_and_serve(
     say_keys(&filled)?;
     say("Everything is removed when the demo ends: press Ctrl+C")?;
     serve::watch(&server, signals).await?;
-    Ok(serve::stop(server, signals).await?)
+    Ok(serve::stop(server, None, signals).await?)
 }
 
 fn say_keys(filled: &Filled) -> std::io::Result<()> {

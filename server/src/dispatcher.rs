@@ -188,7 +188,7 @@ impl Dispatcher {
         let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
         if !route.is_empty() {
             span.record("http.route", route);
-            span.record("otel.name", format_args!("{method} {route}"));
+            span.record("otel.name", format_args!("{} {route}", traced_method(&method)));
         }
         span.record("http.response.status_code", status);
         if status >= 500 {
@@ -223,16 +223,16 @@ impl Dispatcher {
         surface: Surface,
         request: &Request,
     ) -> Span {
-        let method = request.method();
+        let method = traced_method(request.method());
         tracing::info_span!(
             target: traces::TARGET,
             "request",
             trace.id = %request_id,
             trace.parent = peer::trace_parent(&self.app.config, peer.ip(), request.headers()),
             otel.kind = "server",
-            otel.name = %method,
+            otel.name = method,
             otel.status_code = Empty,
-            http.request.method = %method,
+            http.request.method = method,
             http.route = Empty,
             http.response.status_code = Empty,
             weir.surface = surface.text(),
@@ -335,6 +335,22 @@ impl Dispatcher {
         if let Err(error) = failure.write(form, response, request_id) {
             tracing::error!(%error, request.id = %request_id, "an error body could not be written");
         }
+    }
+}
+
+/// The method as traces show it. One that a caller has invented may hold anything (SEC-41).
+fn traced_method(method: &Method) -> &str {
+    match *method {
+        Method::CONNECT
+        | Method::DELETE
+        | Method::GET
+        | Method::HEAD
+        | Method::OPTIONS
+        | Method::PATCH
+        | Method::POST
+        | Method::PUT
+        | Method::TRACE => method.as_str(),
+        _ => "_OTHER",
     }
 }
 

@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
 use weir_server::background::STACK;
 use weir_server::cli::{Cli, CommandError};
 use weir_server::logs;
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     // Only the owner may read the files that the process creates.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-    let cli = Cli::parse();
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(

@@ -503,12 +503,15 @@ where
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
     let watched = watch(&server, &mut signals).await;
     announcing.abort();
-    watched?;
-    let stopped = stop(server, &mut signals).await;
-    if let Some(exporting) = exporting {
-        exporting.finish().await;
+    match watched {
+        Ok(()) => stop(server, exporting, &mut signals).await,
+        Err(error) => {
+            drop(server);
+            // The last traces show what failed.
+            finish(exporting).await;
+            Err(error)
+        }
     }
-    stopped
 }
 
 fn export(traces: Traces, server: &Server) -> Result<Exporting, BuildError> {
@@ -516,6 +519,12 @@ fn export(traces: Traces, server: &Server) -> Result<Exporting, BuildError> {
     let exporter = traces.exporter(config, server.app.metrics.clone())?;
     tracing::info!(share = %config.traces_share, "traces are exported");
     Ok(exporter.start())
+}
+
+async fn finish(exporting: Option<Exporting>) {
+    if let Some(exporting) = exporting {
+        exporting.finish().await;
+    }
 }
 
 /// Returns when a stop signal arrives.
@@ -530,10 +539,19 @@ pub(crate) async fn watch(server: &Server, signals: &mut StopSignals) -> Result<
     }
 }
 
-/// Stops in order, or immediately at another stop signal.
-pub(crate) async fn stop(server: Server, signals: &mut StopSignals) -> Result<(), ServeError> {
+/// Stops in order and exports the last traces, or stops immediately at another stop signal.
+pub(crate) async fn stop(
+    server: Server,
+    exporting: Option<Exporting>,
+    signals: &mut StopSignals,
+) -> Result<(), ServeError> {
+    let stopping = async {
+        let stopped = server.stop().await;
+        finish(exporting).await;
+        stopped
+    };
     tokio::select! {
-        stopped = server.stop() => stopped,
+        stopped = stopping => stopped,
         () = signals.stop() => {
             tracing::warn!("second stop signal: exiting without waiting");
             Ok(())

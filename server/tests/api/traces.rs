@@ -112,6 +112,12 @@ async fn a_collector_gets_the_spans_of_requests_and_of_events() {
     assert_eq!(append["parentSpanId"], request["spanId"]);
     assert_eq!(attribute(append, "weir.events"), Some("1".into()));
 
+    let method = Method::from_bytes(b"c4n4ry-method").unwrap();
+    let answer = serving.caller.call(method, "/_livez").send().await;
+    assert_eq!(answer.status, 405);
+    let (request, _) = trace(&collector, &trace_of(&answer)).await;
+    assert_eq!(attribute(&request, "http.request.method"), Some("_OTHER".into()));
+
     let user = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
     let answer = user.get("/api/users/@me/").await;
     let (request, others) = trace(&collector, &trace_of(&answer)).await;

@@ -20,7 +20,7 @@ pub(crate) enum State {
     /// There was no answer, or a refusal: it may be stored or not.
     Unsure,
     /// The service acknowledged that it is on stable storage.
-    StoryEvent,
+    Acknowledged,
 }
 
 /// The kind of an event.
@@ -133,7 +133,7 @@ impl Ledger {
             let parts = from..from.saturating_add(story.events().len());
             let states = self.states.get(parts).unwrap_or_default();
             let is_whole =
-                !states.is_empty() && states.iter().all(|state| *state == State::StoryEvent);
+                !states.is_empty() && states.iter().all(|state| *state == State::Acknowledged);
             (story, is_whole)
         })
     }
@@ -157,7 +157,7 @@ impl Ledger {
             if let Some(state) =
                 usize::try_from(*number).ok().and_then(|index| self.states.get_mut(index))
             {
-                *state = State::StoryEvent;
+                *state = State::Acknowledged;
             }
         }
     }
@@ -174,7 +174,7 @@ impl Ledger {
 
     /// Numbers of acknowledged events.
     pub(crate) fn acknowledged(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..).zip(&self.states).filter(|(_, state)| **state == State::StoryEvent).map(|(n, _)| n)
+        (0..).zip(&self.states).filter(|(_, state)| **state == State::Acknowledged).map(|(n, _)| n)
     }
 
     /// The body of a request to `/batch/`: these events, followed by some that must never
