@@ -59,6 +59,10 @@ const COUNT_AGAIN: Duration = Duration::from_secs(10);
 /// takes as long as reading and writing all of them.
 const COMPACT_PAUSE: u32 = 6;
 
+/// Time for applying the log before erasures are applied again that a start did not apply.
+/// Other erasures wait meanwhile.
+const REAPPLY_TIME: Duration = Duration::from_secs(20);
+
 /// Time before a repair of lists of uuids is tried again after a failure. It doubles with every
 /// further one.
 const REPAIR_AGAIN: Duration = Duration::from_secs(1);
@@ -88,7 +92,13 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts sealing, repairing and measuring, on threads of the lowest priority. They may be
+/// Starts repairing damaged runs, on threads of the lowest priority. Before the start waits for
+/// events of the log, which may wait for a repair.
+pub(super) fn begin_repairs(tasks: &mut JoinSet<()>, store: &Store, threads: &Handle) {
+    tasks.spawn_on(repair_runs(store.clone()), threads);
+}
+
+/// Starts sealing, erasing and measuring, on threads of the lowest priority. They may be
 /// interrupted: what was not finished is removed at the next start.
 pub(super) fn begin_sealing(
     tasks: &mut JoinSet<()>,
@@ -98,7 +108,6 @@ pub(super) fn begin_sealing(
     threads: &Handle,
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
-    tasks.spawn_on(repair_runs(store.clone()), threads);
     tasks.spawn_on(count_earlier(store.clone()), threads);
     tasks.spawn_on(measure_disk_space(app.clone()), threads);
     tasks.spawn_on(erase_persons(app.clone(), store.clone()), threads);
@@ -113,7 +122,7 @@ async fn erase_persons(app: App, store: Store) {
     let mut is_reapplied = false;
     loop {
         if !is_reapplied {
-            is_reapplied = reapply_erasures(&app).await;
+            is_reapplied = reapply_erasures(&app, REAPPLY_TIME).await;
         }
         let may_compact = compacted.is_none_or(|at| at.elapsed() >= pause);
         match erase_now(&app, &store, may_compact).await {
@@ -131,9 +140,10 @@ async fn erase_persons(app: App, store: Store) {
 }
 
 /// Applies erasures again that the database does not know after a restore. Before events are
-/// accepted: those are of later persons. Returns whether all are applied.
-pub(super) async fn reapply_erasures(app: &App) -> bool {
-    match app.services.persons.reapply_erasures().await {
+/// accepted: those are of later persons. It waits for the events of the log, not longer than
+/// `within`. Returns whether all are applied.
+pub(super) async fn reapply_erasures(app: &App, within: Duration) -> bool {
+    match app.services.persons.reapply_erasures(within).await {
         Ok(0) => true,
         Ok(erasures) => {
             tracing::info!(erasures, "erasures that a backup did not know were applied again");
