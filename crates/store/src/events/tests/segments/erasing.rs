@@ -1,6 +1,8 @@
 //! Erasing persons: from open and closed blocks, segments and merged segments, also when the
 //! process ends in between.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::erasures::{Erasure, ErasureState};
@@ -14,7 +16,9 @@ use crate::erasures::{
 };
 use crate::events::block::tests::event;
 use crate::events::segments::remove_replaced;
-use crate::events::{StoredEvent, apply, heads, page, position, removed, see_each, stored_uuids};
+use crate::events::{
+    Begin, StoredEvent, apply, heads, page, position, removed, see_each, skip, stored_uuids,
+};
 use crate::persons::{
     Facts, Merged, PersonState, PersonWrite, first_id, resolve, resolve_versioned,
 };
@@ -213,6 +217,26 @@ async fn a_person_goes_away_from_every_layer_and_others_stay() {
     assert_eq!(found.values().next().unwrap().version, 2);
     let last = sent.len() as u64;
     assert_shown(store, &sent, |event| is_of_others(event) || event.arrival == last).await;
+}
+
+/// An offset of a page counts the events that are shown, also while the others are stored.
+#[tokio::test]
+async fn erased_events_are_not_passed_over_by_an_offset() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add(store, &["bob"; 70], vec![person(None), pointer()]).await;
+    add(store, &["ada"; 50], Vec::new()).await;
+    erase(store, "ada", true).await.unwrap();
+    for is_removed in [false, true] {
+        for offset in [1, 11, 70] {
+            let patience = Duration::from_secs(60);
+            let found = skip(store, PROJECT, &query(1), offset, patience).await.unwrap();
+            let last = &sent[70 - usize::try_from(offset).unwrap()];
+            let expected = Begin::Behind { time: last.timestamp, uuid: last.uuid };
+            assert_eq!(found, expected, "{offset} {is_removed}");
+        }
+        erase_stored(store, now()).await.unwrap();
+    }
 }
 
 #[tokio::test]
