@@ -73,16 +73,23 @@ async fn remove_stored(
 ) -> Result<()> {
     let mut failure = Ok(());
     if waiting.iter().any(|one| one.deletes_events) {
-        events::erase_blocks(store, project, erased).await?;
+        match events::erase_blocks(store, project, erased).await {
+            // A damaged block stays. What is in segments goes away all the same.
+            Err(error @ Error::Shape { .. }) => failure = Err(error),
+            done => done?,
+        }
         // Merges may come in between. Names of files are never used again.
         let mut checked = HashSet::new();
         loop {
+            let before = checked.len();
             match events::erase_segment(store, project, erased, &mut checked, now).await {
                 Ok(None) => break,
                 Ok(Some(left)) => note_left(store, project, waiting, left).await?,
                 Err(error @ (Error::Bucket { .. } | Error::DiskLow | Error::Stopped)) => {
                     return Err(error);
                 }
+                // Without another segment there is no end.
+                Err(error) if checked.len() == before => return Err(error),
                 // The others are checked all the same.
                 Err(error) => failure = failure.and(Err(error)),
             }

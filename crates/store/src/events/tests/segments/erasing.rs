@@ -22,6 +22,7 @@ use crate::events::{
 use crate::persons::{
     Facts, Merged, PersonState, PersonWrite, first_id, resolve, resolve_versioned,
 };
+use crate::transaction::tests::{overwrite, stored_of};
 use crate::warnings::{self, Affected, AffectedBuilder};
 use crate::{Error, Store};
 
@@ -277,6 +278,25 @@ async fn merged_segments_are_rewritten_and_merged_again() {
     opened = opened.reopen().await;
     assert_shown(&opened.store, &sent, is_of_others).await;
     assert_counts(&opened.store, 5).await;
+}
+
+#[tokio::test]
+async fn a_damaged_block_does_not_keep_segments_from_being_erased() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    add(store, &["ada", "bob"], vec![person(None), pointer()]).await;
+    add(store, &["bob", "ada"], Vec::new()).await;
+    assert_eq!(seal(store, 2).await.segments, 1);
+    // The open block.
+    let (key, mut value) = stored_of(store, "event_block").await.remove(0);
+    value.truncate(value.len() - 20);
+    overwrite(store, &key, value).await;
+    erase(store, "ada", true).await.unwrap();
+    let failed = erase_stored(store, now()).await.unwrap_err();
+    assert!(matches!(failed, Error::Shape { .. }), "{failed}");
+    let report = state(store).await;
+    assert_eq!((report.events, report.segments_left), (1, 0));
+    assert_eq!(report.state(), ErasureState::Failed);
 }
 
 #[tokio::test]
