@@ -96,7 +96,8 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| Error::Stopped)?.map_err(|source| Error::File { file: path, source })
 }
 
-/// Adds an erasure to the list. A failure is logged: the next start adds it.
+/// Adds an erasure to the list. A failure is logged: it is added before it is done
+/// ([`add_unlisted`]), or by the next start.
 pub(super) async fn append(
     store: &Store,
     project: ProjectId,
@@ -104,19 +105,42 @@ pub(super) async fn append(
     report: &Report,
     ids: &[Uuid],
 ) {
-    let Some(path) = path(store) else { return };
-    let listed = Listed::of(project, id, report, ids);
-    let _permit = store.erasures.listing.lock().await;
-    let added = blocking(path, move |path| {
-        let mut options = File::options();
-        options.create(true).append(true).mode(0o600);
-        let mut file = options.open(path)?;
-        file.write_all(line(&listed)?.as_bytes())?;
-        file.sync_all()
-    });
-    if let Err(error) = added.await {
+    if path(store).is_none() {
+        return;
+    }
+    store.erasures.unlisted.lock().await.push(Listed::of(project, id, report, ids));
+    if let Err(error) = add_unlisted(store).await {
         tracing::error!(%project, erasure = %id, %error, "an erasure is not listed for backups yet");
     }
+}
+
+/// Adds the erasures to the list that it lacks.
+///
+/// # Errors
+/// [`Error::File`] when the list cannot be written.
+pub(super) async fn add_unlisted(store: &Store) -> Result<()> {
+    let Some(path) = path(store) else { return Ok(()) };
+    let mut unlisted = store.erasures.unlisted.lock().await;
+    if unlisted.is_empty() {
+        return Ok(());
+    }
+    let lines = unlisted.iter().map(line).collect::<io::Result<String>>();
+    blocking(path, move |path| add(path, &lines?)).await?;
+    unlisted.clear();
+    Ok(())
+}
+
+fn add(path: &Path, lines: &str) -> io::Result<()> {
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let mut file = options.open(path)?;
+    let before = file.metadata()?.len();
+    let added = file.write_all(lines.as_bytes()).and_then(|()| file.sync_all());
+    if added.is_err() {
+        // The next line must not continue a part of one.
+        file.set_len(before)?;
+    }
+    added
 }
 
 fn line(listed: &Listed) -> io::Result<String> {
@@ -133,7 +157,7 @@ fn line(listed: &Listed) -> io::Result<String> {
 /// When the list cannot be read or written, and errors of the store.
 pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
     let Some(path) = path(store) else { return Ok(Vec::new()) };
-    let _permit = store.erasures.listing.lock().await;
+    let mut unlisted = store.erasures.unlisted.lock().await;
     let oldest = now.micros().saturating_sub(DAYS * DAY);
     let (mut listed, mut is_changed) = blocking(path.clone(), read).await?;
     let before = listed.len();
@@ -152,6 +176,9 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
         let listed = listed.clone();
         blocking(path, move |path| write(path, &listed)).await?;
     }
+    // Those were not done, so they are there.
+    unlisted.clear();
+    drop(unlisted);
     let mut unknown = Vec::new();
     for one in listed {
         let project = one.project();

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use weir_model::{ProjectId, Timestamp};
 
 use super::active::{Erased, Pending};
+use super::listed;
 use super::rows::{self, Sweep};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
@@ -210,6 +211,8 @@ pub async fn finish(
     let mut sweeps = rows::sweeps(store).await?;
     let compacts = may_compact && compact(store, now, &mut sweeps).await?;
     let is_gone = |end: Option<u64>| end.is_some_and(|end| end <= log_begin);
+    // A start adds only those that are not done.
+    listed::add_unlisted(store).await?;
     for (project, erased) in store.erasures.all() {
         for one in &erased.pending {
             if !one.is_compacted || one.deletes_events && !is_gone(one.log_end) {

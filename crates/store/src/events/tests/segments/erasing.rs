@@ -12,7 +12,7 @@ use weir_model::{OrganizationId, PersonId, Timestamp, UserId};
 use super::super::support::{PROJECT, batch, query, records};
 use super::support::{NOW, Opened, merge_once, now, seal};
 use crate::erasures::{
-    Begun, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
+    Begun, FILE, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
 };
 use crate::events::block::tests::event;
 use crate::events::segments::remove_replaced;
@@ -312,6 +312,25 @@ async fn without_its_events_a_person_alone_goes_away() {
     assert!(without_log_end(store).await.unwrap().is_empty(), "its events stay in the log too");
     assert!(finish(store, now(), 0, true).await.unwrap());
     assert_eq!(state(store).await.state(), ErasureState::Done);
+}
+
+#[tokio::test]
+async fn an_erasure_is_listed_for_backups_before_it_is_done() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    add(store, &["ada"], vec![person(None), pointer()]).await;
+    // The list cannot be written.
+    let list = opened.directory.path().join(FILE);
+    std::fs::create_dir(&list).unwrap();
+    erase(store, "ada", false).await.unwrap();
+    erase_stored(store, now()).await.unwrap();
+    let failed = finish(store, now(), 0, true).await.unwrap_err();
+    assert!(matches!(failed, Error::File { .. }), "{failed}");
+    assert_eq!(state(store).await.state(), ErasureState::Clearing);
+    std::fs::remove_dir(&list).unwrap();
+    finish(store, now(), 0, true).await.unwrap();
+    assert_eq!(state(store).await.state(), ErasureState::Done);
+    assert_eq!(std::fs::read_to_string(&list).unwrap().lines().count(), 1);
 }
 
 #[tokio::test]
