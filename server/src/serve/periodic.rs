@@ -55,9 +55,10 @@ const NOTE: Duration = Duration::from_secs(60);
 /// Time before counting earlier events is tried again after a failure.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
-/// Intervals of sealing between two times that tables are written again for erasures: that
-/// takes as long as reading and writing all of them.
-const COMPACT_PAUSE: u32 = 6;
+/// Intervals of sealing between two times that tables are written again for erasures, and
+/// between two segments of the log: writing tables takes as long as reading and writing all of
+/// them, and a segment of the log has 64 MiB of the disk from its beginning on.
+const ERASE_PAUSE: u32 = 6;
 
 /// Time for applying the log before erasures are applied again that a start did not apply.
 /// Other erasures wait meanwhile.
@@ -117,15 +118,24 @@ pub(super) fn begin_sealing(
 /// of the log. A new erasure begins immediately, and what is left is continued at intervals.
 async fn erase_persons(app: App, store: Store) {
     let (_, interval) = app.config.sealing();
-    let pause = interval.saturating_mul(COMPACT_PAUSE);
-    let mut compacted: Option<Instant> = None;
+    let pause = interval.saturating_mul(ERASE_PAUSE);
+    let is_due = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= pause);
+    let (mut compacted, mut segment_begun): (Option<Instant>, Option<Instant>) = (None, None);
     let mut is_reapplied = false;
     loop {
         if !is_reapplied {
             is_reapplied = reapply_erasures(&app, REAPPLY_TIME).await;
         }
-        let may_compact = compacted.is_none_or(|at| at.elapsed() >= pause);
-        match erase_now(&app, &store, may_compact).await {
+        if is_due(segment_begun) {
+            match begin_log_segment(&app, &store).await {
+                Ok(true) => segment_begun = Some(Instant::now()),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "erased data stays in the log; trying again later");
+                }
+            }
+        }
+        match erase_now(&app, &store, is_due(compacted)).await {
             Ok(true) => compacted = Some(Instant::now()),
             Ok(false) => {}
             Err(error) => {
@@ -156,13 +166,20 @@ pub(super) async fn reapply_erasures(app: &App, within: Duration) -> bool {
     }
 }
 
-/// Returns whether files of the database were written again.
-async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, EraseError> {
+/// Begins a segment of the log, so that the segments with erased data are removed later, if
+/// there are some. Returns whether it did.
+async fn begin_log_segment(app: &App, store: &Store) -> Result<bool, BeginError> {
     let in_log = erasures::without_log_end(store).await?;
-    if !in_log.is_empty() {
-        let end = app.ingest.begin_log_segment().await?;
-        erasures::note_log_end(store, in_log, end).await?;
+    if in_log.is_empty() {
+        return Ok(false);
     }
+    let end = app.ingest.begin_log_segment().await?;
+    erasures::note_log_end(store, in_log, end).await?;
+    Ok(true)
+}
+
+/// Returns whether files of the database were written again.
+async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, weir_store::Error> {
     let now = app.services.clock.now();
     // A failure of one project does not keep others from being finished.
     let erased = erasures::erase_stored(store, now).await;
@@ -171,9 +188,9 @@ async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, 
     Ok(compacted)
 }
 
-/// Why erased data was not removed.
+/// Why no segment of the log was begun.
 #[derive(Debug, thiserror::Error)]
-enum EraseError {
+enum BeginError {
     #[error(transparent)]
     Store(#[from] weir_store::Error),
     #[error("the ingest log does not begin a new segment")]
