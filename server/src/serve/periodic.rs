@@ -93,8 +93,8 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts repairing damaged runs, on threads of the lowest priority. Before the start waits for
-/// events of the log, which may wait for a repair.
+/// Starts repairing damaged runs, on threads of the lowest priority. To be called before a start
+/// waits for events of the log, which may wait for a repair.
 pub(super) fn begin_repairs(tasks: &mut JoinSet<()>, store: &Store, threads: &Handle) {
     tasks.spawn_on(repair_runs(store.clone()), threads);
 }
