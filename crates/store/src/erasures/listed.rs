@@ -9,7 +9,7 @@
 //!
 //! What belongs here: this file. What does not: applying an erasure again (`weir-service`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use weir_model::{PersonId, ProjectId, Timestamp, UserId};
 
 use super::rows::{self, Report};
-use crate::{Error, Result, Store, projects};
+use crate::{Error, Result, Store, persons, projects};
 
 /// The name of the file in the data directory.
 pub const FILE: &str = "erasures.jsonl";
@@ -189,6 +189,51 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
         }
     }
     Ok(unknown)
+}
+
+/// Distinct ids whose events were erased.
+#[derive(Debug, Default)]
+pub struct ErasedIds {
+    /// By project and first id: when the last erasure was requested, microseconds.
+    until: HashMap<(ProjectId, Uuid), i64>,
+}
+
+impl ErasedIds {
+    fn add(&mut self, project: ProjectId, ids: &[Uuid], requested_at: i64) {
+        for id in ids {
+            let until = self.until.entry((project, *id)).or_insert(requested_at);
+            *until = requested_at.max(*until);
+        }
+    }
+
+    /// Whether an event with this distinct id, which was received at this time
+    /// (microseconds), was erased with its person.
+    pub fn takes(&self, project: ProjectId, distinct_id: &str, received_at: i64) -> bool {
+        let first_id = persons::first_id(project, distinct_id).0;
+        self.until.get(&(project, first_id)).is_some_and(|until| received_at <= *until)
+    }
+}
+
+/// The distinct ids of all erasures that took events, for a replay of the log: those of the
+/// list, and those that are not done.
+///
+/// # Errors
+/// [`Error::File`] when the list cannot be read.
+pub async fn erased_ids(store: &Store) -> Result<ErasedIds> {
+    let mut erased = ErasedIds::default();
+    if let Some(path) = path(store) {
+        let _unlisted = store.erasures.unlisted.lock().await;
+        let (listed, _) = blocking(path, read).await?;
+        for one in listed.iter().filter(|one| one.deletes_events) {
+            erased.add(one.project(), &one.ids, one.requested_at);
+        }
+    }
+    for (project, of_project) in store.erasures.all() {
+        for one in of_project.pending.iter().filter(|one| one.deletes_events) {
+            erased.add(project, &one.ids, one.requested_at);
+        }
+    }
+    Ok(erased)
 }
 
 /// The lines, and whether some are not complete.
