@@ -255,6 +255,7 @@ fn summary(found: &Replayed) -> String {
         ("Cannot be read by this version", found.unreadable),
         ("Damaged", found.damaged),
         ("Of projects that are deleted", found.orphaned),
+        ("Of persons that are deleted", found.erased),
     ] {
         if count > 0 {
             text.push_str(&format!("{what}: {count}\n"));

@@ -65,6 +65,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for applying accepted events when the service stops. The others wait in the log
 /// for the next start.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time for applying the log before erasures that a backup did not know are applied again.
+const REAPPLY_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Time for interrupting exports, plugins and a backup when the service stops. The next
 /// start continues them.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -306,12 +308,14 @@ impl Server {
         }
         .build();
         app.tokens.refresh().await;
+        let exporting = Background::start(Work::Exporting)?;
+        // Erasures of a list wait for events of the log, and these may wait for a repair.
+        periodic::begin_repairs(&mut watching, &store, exporting.handle());
         tokio::select! {
-            _ = periodic::reapply_erasures(&app) => {}
+            _ = periodic::reapply_erasures(&app, REAPPLY_TIMEOUT) => {}
             () = app.ingest.failed() => {}
         }
 
-        let exporting = Background::start(Work::Exporting)?;
         let export_services = Arc::new(AppExportServices::new(app.clone()));
         let settings = options.exports;
         let exports =

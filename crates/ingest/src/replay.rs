@@ -7,6 +7,9 @@
 //! old event could not be added to them, and all other events would be computed and
 //! counted again.
 //!
+//! Events of erased persons are not appended again: an event that processing gave up on, or
+//! that a transformation dropped, has no uuid in the store that would say so.
+//!
 //! What belongs here: which events are appended again. What does not: applying them. The
 //! next start does that, as for all others.
 
@@ -16,6 +19,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use weir_model::ProjectId;
+use weir_store::erasures::{self, ErasedIds};
 use weir_store::events::{Position, partition};
 use weir_store::{Store, events, projects};
 
@@ -57,6 +61,8 @@ pub struct Replayed {
     pub damaged: u64,
     /// Of projects that no longer exist.
     pub orphaned: u64,
+    /// Of persons that were erased with their events later. Nothing was done.
+    pub erased: u64,
     /// Appended again.
     pub appended: u64,
 }
@@ -78,6 +84,7 @@ pub async fn replay(
         store,
         positions,
         exists: HashMap::new(),
+        erased: erasures::erased_ids(store).await?,
         again: HashSet::new(),
         found: Replayed::default(),
     };
@@ -114,6 +121,7 @@ struct Replay<'a> {
     store: &'a Store,
     positions: Vec<Position>,
     exists: HashMap<ProjectId, bool>,
+    erased: ErasedIds,
     /// Events that are appended again. A client may have sent one several times.
     again: HashSet<(ProjectId, Uuid)>,
     found: Replayed,
@@ -146,7 +154,9 @@ impl Replay<'_> {
         // The dropped events of the request were counted when the record was applied.
         let mut again = Batch::new(batch.received_at, batch.historical);
         for event in applied {
-            if stored.contains(&event.uuid) || !self.again.insert((project, event.uuid)) {
+            if self.erased.takes(project, event.distinct_id, batch.received_at) {
+                self.found.erased += 1;
+            } else if stored.contains(&event.uuid) || !self.again.insert((project, event.uuid)) {
                 self.found.stored += 1;
             } else {
                 again.accepted.push(event.to_accepted());

@@ -55,9 +55,14 @@ const NOTE: Duration = Duration::from_secs(60);
 /// Time before counting earlier events is tried again after a failure.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
-/// Intervals of sealing between two times that tables are written again for erasures: that
-/// takes as long as reading and writing all of them.
-const COMPACT_PAUSE: u32 = 6;
+/// Intervals of sealing between two times that tables are written again for erasures, and
+/// between two segments of the log: writing tables takes as long as reading and writing all of
+/// them, and a segment of the log has 64 MiB of the disk from its beginning on.
+const ERASE_PAUSE: u32 = 6;
+
+/// Time for applying the log before erasures are applied again that a start did not apply.
+/// Other erasures wait meanwhile.
+const REAPPLY_TIME: Duration = Duration::from_secs(20);
 
 /// Time before a repair of lists of uuids is tried again after a failure. It doubles with every
 /// further one.
@@ -88,7 +93,13 @@ pub(super) fn begin(
     tasks.spawn(forget_cookieless(app.clone()));
 }
 
-/// Starts sealing, repairing and measuring, on threads of the lowest priority. They may be
+/// Starts repairing damaged runs, on threads of the lowest priority. To be called before a start
+/// waits for events of the log, which may wait for a repair.
+pub(super) fn begin_repairs(tasks: &mut JoinSet<()>, store: &Store, threads: &Handle) {
+    tasks.spawn_on(repair_runs(store.clone()), threads);
+}
+
+/// Starts sealing, erasing and measuring, on threads of the lowest priority. They may be
 /// interrupted: what was not finished is removed at the next start.
 pub(super) fn begin_sealing(
     tasks: &mut JoinSet<()>,
@@ -98,7 +109,6 @@ pub(super) fn begin_sealing(
     threads: &Handle,
 ) {
     tasks.spawn_on(seal_events(app.clone(), store.clone(), plugins.clone()), threads);
-    tasks.spawn_on(repair_runs(store.clone()), threads);
     tasks.spawn_on(count_earlier(store.clone()), threads);
     tasks.spawn_on(measure_disk_space(app.clone()), threads);
     tasks.spawn_on(erase_persons(app.clone(), store.clone()), threads);
@@ -108,15 +118,24 @@ pub(super) fn begin_sealing(
 /// of the log. A new erasure begins immediately, and what is left is continued at intervals.
 async fn erase_persons(app: App, store: Store) {
     let (_, interval) = app.config.sealing();
-    let pause = interval.saturating_mul(COMPACT_PAUSE);
-    let mut compacted: Option<Instant> = None;
+    let pause = interval.saturating_mul(ERASE_PAUSE);
+    let is_due = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= pause);
+    let (mut compacted, mut segment_begun): (Option<Instant>, Option<Instant>) = (None, None);
     let mut is_reapplied = false;
     loop {
         if !is_reapplied {
-            is_reapplied = reapply_erasures(&app).await;
+            is_reapplied = reapply_erasures(&app, REAPPLY_TIME).await;
         }
-        let may_compact = compacted.is_none_or(|at| at.elapsed() >= pause);
-        match erase_now(&app, &store, may_compact).await {
+        if is_due(segment_begun) {
+            match begin_log_segment(&app, &store).await {
+                Ok(true) => segment_begun = Some(Instant::now()),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "erased data stays in the log; trying again later");
+                }
+            }
+        }
+        match erase_now(&app, &store, is_due(compacted)).await {
             Ok(true) => compacted = Some(Instant::now()),
             Ok(false) => {}
             Err(error) => {
@@ -131,9 +150,10 @@ async fn erase_persons(app: App, store: Store) {
 }
 
 /// Applies erasures again that the database does not know after a restore. Before events are
-/// accepted: those are of later persons. Returns whether all are applied.
-pub(super) async fn reapply_erasures(app: &App) -> bool {
-    match app.services.persons.reapply_erasures().await {
+/// accepted: those are of later persons. It waits for the events of the log, not longer than
+/// `within`. Returns whether all are applied.
+pub(super) async fn reapply_erasures(app: &App, within: Duration) -> bool {
+    match app.services.persons.reapply_erasures(within).await {
         Ok(0) => true,
         Ok(erasures) => {
             tracing::info!(erasures, "erasures that a backup did not know were applied again");
@@ -146,13 +166,20 @@ pub(super) async fn reapply_erasures(app: &App) -> bool {
     }
 }
 
-/// Returns whether files of the database were written again.
-async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, EraseError> {
+/// Begins a segment of the log, so that the segments with erased data are removed later, if
+/// there are some. Returns whether it did.
+async fn begin_log_segment(app: &App, store: &Store) -> Result<bool, BeginError> {
     let in_log = erasures::without_log_end(store).await?;
-    if !in_log.is_empty() {
-        let end = app.ingest.begin_log_segment().await?;
-        erasures::note_log_end(store, in_log, end).await?;
+    if in_log.is_empty() {
+        return Ok(false);
     }
+    let end = app.ingest.begin_log_segment().await?;
+    erasures::note_log_end(store, in_log, end).await?;
+    Ok(true)
+}
+
+/// Returns whether files of the database were written again.
+async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, weir_store::Error> {
     let now = app.services.clock.now();
     // A failure of one project does not keep others from being finished.
     let erased = erasures::erase_stored(store, now).await;
@@ -161,9 +188,9 @@ async fn erase_now(app: &App, store: &Store, may_compact: bool) -> Result<bool, 
     Ok(compacted)
 }
 
-/// Why erased data was not removed.
+/// Why no segment of the log was begun.
 #[derive(Debug, thiserror::Error)]
-enum EraseError {
+enum BeginError {
     #[error(transparent)]
     Store(#[from] weir_store::Error),
     #[error("the ingest log does not begin a new segment")]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Method;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_model::organizations::Level;
@@ -11,6 +12,7 @@ use weir_service::Clock;
 use weir_testkit::{Caller, TestApp, until};
 
 use crate::layers::{large_requests, on_disk};
+use crate::process::{self, Serving};
 use crate::stored::{get, send};
 
 /// In everything that is stored of the person, and in nothing else.
@@ -183,6 +185,53 @@ async fn administrators_erase_persons_of_their_projects_alone() {
     let entry = &entries["results"][0];
     assert_eq!((&entry["activity"], &entry["item_id"]), (&json!("deleted"), &json!(id)));
     assert_eq!(entry["detail"]["name"], json!(null));
+}
+
+/// An older backup does not know of an erasure that the list of a newer one has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_applies_the_erasures_of_the_list_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let made = process::set_up(data, "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let seen = |distinct_id: &str| {
+        let event = format!("seen by {distinct_id}");
+        json!({"api_key": made["project_api_key"], "event": event, "distinct_id": distinct_id})
+    };
+    let serving = Serving::start(data).await;
+    for distinct_id in ["ada", "bob"] {
+        assert_eq!(serving.caller.post("/i/v0/e/", &seen(distinct_id)).await.status, 200);
+    }
+    assert_eq!(process::events(&serving.caller, &made, 2).await.len(), 2);
+    let caller = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let path = format!("/api/projects/{}/persons/?distinct_id=ada", made["project_id"]);
+    let found = caller.get(&path).await.json();
+    let id = &found["results"][0]["id"];
+    assert!(id.is_string(), "{found}");
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+    let listed = json!({
+        "id": "01902f5e-0000-7000-8000-000000000001",
+        "project": made["project_id"],
+        "person": id,
+        "requested_at": Clock::default().now().micros(),
+        "requested_by": "01902f5e-0000-7000-8000-000000000002",
+        "deletes_events": true,
+        "ids": [id],
+    });
+    std::fs::write(data.join("data/erasures.jsonl"), format!("{listed}\n")).unwrap();
+
+    let serving = Serving::start(data).await;
+    assert_eq!(process::events(&serving.caller, &made, 1).await, ["seen by bob"]);
+    // A later event is of a new person, which the next start does not erase.
+    assert_eq!(serving.caller.post("/i/v0/e/", &seen("ada")).await.status, 200);
+    process::events(&serving.caller, &made, 2).await;
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+    let serving = Serving::start(data).await;
+    assert_eq!(process::events(&serving.caller, &made, 2).await.len(), 2);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::events::EventQuery;
 use weir_model::{MembershipId, OrganizationId, UserId};
+use weir_store::erasures::{Begun, NewErasure};
 use weir_store::events::Apply;
 use weir_store::organizations::{self, Created, NewOrganization, OrganizationRow};
 use weir_store::projects::ProjectRow;
@@ -133,6 +135,39 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
     assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
     assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was sent");
     assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_an_erased_person_do_not_come_back() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    make_project(&store).await;
+    ingest(place.path(), &store, &[batch_of(1)]).await;
+    pass_over(place.path(), &store, batch_of(2)).await;
+    pass_over(place.path(), &store, batch("bob", 2)).await;
+    let new = NewErasure {
+        person: persons::first_id(PROJECT, "ada"),
+        deletes_events: true,
+        requested_at: weir_model::Timestamp::from_micros(1_790_000_000_000_000),
+        requested_by: UserId(Uuid::nil()),
+    };
+    let entry = |person: weir_model::PersonId| Entry {
+        id: Uuid::from_u128(9),
+        organization_id: OrganizationId(Uuid::from_u128(1)),
+        team_id: Some(PROJECT),
+        user: None,
+        personal_api_key: None,
+        scim_token: None,
+        activity: AuditAction::Deleted,
+        scope: Subject::Person,
+        item_id: person.to_string(),
+        detail: Detail { name: None, changes: Vec::new() },
+        created_at: NOW,
+        request_id: String::new(),
+    };
+    let (begun, _) = erasures::begin(&store, PROJECT, &new, entry).await.unwrap();
+    assert!(matches!(begun, Begun::Yes(_)), "{begun:?}");
+    let found = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(found, Replayed { erased: 4, appended: 2, ..Replayed::default() });
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -129,17 +129,21 @@ impl Persons {
     }
 
     /// Applies the erasures again that the database does not know, because it was restored
-    /// from an older backup: work of the instance, without a caller. Returns how many.
+    /// from an older backup: work of the instance, without a caller. Waits for the events of
+    /// the log, not longer than `within`. Returns how many.
     ///
     /// # Errors
-    /// Any failure of the store; the next call continues.
-    pub async fn reapply_erasures(&self) -> Result<usize> {
+    /// [`Error::Unavailable`] when events are not stored in time, and any failure of the store;
+    /// the next call continues.
+    pub async fn reapply_erasures(&self, within: Duration) -> Result<usize> {
         let unapplied = rows::unapplied(&self.core.store, self.core.clock.now()).await?;
         if unapplied.is_empty() {
             return Ok(0);
         }
         // The log of the backup may have further events of these persons.
-        self.applying.applied().await;
+        if timeout(within, self.applying.applied()).await.is_err() {
+            return Err(Error::Unavailable(BEHIND));
+        }
         for listed in &unapplied {
             self.reapply(listed).await?;
         }

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 use weir_model::ProjectId;
 
+use super::listed::Listed;
 use crate::events::{StoredEvent, Summary, fingerprint};
 use crate::persons;
 
@@ -165,8 +166,9 @@ fn is_quoted_in(text: &str, json: &str) -> bool {
 pub(crate) struct Active {
     projects: RwLock<HashMap<ProjectId, Arc<Erased>>>,
     changed: Notify,
-    /// Held while the list for backups is written.
-    pub(super) listing: tokio::sync::Mutex<()>,
+    /// Erasures that the list for backups lacks, because it could not be written. Locked while
+    /// the list is written.
+    pub(super) unlisted: tokio::sync::Mutex<Vec<Listed>>,
 }
 
 impl Active {

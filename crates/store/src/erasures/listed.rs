@@ -9,7 +9,7 @@
 //!
 //! What belongs here: this file. What does not: applying an erasure again (`weir-service`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use weir_model::{PersonId, ProjectId, Timestamp, UserId};
 
 use super::rows::{self, Report};
-use crate::{Error, Result, Store, projects};
+use crate::{Error, Result, Store, persons, projects};
 
 /// The name of the file in the data directory.
 pub const FILE: &str = "erasures.jsonl";
@@ -96,7 +96,8 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| Error::Stopped)?.map_err(|source| Error::File { file: path, source })
 }
 
-/// Adds an erasure to the list. A failure is logged: the next start adds it.
+/// Adds an erasure to the list. A failure is logged: it is added before it is done
+/// ([`add_unlisted`]), or by the next start.
 pub(super) async fn append(
     store: &Store,
     project: ProjectId,
@@ -104,19 +105,42 @@ pub(super) async fn append(
     report: &Report,
     ids: &[Uuid],
 ) {
-    let Some(path) = path(store) else { return };
-    let listed = Listed::of(project, id, report, ids);
-    let _permit = store.erasures.listing.lock().await;
-    let added = blocking(path, move |path| {
-        let mut options = File::options();
-        options.create(true).append(true).mode(0o600);
-        let mut file = options.open(path)?;
-        file.write_all(line(&listed)?.as_bytes())?;
-        file.sync_all()
-    });
-    if let Err(error) = added.await {
+    if path(store).is_none() {
+        return;
+    }
+    store.erasures.unlisted.lock().await.push(Listed::of(project, id, report, ids));
+    if let Err(error) = add_unlisted(store).await {
         tracing::error!(%project, erasure = %id, %error, "an erasure is not listed for backups yet");
     }
+}
+
+/// Adds the erasures to the list that it lacks.
+///
+/// # Errors
+/// [`Error::File`] when the list cannot be written.
+pub(super) async fn add_unlisted(store: &Store) -> Result<()> {
+    let Some(path) = path(store) else { return Ok(()) };
+    let mut unlisted = store.erasures.unlisted.lock().await;
+    if unlisted.is_empty() {
+        return Ok(());
+    }
+    let lines = unlisted.iter().map(line).collect::<io::Result<String>>();
+    blocking(path, move |path| add(path, &lines?)).await?;
+    unlisted.clear();
+    Ok(())
+}
+
+fn add(path: &Path, lines: &str) -> io::Result<()> {
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let mut file = options.open(path)?;
+    let before = file.metadata()?.len();
+    let added = file.write_all(lines.as_bytes()).and_then(|()| file.sync_all());
+    if added.is_err() {
+        // The next line must not continue a part of one.
+        file.set_len(before)?;
+    }
+    added
 }
 
 fn line(listed: &Listed) -> io::Result<String> {
@@ -133,7 +157,7 @@ fn line(listed: &Listed) -> io::Result<String> {
 /// When the list cannot be read or written, and errors of the store.
 pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
     let Some(path) = path(store) else { return Ok(Vec::new()) };
-    let _permit = store.erasures.listing.lock().await;
+    let mut unlisted = store.erasures.unlisted.lock().await;
     let oldest = now.micros().saturating_sub(DAYS * DAY);
     let (mut listed, mut is_changed) = blocking(path.clone(), read).await?;
     let before = listed.len();
@@ -152,6 +176,9 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
         let listed = listed.clone();
         blocking(path, move |path| write(path, &listed)).await?;
     }
+    // Those were not done, so they are there.
+    unlisted.clear();
+    drop(unlisted);
     let mut unknown = Vec::new();
     for one in listed {
         let project = one.project();
@@ -162,6 +189,51 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
         }
     }
     Ok(unknown)
+}
+
+/// Distinct ids whose events were erased.
+#[derive(Debug, Default)]
+pub struct ErasedIds {
+    /// By project and first id: when the last erasure was requested, microseconds.
+    until: HashMap<(ProjectId, Uuid), i64>,
+}
+
+impl ErasedIds {
+    fn add(&mut self, project: ProjectId, ids: &[Uuid], requested_at: i64) {
+        for id in ids {
+            let until = self.until.entry((project, *id)).or_insert(requested_at);
+            *until = requested_at.max(*until);
+        }
+    }
+
+    /// Whether an event with this distinct id, which was received at this time
+    /// (microseconds), was erased with its person.
+    pub fn takes(&self, project: ProjectId, distinct_id: &str, received_at: i64) -> bool {
+        let first_id = persons::first_id(project, distinct_id).0;
+        self.until.get(&(project, first_id)).is_some_and(|until| received_at <= *until)
+    }
+}
+
+/// The distinct ids of all erasures that took events, for a replay of the log: those of the
+/// list, and those that are not done.
+///
+/// # Errors
+/// [`Error::File`] when the list cannot be read.
+pub async fn erased_ids(store: &Store) -> Result<ErasedIds> {
+    let mut erased = ErasedIds::default();
+    if let Some(path) = path(store) {
+        let _unlisted = store.erasures.unlisted.lock().await;
+        let (listed, _) = blocking(path, read).await?;
+        for one in listed.iter().filter(|one| one.deletes_events) {
+            erased.add(one.project(), &one.ids, one.requested_at);
+        }
+    }
+    for (project, of_project) in store.erasures.all() {
+        for one in of_project.pending.iter().filter(|one| one.deletes_events) {
+            erased.add(project, &one.ids, one.requested_at);
+        }
+    }
+    Ok(erased)
 }
 
 /// The lines, and whether some are not complete.

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use weir_model::{ProjectId, Timestamp};
 
 use super::active::{Erased, Pending};
+use super::listed;
 use super::rows::{self, Sweep};
 use crate::db::Operation;
 use crate::disk::DiskLevel;
@@ -73,16 +74,23 @@ async fn remove_stored(
 ) -> Result<()> {
     let mut failure = Ok(());
     if waiting.iter().any(|one| one.deletes_events) {
-        events::erase_blocks(store, project, erased).await?;
+        match events::erase_blocks(store, project, erased).await {
+            // A damaged block stays. What is in segments goes away all the same.
+            Err(error @ Error::Shape { .. }) => failure = Err(error),
+            done => done?,
+        }
         // Merges may come in between. Names of files are never used again.
         let mut checked = HashSet::new();
         loop {
+            let before = checked.len();
             match events::erase_segment(store, project, erased, &mut checked, now).await {
                 Ok(None) => break,
                 Ok(Some(left)) => note_left(store, project, waiting, left).await?,
                 Err(error @ (Error::Bucket { .. } | Error::DiskLow | Error::Stopped)) => {
                     return Err(error);
                 }
+                // Without another segment there is no end.
+                Err(error) if checked.len() == before => return Err(error),
                 // The others are checked all the same.
                 Err(error) => failure = failure.and(Err(error)),
             }
@@ -203,6 +211,8 @@ pub async fn finish(
     let mut sweeps = rows::sweeps(store).await?;
     let compacts = may_compact && compact(store, now, &mut sweeps).await?;
     let is_gone = |end: Option<u64>| end.is_some_and(|end| end <= log_begin);
+    // A start adds only those that are not done.
+    listed::add_unlisted(store).await?;
     for (project, erased) in store.erasures.all() {
         for one in &erased.pending {
             if !one.is_compacted || one.deletes_events && !is_gone(one.log_end) {

@@ -337,8 +337,12 @@ impl<'a> Reader<'a> {
             block_refs.retain(|(partition, _)| ways.contains(partition));
         }
         let mut blocks = Vec::new();
-        // Summaries in memory lack what a filter needs.
-        let takes_every_event = self.query.event.is_none()
+        // Summaries also count events that are erased and not removed yet.
+        let erased = self.store.erasures.of(self.project);
+        let erased = erased.filter(|erased| erased.has_stored_events());
+        // Summaries in memory lack what a filter and an erasure need.
+        let takes_every_event = erased.is_none()
+            && self.query.event.is_none()
             && self.query.distinct_id.is_none()
             && self.query.any_of.is_empty();
         if takes_every_event {
@@ -364,11 +368,15 @@ impl<'a> Reader<'a> {
             let id =
                 |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
             let ids = chunk.iter().map(id).collect();
+            let removals = self.store.blocks.removals();
             let found = self.store.db.get::<Summary>(SUMMARIES, ids).await?;
             for (block_ref, summary) in chunk.iter().zip(found) {
                 let Some(summary) = summary else { continue };
                 let known = self.may_match(&summary).then(|| {
-                    let all = self.takes_all(&summary).then_some(summary.count);
+                    let may_be_erased =
+                        erased.as_ref().is_some_and(|erased| erased.may_concern(&summary));
+                    let takes_all = !may_be_erased && self.takes_all(&summary);
+                    let all = takes_all.then_some(summary.count);
                     let all = all.and_then(|count| u64::try_from(count).ok());
                     Wide { all, summary: Arc::new(summary.times_only()) }
                 });
@@ -381,7 +389,7 @@ impl<'a> Reader<'a> {
                     && self.is_closed(*block_ref)
                 {
                     let summary = Arc::clone(summary);
-                    self.store.blocks.put_summary(self.project, *block_ref, summary);
+                    self.store.blocks.put_summary(self.project, *block_ref, summary, removals);
                     continue;
                 }
                 let recurs = known.as_ref().is_none_or(|known| known.summary.seconds.is_some());

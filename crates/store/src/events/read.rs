@@ -301,9 +301,10 @@ pub(super) async fn shared_block(
     let events = match store.blocks.get(project, block_ref, reach) {
         Some(events) => events,
         None => {
+            let removals = store.blocks.removals();
             let read = read_whole_block(store, project, block_ref).await?;
             let events = SharedEvents::from(read);
-            store.blocks.put(project, block_ref, events.clone(), is_closed);
+            store.blocks.put(project, block_ref, events.clone(), is_closed, removals);
             events
         }
     };

@@ -4,11 +4,13 @@
 //! end. So a block in memory is right as far as it goes. A reader knows from the storage
 //! how far it must go, and otherwise reads the storage. What is here is committed: a
 //! consumer shares the events of a batch after its transaction, and readers share what they
-//! have read.
+//! have read. Only erasing a person changes blocks. The blocks of the project are then removed
+//! from here, and what a reader has read before is not kept.
 //!
 //! What belongs here: which blocks are in memory, as far as which event. What does not:
 //! reading and decoding a block (`read`), filling it (`weir-ingest`).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::Weighter;
@@ -167,6 +169,8 @@ pub(crate) struct SharedBlocks {
     blocks: Mutex<Cache<Key, Held, BlockWeight>>,
     /// Summaries of closed blocks, without names and distinct ids.
     summaries: Mutex<Cache<Key, Arc<Summary>, SummaryWeight>>,
+    /// How often blocks were removed.
+    removals: AtomicU64,
 }
 
 impl Default for SharedBlocks {
@@ -174,6 +178,7 @@ impl Default for SharedBlocks {
         Self {
             blocks: Mutex::new(Cache::with_weighter(BLOCKS, BLOCK_BYTES, BlockWeight)),
             summaries: Mutex::new(Cache::with_weighter(SUMMARIES, SUMMARY_BYTES, SummaryWeight)),
+            removals: AtomicU64::new(0),
         }
     }
 }
@@ -199,19 +204,29 @@ impl SharedBlocks {
         Some(SharedEvents { pieces: pieces? })
     }
 
-    /// Keeps a block as it was read from the storage.
+    /// How often blocks were removed so far. A reader asks before it reads the storage.
+    pub(super) fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
+    }
+
+    /// Keeps a block as it was read from the storage, unless blocks were removed since:
+    /// `removals` is the number from before it was read.
     pub(super) fn put(
         &self,
         project: ProjectId,
         block_ref: BlockRef,
         events: SharedEvents,
         is_closed: bool,
+        removals: u64,
     ) {
         let held = Held::of(events, is_closed);
         if held.count == 0 || held.bytes > LARGEST {
             return;
         }
         let mut blocks = lock(&self.blocks);
+        if self.removals() != removals {
+            return;
+        }
         let present = blocks.peek(&(project, block_ref));
         // A consumer may have added events since.
         if present.is_none_or(|present| (present.last, present.is_closed) < (held.last, is_closed))
@@ -229,7 +244,7 @@ impl SharedBlocks {
             return;
         }
         if let Some(mut held) = blocks.get_mut(&key) {
-            if held.count >= index + added.count {
+            if held.count >= index + added.count && held.last >= added.last {
                 // A reader has read them already.
                 held.is_closed |= added.is_closed;
                 return;
@@ -254,18 +269,25 @@ impl SharedBlocks {
         block_refs.iter().map(of).collect()
     }
 
-    /// Keeps the summary of a block to which no further events are added.
+    /// Keeps the summary of a block to which no further events are added, unless blocks were
+    /// removed since: `removals` is the number from before it was read.
     pub(super) fn put_summary(
         &self,
         project: ProjectId,
         block_ref: BlockRef,
         summary: Arc<Summary>,
+        removals: u64,
     ) {
-        lock(&self.summaries).insert((project, block_ref), summary);
+        let mut summaries = lock(&self.summaries);
+        if self.removals() == removals {
+            summaries.insert((project, block_ref), summary);
+        }
     }
 
     /// Removes the blocks of a project.
     pub(crate) fn forget(&self, project: ProjectId) {
+        // Before the locks: what is put later is compared with this number.
+        self.removals.fetch_add(1, Ordering::AcqRel);
         lock(&self.blocks).retain(|(of, _), _| *of != project);
         lock(&self.summaries).retain(|(of, _), _| *of != project);
     }
@@ -332,6 +354,10 @@ mod tests {
         Held::added(Added::of(&block, 0, 0, to), false)
     }
 
+    fn put(blocks: &SharedBlocks, events: SharedEvents, is_closed: bool) {
+        blocks.put(PROJECT, BLOCK, events, is_closed, blocks.removals());
+    }
+
     fn last(blocks: &SharedBlocks, reach: NeededEnd) -> Option<u64> {
         let events = blocks.get(PROJECT, BLOCK, reach)?;
         let arrivals: Vec<u64> = events.iter().map(|event| event.arrival).collect();
@@ -350,9 +376,9 @@ mod tests {
         blocks.add(PROJECT, BLOCK, 2, held(3, 5));
         assert_eq!(last(&blocks, NeededEnd::To(3)), Some(5));
         // Read before the events were added.
-        blocks.put(PROJECT, BLOCK, events(1, 4), false);
+        put(&blocks, events(1, 4), false);
         assert_eq!(last(&blocks, NeededEnd::To(5)), Some(5));
-        blocks.put(PROJECT, BLOCK, events(1, 5), true);
+        put(&blocks, events(1, 5), true);
         assert_eq!(last(&blocks, NeededEnd::End), Some(5));
         assert!(blocks.get(ProjectId(8), BLOCK, NeededEnd::To(0)).is_none());
         assert!(blocks.get(PROJECT, (1, 1), NeededEnd::To(0)).is_none());
@@ -366,7 +392,7 @@ mod tests {
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.add(PROJECT, BLOCK, 5, held(6, 7));
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
-        blocks.put(PROJECT, BLOCK, events(1, 7), false);
+        put(&blocks, events(1, 7), false);
         // A reader was faster than the consumer.
         blocks.add(PROJECT, BLOCK, 5, held(6, 7));
         blocks.add(PROJECT, BLOCK, 7, held(8, 8));
@@ -374,6 +400,20 @@ mod tests {
         blocks.forget(ProjectId(8));
         assert_eq!(last(&blocks, NeededEnd::To(8)), Some(8));
         blocks.forget(PROJECT);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
+    }
+
+    /// A reader and a consumer are slower than an erasure.
+    #[test]
+    fn a_block_from_before_an_erasure_is_not_kept() {
+        let blocks = SharedBlocks::default();
+        let removals = blocks.removals();
+        blocks.forget(PROJECT);
+        blocks.put(PROJECT, BLOCK, events(1, 5), true, removals);
+        assert_eq!(last(&blocks, NeededEnd::To(0)), None);
+        // The consumer shares all five events, and two of them were erased.
+        blocks.add(PROJECT, BLOCK, 0, held(1, 5));
+        blocks.add(PROJECT, BLOCK, 3, held(6, 7));
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
     }
 
@@ -387,7 +427,7 @@ mod tests {
         let of_size = |arrival: u64, bytes: usize| Held::of(large(arrival, bytes), false);
         blocks.add(PROJECT, BLOCK, 0, of_size(1, LARGEST));
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
-        blocks.put(PROJECT, BLOCK, large(1, LARGEST), true);
+        put(&blocks, large(1, LARGEST), true);
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
         blocks.add(PROJECT, BLOCK, 0, of_size(1, LARGEST / 2));
         blocks.add(PROJECT, BLOCK, 1, of_size(2, LARGEST / 2));

@@ -145,23 +145,32 @@ pub(crate) async fn erase_blocks(
     for partition in 0..PARTITIONS {
         let end = erased.bound(partition).saturating_add(1);
         for first in unsealed(store, project, partition, (0, end)).await? {
-            let id = keys::summary(project, partition, first);
-            let summary = store.db.get_one::<Summary>(SUMMARY, id).await?;
-            // A block without a summary is being removed.
-            if !summary.is_some_and(|summary| erased.may_concern(&summary)) {
-                continue;
-            }
-            let erased = Arc::clone(erased);
-            let work = move |store: Store| async move {
-                erase_block(&store, project, (partition, first), erased).await
-            };
-            match change(store, work).await {
+            match erase_if_concerned(store, project, (partition, first), erased).await {
                 Err(error @ Error::Shape { .. }) => damage = damage.and(Err(error)),
                 done => done?,
             }
         }
     }
     damage
+}
+
+async fn erase_if_concerned(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+    erased: &Arc<Erased>,
+) -> Result<()> {
+    let (partition, first) = block_ref;
+    let id = keys::summary(project, partition, first);
+    let summary = store.db.get_one::<Summary>(SUMMARY, id).await?;
+    // A block without a summary is being removed.
+    if !summary.is_some_and(|summary| erased.may_concern(&summary)) {
+        return Ok(());
+    }
+    let erased = Arc::clone(erased);
+    let work =
+        move |store: Store| async move { erase_block(&store, project, block_ref, erased).await };
+    change(store, work).await
 }
 
 async fn erase_block(

@@ -1,6 +1,8 @@
 //! Erasing persons: from open and closed blocks, segments and merged segments, also when the
 //! process ends in between.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::erasures::{Erasure, ErasureState};
@@ -10,14 +12,17 @@ use weir_model::{OrganizationId, PersonId, Timestamp, UserId};
 use super::super::support::{PROJECT, batch, query, records};
 use super::support::{NOW, Opened, merge_once, now, seal};
 use crate::erasures::{
-    Begun, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
+    Begun, FILE, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
 };
 use crate::events::block::tests::event;
 use crate::events::segments::remove_replaced;
-use crate::events::{StoredEvent, apply, heads, page, position, removed, see_each, stored_uuids};
+use crate::events::{
+    Begin, StoredEvent, apply, heads, page, position, removed, see_each, skip, stored_uuids,
+};
 use crate::persons::{
     Facts, Merged, PersonState, PersonWrite, first_id, resolve, resolve_versioned,
 };
+use crate::transaction::tests::{overwrite, stored_of};
 use crate::warnings::{self, Affected, AffectedBuilder};
 use crate::{Error, Store};
 
@@ -215,6 +220,26 @@ async fn a_person_goes_away_from_every_layer_and_others_stay() {
     assert_shown(store, &sent, |event| is_of_others(event) || event.arrival == last).await;
 }
 
+/// An offset of a page counts the events that are shown, also while the others are stored.
+#[tokio::test]
+async fn erased_events_are_not_passed_over_by_an_offset() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    let sent = add(store, &["bob"; 70], vec![person(None), pointer()]).await;
+    add(store, &["ada"; 50], Vec::new()).await;
+    erase(store, "ada", true).await.unwrap();
+    for is_removed in [false, true] {
+        for offset in [1, 11, 70] {
+            let patience = Duration::from_secs(60);
+            let found = skip(store, PROJECT, &query(1), offset, patience).await.unwrap();
+            let last = &sent[70 - usize::try_from(offset).unwrap()];
+            let expected = Begin::Behind { time: last.timestamp, uuid: last.uuid };
+            assert_eq!(found, expected, "{offset} {is_removed}");
+        }
+        erase_stored(store, now()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_batch_that_was_planned_before_the_erasure_is_refused() {
     let opened = Opened::new().await;
@@ -256,6 +281,25 @@ async fn merged_segments_are_rewritten_and_merged_again() {
 }
 
 #[tokio::test]
+async fn a_damaged_block_does_not_keep_segments_from_being_erased() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    add(store, &["ada", "bob"], vec![person(None), pointer()]).await;
+    add(store, &["bob", "ada"], Vec::new()).await;
+    assert_eq!(seal(store, 2).await.segments, 1);
+    // The open block.
+    let (key, mut value) = stored_of(store, "event_block").await.remove(0);
+    value.truncate(value.len() - 20);
+    overwrite(store, &key, value).await;
+    erase(store, "ada", true).await.unwrap();
+    let failed = erase_stored(store, now()).await.unwrap_err();
+    assert!(matches!(failed, Error::Shape { .. }), "{failed}");
+    let report = state(store).await;
+    assert_eq!((report.events, report.segments_left), (1, 0));
+    assert_eq!(report.state(), ErasureState::Failed);
+}
+
+#[tokio::test]
 async fn without_its_events_a_person_alone_goes_away() {
     let opened = Opened::new().await;
     let store = &opened.store;
@@ -268,6 +312,25 @@ async fn without_its_events_a_person_alone_goes_away() {
     assert!(without_log_end(store).await.unwrap().is_empty(), "its events stay in the log too");
     assert!(finish(store, now(), 0, true).await.unwrap());
     assert_eq!(state(store).await.state(), ErasureState::Done);
+}
+
+#[tokio::test]
+async fn an_erasure_is_listed_for_backups_before_it_is_done() {
+    let opened = Opened::new().await;
+    let store = &opened.store;
+    add(store, &["ada"], vec![person(None), pointer()]).await;
+    // The list cannot be written.
+    let list = opened.directory.path().join(FILE);
+    std::fs::create_dir(&list).unwrap();
+    erase(store, "ada", false).await.unwrap();
+    erase_stored(store, now()).await.unwrap();
+    let failed = finish(store, now(), 0, true).await.unwrap_err();
+    assert!(matches!(failed, Error::File { .. }), "{failed}");
+    assert_eq!(state(store).await.state(), ErasureState::Clearing);
+    std::fs::remove_dir(&list).unwrap();
+    finish(store, now(), 0, true).await.unwrap();
+    assert_eq!(state(store).await.state(), ErasureState::Done);
+    assert_eq!(std::fs::read_to_string(&list).unwrap().lines().count(), 1);
 }
 
 #[tokio::test]
