@@ -109,15 +109,15 @@ async fn objects_are_named_to_users_who_may_see_them() {
         ("/help/sign-in".to_owned(), json!("Let others sign in")),
         ("/nowhere".to_owned(), Value::Null),
     ] {
-        assert_eq!(name(&path, &ada).await, expected, "{path}");
+        assert_eq!(name(path.as_str(), ada.as_str()).await, expected, "{path}");
     }
     // A member who is no staff.
     let grace = member(&app).await;
     let of_project = format!("/projects/{project}/persons/{person}");
-    assert_eq!(name(&of_project, &grace).await, "ada@example.com");
+    assert_eq!(name(of_project.as_str(), grace.as_str()).await, "ada@example.com");
     let of_instance = format!("/instance/organizations/{}", app.organization());
-    assert_eq!(name(&of_instance, &ada).await, "Acme Tea");
-    assert_eq!(name(&of_instance, &grace).await, Value::Null);
+    assert_eq!(name(of_instance.as_str(), ada.as_str()).await, "Acme Tea");
+    assert_eq!(name(of_instance.as_str(), grace.as_str()).await, Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]
