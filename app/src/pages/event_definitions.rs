@@ -196,7 +196,7 @@ pub(super) fn uncounted(others: u64) -> Option<AnyView> {
     let text = (others > 0).then(|| {
         let events = counted(others, "event", "events");
         format!(
-            "{events} of the last 30 days are not counted by name: a day has counts of 100 names."
+            "{events} of the last 30 days are not counted by name: each day, at most 100 names are counted."
         )
     })?;
     Some(view! { <p class="hint">{text}</p> }.into_any())

@@ -82,7 +82,7 @@ fn data(project: i64, person: &PersonView) -> AnyView {
             <Confirm button="Delete person" danger=true>
                 <ActionForm action=delete>
                     <p>
-                        "The person, its distinct ids and its properties are deleted. Nothing of it is shown any more immediately; its data goes away from all files within two days. This cannot be undone. Later events of its distinct ids make a new person."
+                        "The person, its distinct ids and its properties are deleted. From then on no page shows them, and within two days their data is removed from all files. This cannot be undone. Later events of these distinct ids create a new person."
                     </p>
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="person" value=id.clone() />
@@ -123,7 +123,7 @@ fn erased(erasure: ErasureView) -> AnyView {
     let (tone, label) = match state.as_str() {
         "done" => (Tone::Good, "Deleted"),
         "clearing" => (Tone::Busy, "Older files are being removed"),
-        "failed" => (Tone::Bad, "Failed, is tried again"),
+        "failed" => (Tone::Bad, "Failed, will be tried again"),
         _ => (Tone::Busy, "Files still have its data"),
     };
     let of_events = deletes_events.then(|| {

@@ -81,6 +81,11 @@ impl List {
         Ok(Some(at))
     }
 
+    /// Where a value with the key of this one is.
+    pub(crate) fn place_of(&self, value: &Value) -> Option<usize> {
+        self.places.get(&key(value)).and_then(|places| places.first().copied())
+    }
+
     /// Adds a value, also one whose key is there.
     pub(crate) fn push(&mut self, value: Value) {
         self.places.entry(key(&value)).or_default().insert(self.values.len());
@@ -133,10 +138,12 @@ impl List {
     /// `tooMany`.
     pub(crate) fn make_main(&mut self, main: usize, limit: &mut ReadLimit) -> Result<(), Fault> {
         limit.take(self.values.len())?;
-        for at in (0..self.values.len()).filter(|at| *at != main) {
+        for at in 0..self.values.len() {
             self.change(at, |value| {
-                if let Value::Object(parts) = value {
-                    parts.retain(|name, _| !name.eq_ignore_ascii_case(PRIMARY));
+                let Value::Object(parts) = value else { return };
+                parts.retain(|name, _| !name.eq_ignore_ascii_case(PRIMARY));
+                if at == main {
+                    parts.insert(PRIMARY.to_owned(), Value::Bool(true));
                 }
             });
         }

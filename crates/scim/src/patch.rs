@@ -177,8 +177,8 @@ fn many(
     }
     let mut main = None;
     for value in values(value) {
-        let added = present.add(value)?;
-        main = main.or(added.filter(|_| is_main(value)));
+        let at = present.add(value)?.or_else(|| present.place_of(value));
+        main = main.or(at.filter(|_| is_main(value)));
     }
     match main {
         Some(at) => present.make_main(at, limit),

@@ -256,6 +256,12 @@ fn a_new_main_address_takes_the_place_of_the_former_one() {
             json!([{"op": "add", "path": "emails", "value": [{"value": "new@example.com"}]}]),
             "bjensen@example.com",
         ),
+        // One that the user has already.
+        (
+            json!([{"op": "add", "path": "emails",
+                    "value": [{"value": "Babs@jensen.org", "primary": true}]}]),
+            "babs@jensen.org",
+        ),
         (
             json!([{"op": "Replace", "path": "emails[type eq \"home\"].primary",
                     "value": "True"}]),

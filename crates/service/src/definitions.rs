@@ -123,7 +123,8 @@ impl Definitions {
         let all = rows::events(&self.core.store, project.project).await?;
         let is_full = all.len() >= NAMES_MAX;
         let counts = self.counts(project).await?;
-        let matching = all.into_iter().filter(|seen| contains(&seen.name, search));
+        let search = search.to_lowercase();
+        let matching = all.into_iter().filter(|seen| contains(&seen.name, &search));
         let mut found: Vec<EventName> = matching.map(|seen| counted(seen, &counts)).collect();
         found.sort_by(|one, other| compared(order, one, other));
         Ok(EventNames { page: page.of(found), others: counts.others, is_full })
@@ -167,7 +168,8 @@ impl Definitions {
         page: Page,
     ) -> Result<Paged<EventDefinition>> {
         let mut all = rows::events(&self.core.store, project.project).await?;
-        all.retain(|seen| contains(&seen.name, search));
+        let search = search.to_lowercase();
+        all.retain(|seen| contains(&seen.name, &search));
         Ok(page.of(all))
     }
 
@@ -180,15 +182,18 @@ impl Definitions {
         page: Page,
     ) -> Result<Paged<PropertyDefinition>> {
         let mut all = rows::properties(&self.core.store, project.project).await?;
+        let search = search.to_lowercase();
         all.retain(|seen| {
-            owner.is_none_or(|owner| owner == seen.owner) && contains(&seen.name, search)
+            owner.is_none_or(|owner| owner == seen.owner) && contains(&seen.name, &search)
         });
         Ok(page.of(all))
     }
 }
 
+/// Whether a name contains a search text, which is in lower case: it is converted once and not
+/// for each name, because it can be long.
 fn contains(name: &str, search: &str) -> bool {
-    search.is_empty() || name.to_lowercase().contains(&search.to_lowercase())
+    search.is_empty() || name.to_lowercase().contains(search)
 }
 
 fn counted(seen: EventDefinition, counts: &NameCounts) -> EventName {
@@ -293,6 +298,12 @@ mod tests {
         assert_eq!(sorted("events"), "acb");
         assert_eq!(sorted("first_seen"), "bca");
         assert_eq!(sorted("-last_seen"), "acb");
+    }
+
+    #[test]
+    fn a_search_has_no_case() {
+        assert!(contains("Tea Brewed", "brew") && contains("ÄPFEL", "äpfel"));
+        assert!(contains("tea", "") && !contains("tea", "teapot"));
     }
 
     #[test]

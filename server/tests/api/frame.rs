@@ -92,6 +92,13 @@ async fn objects_are_named_to_users_who_may_see_them() {
     let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let (beta, foreign) = (other["id"].as_str().unwrap(), &other["teams"][0]["id"]);
+    let name = async |path: &str, cookie: &str| {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.append_pair("path", path);
+        let answer = function(&app, "find_object_name", &body.finish(), cookie).send().await;
+        assert_eq!(answer.status, 200, "{path}");
+        answer.json()
+    };
     for (path, expected) in [
         (format!("/projects/{project}/persons/{person}"), json!("ada@example.com")),
         (format!("/projects/{project}/persons/x"), Value::Null),
@@ -102,11 +109,15 @@ async fn objects_are_named_to_users_who_may_see_them() {
         ("/help/sign-in".to_owned(), json!("Let others sign in")),
         ("/nowhere".to_owned(), Value::Null),
     ] {
-        let mut body = form_urlencoded::Serializer::new(String::new());
-        body.append_pair("path", &path);
-        let answer = function(&app, "find_object_name", &body.finish(), &ada).send().await;
-        assert_eq!((answer.status, answer.json()), (200, expected), "{path}");
+        assert_eq!(name(path.as_str(), ada.as_str()).await, expected, "{path}");
     }
+    // A member who is no staff.
+    let grace = member(&app).await;
+    let of_project = format!("/projects/{project}/persons/{person}");
+    assert_eq!(name(of_project.as_str(), grace.as_str()).await, "ada@example.com");
+    let of_instance = format!("/instance/organizations/{}", app.organization());
+    assert_eq!(name(of_instance.as_str(), ada.as_str()).await, "Acme Tea");
+    assert_eq!(name(of_instance.as_str(), grace.as_str()).await, Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -219,6 +219,14 @@ async fn projects_of_others_are_not_there() {
         let answer = page(&app, &format!("/_live/{id}"), &cookie).await;
         assert_eq!((answer.status, &answer.body), (404, &missing.body), "{id}");
     }
+    // Also the export of a person, and of one that the own project does not have.
+    let own = app.project().to_string();
+    for id in [foreign.as_str(), "4711", "junk", own.as_str()] {
+        let export = format!("/_person/{id}/00000000-0000-4000-8000-000000000000");
+        let answer = page(&app, &export, &cookie).await;
+        assert_eq!((answer.status, &answer.body), (404, &missing.body), "{id}");
+        assert_eq!(page(&app, &export, "session=x").await.status, 303, "{id}");
+    }
     let read = |id: &str| {
         function(&app, "get_project", &format!("id={id}")).header("cookie", &cookie).send()
     };
