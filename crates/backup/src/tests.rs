@@ -61,12 +61,16 @@ impl Place {
     }
 
     fn store(&self, created_at: i64) -> Stored {
+        self.try_store(created_at).unwrap()
+    }
+
+    fn try_store(&self, created_at: i64) -> Result<Stored> {
         let partial = Partial { path: "log/00000000000000000000.log".to_owned(), bytes: 7 };
         let about = About { schema: 25, program: "1.0.0".to_owned(), created_at };
         let taken = self.take();
-        let stored = self.repository().store(&taken, Some(&partial), about, going()).unwrap();
+        let stored = self.repository().store(&taken, Some(&partial), about, going())?;
         assert!(below(&taken).is_empty(), "each link was removed after it was stored");
-        stored
+        Ok(stored)
     }
 
     /// Links to the files of the snapshot, which a backup removes.
@@ -398,8 +402,7 @@ fn a_file_of_the_data_directory_itself_is_restored() {
     assert_eq!(place.restore(&stored.name).unwrap().files, 5);
     assert_eq!(place.read("erasures.jsonl"), "{}\n");
     place.write("other.jsonl", "{}\n");
-    fs::remove_dir_all(place.target()).unwrap();
-    let refused = place.restore(&place.store(2_000_000).name).unwrap_err();
+    let refused = place.try_store(2_000_000).unwrap_err();
     assert!(matches!(refused, Error::Manifest { .. }), "{refused}");
 }
 

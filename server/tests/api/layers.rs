@@ -136,7 +136,7 @@ async fn pages_the_live_list_and_the_page_of_a_person_show_events_of_all_layers(
         let body = format!("project={project}&person={person}{from}");
         let shown = function(&app, &cookie, "get_person", &body).await;
         assert_eq!(shown.status, 200, "{:?}", shown.body);
-        let shown = shown.json();
+        let shown = &shown.json()["Person"];
         let text = shown.to_string();
         let new: Vec<&String> = sent.iter().filter(|uuid| text.contains(*uuid)).collect();
         found.extend(new.into_iter().cloned());

@@ -442,6 +442,7 @@ async fn persons_and_groups_show_what_is_known() {
     let person = function(&app, &cookie, "get_person", &format!("project={project}&person={id}"))
         .await
         .json();
+    let person = &person["Person"];
     let email = person["properties"].as_array().unwrap();
     let email = email.iter().find(|property| property["name"] == "email").unwrap();
     assert_eq!(email["set_by"], json!(["$identify", "2026-06-01T10:00:00Z"]));
@@ -461,7 +462,7 @@ async fn persons_and_groups_show_what_is_known() {
     assert_eq!(joined.count(), 1);
     let body = format!("project={project}&person={id}&event=paid");
     let filtered = function(&app, &cookie, "get_person", &body).await.json();
-    assert_eq!(filtered["events"].as_array().unwrap().len(), 1);
+    assert_eq!(filtered["Person"]["events"].as_array().unwrap().len(), 1);
 
     let body = format!("project={project}&group_type=company&key=acme%2Ftea&limit=50&offset=0");
     let group = function(&app, &cookie, "get_group", &body).await.json();
