@@ -92,7 +92,7 @@ pub(crate) async fn first_project(
 }
 
 /// Makes this the current organization and project of the caller's session. A key has
-/// no session.
+/// no session, and neither has a user who followed a link of a mail.
 pub(crate) async fn follow(
     core: &Core,
     ctx: &Ctx,
@@ -101,6 +101,7 @@ pub(crate) async fn follow(
 ) {
     let current = Current { organization: Some(organization), project };
     if let Actor::Session { session, .. } = &ctx.actor
+        && !session.is_empty()
         && let Err(error) = sessions::set_current(&core.store, session, current).await
     {
         tracing::warn!(%error, "the current project of a session was not stored");

@@ -139,9 +139,12 @@ async fn put(services: &Services, org: &OrgCtx, count: usize, created_at: Timest
     };
     let rows: Vec<InviteRow> = (0..count).map(invite).collect();
     let store = services.organizations.store();
-    let outcome =
-        rows::create(store, org.organization, &rows, InviteBounds::of(INVITES_MAX), &[], &[]).await;
-    assert_eq!(outcome.unwrap(), Created::Yes);
+    // Each statement has to end within the time of a statement.
+    for part in rows.chunks(100) {
+        let bounds = InviteBounds::of(INVITES_MAX);
+        let outcome = rows::create(store, org.organization, part, bounds, &[], &[]).await;
+        assert_eq!(outcome.unwrap(), Created::Yes);
+    }
 }
 
 #[tokio::test]

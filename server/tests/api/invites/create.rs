@@ -189,8 +189,11 @@ async fn one_invite_more_than_the_maximum_is_refused() {
         ..row.clone()
     };
     let rows: Vec<InviteRow> = (1..INVITES_MAX).map(like).collect();
-    let bounds = invites::InviteBounds::of(INVITES_MAX);
-    invites::create(store, app.organization(), &rows, bounds, &[], &[]).await.unwrap();
+    // Each statement has to end within the time of a statement.
+    for rows in rows.chunks(100) {
+        let bounds = invites::InviteBounds::of(INVITES_MAX);
+        invites::create(store, app.organization(), rows, bounds, &[], &[]).await.unwrap();
+    }
     let body = json!({"target_email": "linus@mail.example"});
     let refused = owner(&app).await.post(&path(&app), &body).await;
     let detail = "An organization may have at most 500 invites that are not accepted, expired ones \
