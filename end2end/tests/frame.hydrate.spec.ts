@@ -112,7 +112,8 @@ test("keyboard shortcuts open pages, unless they are switched off", async ({ pag
   await alive(page, true);
   await page.getByLabel("Single-key shortcuts").uncheck();
   await save(page, "Save preferences");
-  await alive(page, true);
+  // The frame is loaded again after an action.
+  await expect(page.locator("html")).toHaveAttribute("data-shortcuts", "off");
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("Shift+?");
   await page.keyboard.press("Control+k");

@@ -167,9 +167,10 @@ pub async fn back_up(
     Ok(outcome(&stored, &key))
 }
 
-/// Refuses a backup that would not be complete, or would be in the wrong place.
-fn refuse_backup(config: &Config, directory: &Path) -> Result<(), BackupError> {
-    refuse(config, Some(directory))?;
+/// Refuses a backup that would not be complete, or would be in the wrong place. Returns where
+/// it is stored.
+fn refuse_backup(config: &Config, directory: &Path) -> Result<Place, BackupError> {
+    refuse(config)?;
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
@@ -178,7 +179,7 @@ fn refuse_backup(config: &Config, directory: &Path) -> Result<(), BackupError> {
         Place::Directory(directory) if is_inside(&directory, &config.data) => {
             Err(BackupError::Inside(directory))
         }
-        _ => Ok(()),
+        place => Ok(place),
     }
 }
 
@@ -391,7 +392,7 @@ pub async fn restore(
     directory: PathBuf,
     which: Which,
 ) -> Result<String, BackupError> {
-    refuse(config, Some(&directory))?;
+    refuse(config)?;
     let source = master_key::source(config)?;
     let key = source.location();
     let key = match source.find() {
@@ -476,8 +477,8 @@ fn is_list(entry: &Entry) -> bool {
     entry.path == erasures::FILE
 }
 
-/// Refuses settings with which no backup is complete, and places that cannot be used.
-fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> {
+/// Refuses settings with which no backup is complete.
+fn refuse(config: &Config) -> Result<(), BackupError> {
     if config.store == StoreKind::Memory {
         return Err(BackupError::InMemory);
     }
@@ -485,7 +486,7 @@ fn refuse(config: &Config, directory: Option<&Path>) -> Result<(), BackupError> 
     if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
         return Err(BackupError::InBucket);
     }
-    directory.map_or(Ok(()), |directory| Place::of(config, directory).map(|_| ()))
+    Ok(())
 }
 
 /// Refuses another user than that of the server: links of that user could not be removed by

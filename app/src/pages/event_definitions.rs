@@ -32,7 +32,7 @@ pub(super) const VOLUME: &str = "Events in 30 days";
 
 /// The list in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct Inputs {
     project: i64,
     search: String,
     order: String,
@@ -45,8 +45,8 @@ pub(crate) fn EventDefinitions() -> impl IntoView {
     page(TITLE, read, load, draw)
 }
 
-fn read() -> Asked {
-    Asked {
+fn read() -> Inputs {
+    Inputs {
         project: project_in_path(),
         search: in_query("q"),
         order: in_query("order"),
@@ -54,18 +54,18 @@ fn read() -> Asked {
     }
 }
 
-async fn load(asked: Asked) -> Result<(ProjectView, EventDefinitionList), UiError> {
-    let Asked { project, search, order, list_page } = asked;
+async fn load(inputs: Inputs) -> Result<(ProjectView, EventDefinitionList), UiError> {
+    let Inputs { project, search, order, list_page } = inputs;
     let ListPage { limit, offset } = list_page;
     let names = list_event_definitions(project, search, order, limit, offset);
     try_join(get_project(project), names).await
 }
 
-fn draw(asked: Asked, (of, found): (ProjectView, EventDefinitionList)) -> AnyView {
-    let (project, search) = (asked.project, asked.search.clone());
+fn draw(inputs: Inputs, (of, found): (ProjectView, EventDefinitionList)) -> AnyView {
+    let (project, search) = (inputs.project, inputs.search.clone());
     let file = (!found.names.is_empty()).then(|| view! { <DownloadCsv /> });
     let call = call(project, &search);
-    let order = order_field(&asked.order);
+    let order = order_field(&inputs.order);
     view! {
         <PageHead title=TITLE within=of.name>{file}</PageHead>
         <ProjectZone zone=of.timezone />
@@ -76,7 +76,7 @@ fn draw(asked: Asked, (of, found): (ProjectView, EventDefinitionList)) -> AnyVie
             {order}
             <SearchField label="Event name" value=search />
         </FilterForm>
-        {list(asked, found)}
+        {list(inputs, found)}
         <ApiRequest call=call />
     }
     .into_any()
@@ -99,8 +99,8 @@ fn call(project: i64, search: &str) -> ApiCall {
     }
 }
 
-fn list(asked: Asked, found: EventDefinitionList) -> AnyView {
-    let Asked { project, search, order, list_page } = asked;
+fn list(inputs: Inputs, found: EventDefinitionList) -> AnyView {
+    let Inputs { project, search, order, list_page } = inputs;
     let EventDefinitionList { total, names, others, is_full } = found;
     if total == 0 && search.is_empty() {
         return nothing(project);

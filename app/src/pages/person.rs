@@ -3,6 +3,7 @@
 
 use futures::future::try_join;
 use leptos::prelude::*;
+use weir_model::erasures::ErasureState;
 
 use super::person_counts::{number, times};
 use super::timeline::{segment, timeline};
@@ -120,11 +121,11 @@ fn data(project: i64, person: &PersonView) -> AnyView {
 fn erased(erasure: ErasureView) -> AnyView {
     let ErasureView { person, deletes_events, state, requested_at, segments_left, events, .. } =
         erasure;
-    let (tone, label) = match state.as_str() {
-        "done" => (Tone::Good, "Deleted"),
-        "clearing" => (Tone::Busy, "Older files are being removed"),
-        "failed" => (Tone::Bad, "Failed, will be tried again"),
-        _ => (Tone::Busy, "Files still have its data"),
+    let (tone, label) = match state {
+        ErasureState::Pending => (Tone::Busy, "Files still have its data"),
+        ErasureState::Clearing => (Tone::Busy, "Older files are being removed"),
+        ErasureState::Failed => (Tone::Bad, "Failed, will be tried again"),
+        ErasureState::Done => (Tone::Good, "Deleted"),
     };
     let of_events = deletes_events.then(|| {
         view! {

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::erasures::ErasureState;
 
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
@@ -120,8 +121,7 @@ pub(crate) struct ErasureView {
     pub(crate) person: String,
     /// Whether its events are deleted too.
     pub(crate) deletes_events: bool,
-    /// The word of its state.
-    pub(crate) state: String,
+    pub(crate) state: ErasureState,
     pub(crate) requested_at: String,
     pub(crate) segments_left: u64,
     pub(crate) events: u64,
@@ -135,7 +135,7 @@ impl From<weir_model::erasures::Erasure> for ErasureView {
         Self {
             person: erasure.person.to_string(),
             deletes_events: erasure.deletes_events,
-            state: erasure.state().text().to_owned(),
+            state: erasure.state(),
             requested_at: erasure.requested_at.to_string(),
             segments_left: erasure.segments_left,
             events: erasure.events,
@@ -276,6 +276,11 @@ async fn rows(
     Ok(persons.into_iter().map(row).collect())
 }
 
+#[cfg(feature = "ssr")]
+fn person_id(text: &str) -> Result<weir_model::PersonId, UiError> {
+    text.parse().map_err(|_| ui_error(weir_service::Error::NotFound("Not found.")))
+}
+
 /// Deletes a person, with or without its events.
 #[server(prefix = "/_fn", endpoint = "delete_person")]
 pub(crate) async fn delete_person(
@@ -284,11 +289,8 @@ pub(crate) async fn delete_person(
     // Browsers do not send unticked boxes.
     #[server(default)] delete_events: Option<String>,
 ) -> Result<(), UiError> {
-    use weir_service::Error;
-
     let (services, project) = enter_project(project).await?;
-    let id: weir_model::PersonId =
-        person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
+    let id = person_id(&person)?;
     let deletes_events = delete_events.is_some();
     services.persons.erase(&project, id, deletes_events).await.map_err(ui_error)?;
     crate::context::notice("The person is deleted.");
@@ -314,8 +316,7 @@ pub(crate) async fn get_person(
     use weir_service::policy::Action;
 
     let (services, project) = enter_project(project).await?;
-    let id: weir_model::PersonId =
-        person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
+    let id = person_id(&person)?;
     let found = match services.persons.profile(&project, id).await {
         Err(missing @ Error::NotFound(_)) => {
             let erasure = services.persons.erasure(&project, id).await;

@@ -49,7 +49,7 @@ pub trait Remote: fmt::Debug + Send + Sync {
     /// content is compared by the caller.
     ///
     /// # Errors
-    /// [`Error::Remote`], and [`Error::LowDisk`] when the disk of `to` has no room for it.
+    /// [`Error::Remote`].
     fn download(&self, name: &str, bytes: u64, to: &Path) -> Result<Option<FileFault>>;
 
     /// Removes a file, if it is there.
@@ -77,12 +77,18 @@ pub(crate) struct RemoteFiles {
     storage: Box<dyn Remote>,
     /// The checksums of the stored content.
     content: Mutex<BTreeSet<String>>,
+    /// Bytes that stay free on the disk of files that are fetched.
+    least_free: u64,
 }
 
 impl RemoteFiles {
     /// `content`: the checksums of what the storage has.
-    pub(crate) fn new(storage: Box<dyn Remote>, content: BTreeSet<String>) -> Self {
-        Self { storage, content: Mutex::new(content) }
+    pub(crate) fn new(
+        storage: Box<dyn Remote>,
+        content: BTreeSet<String>,
+        least_free: u64,
+    ) -> Self {
+        Self { storage, content: Mutex::new(content), least_free }
     }
 
     pub(crate) fn storage(&self) -> &dyn Remote {
@@ -110,6 +116,9 @@ impl RemoteFiles {
     pub(crate) fn fetch(&self, entry: &Entry, to: &Path) -> Result<Option<FileFault>> {
         if let Some(directory) = to.parent() {
             create_directory(directory)?;
+            // The reader copies it to its place before the fetched one goes.
+            let copies = entry.bytes.saturating_mul(2);
+            refuse_low_disk(directory, self.least_free.saturating_add(copies))?;
         }
         self.storage.download(&content_name(&entry.sha256), entry.bytes, to)
     }

@@ -199,9 +199,10 @@ impl Repository {
         least_free: u64,
     ) -> Result<Self> {
         match Self::create_mirror(mirror, instance, &*storage, least_free) {
-            Ok((repository, content)) => {
-                Ok(Self { remote: Some(RemoteFiles::new(storage, content)), ..repository })
-            }
+            Ok((repository, content)) => Ok(Self {
+                remote: Some(RemoteFiles::new(storage, content, least_free)),
+                ..repository
+            }),
             Err(error) => {
                 // The error says more.
                 let _ = storage.release();
@@ -236,7 +237,7 @@ impl Repository {
         let opened = copied.and_then(|()| Self::open(mirror));
         let repository = opened.map_err(|error| of_place(error, &*storage))?;
         // What it has is not needed for reading.
-        let remote = Some(RemoteFiles::new(storage, BTreeSet::new()));
+        let remote = Some(RemoteFiles::new(storage, BTreeSet::new(), least_free));
         Ok(Self { remote, ..repository })
     }
 
@@ -304,15 +305,8 @@ impl Repository {
                 false => Err(Error::Unknown { name: name.to_owned(), names }),
             };
         }
-        let mut passed_over = Vec::new();
-        for name in names.iter().rev() {
-            match self.manifest(name) {
-                Ok(_) => return Ok(Found { name: name.clone(), passed_over }),
-                Err(Error::Manifest { .. }) => passed_over.push(name.clone()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Found { name: newest.clone(), passed_over: Vec::new() })
+        let found = self.newest_sound(names.iter().rev(), i64::MAX)?;
+        Ok(found.unwrap_or_else(|| Found { name: newest.clone(), passed_over: Vec::new() }))
     }
 
     /// Finds the newest backup with a sound manifest that began at this time or before,
@@ -327,20 +321,30 @@ impl Repository {
             return Err(Error::Empty { path: self.root.clone() });
         }
         let latest = time_in_name(at);
+        let is_early =
+            |name: &&String| name.get(..latest.len()).is_some_and(|time| time <= latest.as_str());
+        let found = self.newest_sound(names.iter().rev().filter(is_early), at)?;
+        found.ok_or(Error::NoneBefore { names })
+    }
+
+    /// Finds the first backup that began at this time or before and has a sound manifest.
+    /// `names`: the newest first.
+    fn newest_sound<'a>(
+        &self,
+        names: impl Iterator<Item = &'a String>,
+        at: i64,
+    ) -> Result<Option<Found>> {
         let mut passed_over = Vec::new();
-        for name in names.iter().rev() {
-            if name.get(..latest.len()).is_none_or(|time| time > latest.as_str()) {
-                continue;
-            }
+        for name in names {
             match self.manifest(name) {
                 // The name has the time without the microseconds.
                 Ok(manifest) if manifest.created_at > at => {}
-                Ok(_) => return Ok(Found { name: name.clone(), passed_over }),
+                Ok(_) => return Ok(Some(Found { name: name.clone(), passed_over })),
                 Err(Error::Manifest { .. }) => passed_over.push(name.clone()),
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::NoneBefore { names })
+        Ok(None)
     }
 
     /// Reads the manifest of a backup.

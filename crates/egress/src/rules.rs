@@ -71,6 +71,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Every address may be dialled, because the operator has chosen it.
+    pub fn any() -> Self {
+        let allow = ["0.0.0.0/0", "::/0"].iter().filter_map(|all| all.parse().ok()).collect();
+        Self { allow, own: Vec::new() }
+    }
+
     /// Whether this address may be dialled. Without a port, whether at least one of its
     /// ports may be.
     pub fn permit(&self, address: IpAddr, port: Option<u16>) -> bool {

@@ -1,5 +1,6 @@
 //! Erasures: persons whose stored data is removed, with or without their events.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::ids::{PersonId, UserId};
@@ -49,7 +50,7 @@ impl Erasure {
 }
 
 /// How far an erasure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErasureState {
     /// Files still have events of the person, which are not shown any more.
     Pending,
@@ -63,9 +64,6 @@ pub enum ErasureState {
 }
 
 impl ErasureState {
-    /// The words on the wire, in order.
-    pub const WORDS: [&'static str; 4] = ["pending", "clearing", "failed", "done"];
-
     /// The word on the wire.
     pub fn text(self) -> &'static str {
         match self {
@@ -106,6 +104,6 @@ mod tests {
         let done = Erasure { done_at: Some(at), ..failed };
         assert_eq!(done.state(), ErasureState::Done);
         let states = [pending.state(), clearing.state(), ErasureState::Failed, done.state()];
-        assert_eq!(states.map(ErasureState::text), ErasureState::WORDS);
+        assert_eq!(states.map(ErasureState::text), ["pending", "clearing", "failed", "done"]);
     }
 }

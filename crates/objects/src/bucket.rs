@@ -102,8 +102,7 @@ impl Bucket {
             return Err(Error::Settings(fault));
         }
         const ADDRESS: Error = Error::Settings("the address of the bucket cannot be used");
-        let allow = ["0.0.0.0/0", "::/0"].iter().filter_map(|all| all.parse().ok()).collect();
-        let egress = Egress::new(Rules { allow, own: Vec::new() })
+        let egress = Egress::new(Rules::any())
             .map_err(|_| Error::Settings("outgoing connections cannot be set up"))?;
         let url = match &access.endpoint {
             Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),

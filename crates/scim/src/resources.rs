@@ -315,12 +315,11 @@ fn email(body: &Value) -> Result<Option<String>, Fault> {
         Some(Value::Array(sent)) => sent,
         Some(_) => return Err(Fault::value("`emails` must be a list.")),
     };
-    let is_primary = |each: &&Value| is_main(each);
     let is_work = |each: &&Value| {
         let kind = member(each, "type").and_then(Value::as_str);
         kind.is_some_and(|kind| kind.eq_ignore_ascii_case("work"))
     };
-    let main = sent.iter().find(is_primary).or_else(|| sent.iter().find(is_work));
+    let main = sent.iter().find(|each| is_main(each)).or_else(|| sent.iter().find(is_work));
     match main.or(sent.first()) {
         None => Ok(None),
         Some(Value::String(address)) => Ok(Some(address.trim().to_owned())),

@@ -561,9 +561,7 @@ fn about(row: &DomainRow) -> About<'_> {
 
 fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
     // Of a long text, a hash that distinguishes it from others.
-    let print = |text: &Option<String>| {
-        text.as_ref().map(|text| format!("sha256:{}", secrets::sha256_hex(text)))
-    };
+    let print = |text: &Option<String>| text.as_deref().map(activity::hash);
     let changes = Changes::none()
         .field("domain", &before.domain, &after.domain)
         .field("is_verified", &before.verified_at.is_some(), &after.verified_at.is_some())

@@ -52,7 +52,7 @@ impl Services {
 }
 
 /// The dependencies of an offline command.
-struct Offline;
+pub(crate) struct Offline;
 
 fn unreachable() -> CodeFault {
     CodeFault::Unreachable("Plugins do not run here.".to_owned())

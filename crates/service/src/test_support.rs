@@ -17,7 +17,7 @@ use weir_model::plugins::address::Address;
 use weir_model::plugins::{FRONTEND, SITE};
 use weir_model::scopes::Scope;
 use weir_model::sso::{ProviderName, SamlCheck};
-use weir_model::{MembershipId, OrganizationId, PersonId, ProjectId, Timestamp, UserId};
+use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
 use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Settings, Store, organizations};
@@ -28,7 +28,7 @@ use crate::exports::HostPolicy;
 use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::limits::Limiter;
 use crate::mail::Mailing;
-use crate::persons::Applying;
+use crate::offline::Offline;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
@@ -84,19 +84,9 @@ fn services(
     let limiter = Arc::new(Limiter::new(LimitSet::default(), clock.clone()));
     let core = Core { store, clock, mailing, sealer, hosts, providers: providers(), limiter };
     let (plugin_code, protocols) = (Arc::new(StandIn), Arc::new(Scripted));
-    let applying = Arc::new(NothingToApply);
+    let applying = Arc::new(Offline);
     let dependencies = Dependencies { hashing, lookup, plugin_code, protocols, applying };
     Services::new(Arc::new(core), dependencies)
-}
-
-/// Tests write to the store without a log.
-struct NothingToApply;
-
-#[async_trait]
-impl Applying for NothingToApply {
-    async fn applied(&self) {}
-
-    fn forget_persons(&self, _: ProjectId, _: &[PersonId]) {}
 }
 
 /// The providers in the settings: Google, GitHub and an issuer of the operator.

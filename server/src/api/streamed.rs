@@ -24,7 +24,7 @@ use weir_model::UserId;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
-use crate::limits::Exhausted;
+use crate::limits::{Exhausted, StreamPermit};
 
 /// Bytes of an answer that are collected before it begins. A shorter answer is sent as a
 /// whole. A fault until then is answered with its status.
@@ -32,7 +32,7 @@ const BEGIN: usize = 1 << 20;
 /// After this time the answer begins with what was read: the rest may take long to find.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
 /// Timeout of one read once the answer has begun.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads a list batch by batch.
 pub(super) trait PagedReader: Send + 'static {
@@ -71,6 +71,15 @@ impl Links {
     }
 }
 
+/// Takes a permit to send a long answer.
+///
+/// # Errors
+/// [`ApiError::TooManyLists`] when too many are being sent, in total or to this user.
+pub(super) fn permit(app: &App, user: UserId) -> ApiResult<StreamPermit> {
+    let most = app.limits.api_streams_per_user;
+    app.permits.api_streams.enter(user).map_err(|Exhausted| ApiError::TooManyLists(most))
+}
+
 /// A list that is sent while it is read; `T` is its form in the API document.
 #[derive(Debug)]
 pub struct Streamed<T> {
@@ -95,9 +104,7 @@ impl<T> Streamed<T> {
         let body = if list.is_done {
             Body::from(list.text)
         } else {
-            let most = app.limits.api_streams_per_user;
-            let permit = app.permits.api_streams.enter(user);
-            let permit = permit.map_err(|Exhausted| ApiError::TooManyLists(most))?;
+            let permit = permit(app, user)?;
             let parts = stream::try_unfold(list, |mut list| async move {
                 let text = list.take().await?;
                 Ok(text.map(|text| (text, list)))

@@ -10,7 +10,6 @@ use tokio::runtime::Handle;
 use weir_backup::{Error, FileFault, Remote, Result};
 use weir_model::Timestamp;
 use weir_objects::{Access, Bucket, BucketLocation, Error as BucketError};
-use weir_store::disk;
 
 use super::lease::Lease;
 
@@ -27,32 +26,25 @@ pub(super) struct BucketStorage {
     access: Access,
     bucket: Bucket,
     handle: Handle,
-    /// Bytes that stay free on the disk when files are received.
-    least_free: u64,
     /// `None`: it is only read.
     lease: Option<Lease>,
 }
 
 impl BucketStorage {
     /// A storage that is only read. It needs no other right.
-    pub(super) fn to_read(
-        location: &BucketLocation,
-        access: Access,
-        least_free: u64,
-    ) -> Result<Self> {
+    pub(super) fn to_read(location: &BucketLocation, access: Access) -> Result<Self> {
         let bucket = Bucket::new(location, &access).map_err(|error| failed(location, error))?;
         let (location, handle) = (location.clone(), Handle::current());
-        Ok(Self { location, access, bucket, handle, least_free, lease: None })
+        Ok(Self { location, access, bucket, handle, lease: None })
     }
 
     /// A storage that this command alone writes to, until it is released.
     pub(super) async fn to_write(
         location: &BucketLocation,
         access: Access,
-        least_free: u64,
         now: Timestamp,
     ) -> Result<Self> {
-        let storage = Self::to_read(location, access, least_free)?;
+        let storage = Self::to_read(location, access)?;
         let lease = Lease::take(storage.part(LEASES)?, location, now).await?;
         Ok(Self { lease: Some(lease), ..storage })
     }
@@ -98,11 +90,6 @@ impl Remote for BucketStorage {
     }
 
     fn download(&self, name: &str, bytes: u64, to: &Path) -> Result<Option<FileFault>> {
-        let least = self.least_free.saturating_add(bytes);
-        let free = disk::free_space(to.parent().unwrap_or(to));
-        if free.is_some_and(|free| free < least) {
-            return Err(Error::LowDisk { path: to.to_owned(), least });
-        }
         match self.handle.block_on(self.bucket.download(name, bytes, to)) {
             Ok(()) => Ok(None),
             Err(BucketError::Missing(_)) => Ok(Some(FileFault::Missing)),

@@ -145,7 +145,7 @@ async fn check(
     name: Option<String>,
     faults: &mut Vec<Fault>,
 ) -> Result<(), CheckError> {
-    refuse(config, directory.as_deref())?;
+    refuse(config)?;
     let mut signals = StopSignals::new().map_err(BackupError::Signals)?;
     let (staging, mirror) = match directory {
         None => (Some(link_data(config).await?), None),

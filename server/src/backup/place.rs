@@ -80,7 +80,7 @@ impl Place {
             Self::Bucket(location) => {
                 let mirror = mirror(config, TO_WRITE).await?;
                 let (access, least_free) = (config.backup_access(), config.disk_marks().high);
-                let storage = BucketStorage::to_write(location, access, least_free, now).await?;
+                let storage = BucketStorage::to_write(location, access, now).await?;
                 blocking(move || {
                     let storage = Box::new(storage);
                     let repository =
@@ -109,7 +109,7 @@ impl Place {
             }
             Self::Bucket(location) => {
                 let mirror = mirror(config, TO_READ).await?;
-                let storage = BucketStorage::to_read(location, config.backup_access(), least_free)?;
+                let storage = BucketStorage::to_read(location, config.backup_access())?;
                 blocking(move || {
                     let storage = Box::new(storage);
                     let repository = Repository::open_remote(mirror.path(), storage, least_free)?;

@@ -243,8 +243,7 @@ async fn make_scheduled(
     is_stopped: Arc<AtomicBool>,
 ) -> Result<Made, BackupError> {
     let directory = schedule.directory.clone();
-    refuse_backup(&app.config, &directory)?;
-    if let Place::Directory(directory) = Place::of(&app.config, &directory)? {
+    if let Place::Directory(directory) = refuse_backup(&app.config, &directory)? {
         refuse_vanished(&directory, app.backups.known().last.as_ref())?;
     }
     make(&app.config, Order { directory, began_at, keep: schedule.keep }, is_stopped).await

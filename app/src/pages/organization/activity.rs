@@ -301,7 +301,7 @@ fn fields(changes: Vec<(String, String, String)>, export: &str) -> AnyView {
     let lines = changes.into_iter().map(|(field, before, after)| {
         let is_secret = before == SECRET && after == SECRET;
         let values = match (before.is_empty(), after.is_empty()) {
-            // Secrets have no values here.
+            // A changed secret is recorded as `SECRET` before and after.
             _ if is_secret => " replaced".into_any(),
             (true, true) => ().into_any(),
             (true, false) => view! { ": " <ins>{value(shown(&field, after, export))}</ins> }.into_any(),

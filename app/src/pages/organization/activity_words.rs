@@ -1,5 +1,6 @@
 //! Words for the activity log: labels, and recorded values.
 
+use weir_model::Timestamp;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::exports::{ExportModel, Interval, Status};
 use weir_model::organizations::Level;
@@ -65,7 +66,7 @@ pub(super) enum Shown {
     Page(String, &'static str),
 }
 
-/// Fields with times. Their names have one of these ends.
+/// The ends of the names of fields with times.
 const TIMES: [&str; 3] = ["_at", "_until", "_since"];
 /// What is recorded instead of a long value begins with this.
 const HASH: &str = "sha256:";
@@ -74,7 +75,7 @@ const HASH_SHOWN: usize = 8;
 
 /// The value of a field. `export` is the address of the changed export, if one was changed.
 pub(super) fn shown(field: &str, value: String, export: &str) -> Shown {
-    if TIMES.iter().any(|end| field.ends_with(end)) && is_time(&value) {
+    if TIMES.iter().any(|end| field.ends_with(end)) && Timestamp::parse(&value).is_some() {
         return Shown::Time(value);
     }
     if !value.is_empty() && !export.is_empty() {
@@ -139,17 +140,6 @@ fn on_failure(policy: OnFailure) -> &'static str {
         OnFailure::StoreUnchanged => "store the event unchanged",
         OnFailure::HoldThenDrop => "wait, then drop the event",
     }
-}
-
-/// Whether a text has the form of a time of the log, such as `2026-08-21T14:05:09Z`.
-fn is_time(text: &str) -> bool {
-    let form = |(place, byte): (usize, &u8)| match place {
-        4 | 7 => *byte == b'-',
-        10 => *byte == b'T',
-        13 | 16 => *byte == b':',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() >= 20 && text.ends_with('Z') && text.as_bytes().iter().enumerate().take(19).all(form)
 }
 
 #[cfg(test)]

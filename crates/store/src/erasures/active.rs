@@ -31,7 +31,8 @@ pub(crate) struct Pending {
     pub(crate) ids: Vec<Uuid>,
     /// The fingerprints of those that are known.
     pub(crate) prints: Vec<u32>,
-    /// Distinct ids, as far as the person lists them. Empty once nothing is stored any more.
+    /// Distinct ids as JSON texts, as far as the person lists them. Empty once nothing is
+    /// stored any more.
     pub(crate) texts: Vec<String>,
     /// Whether all stored events and samples are removed.
     pub(crate) is_stored: bool,
@@ -144,21 +145,23 @@ impl Erased {
         payload: &str,
         received_at: i64,
     ) -> Option<usize> {
+        let distinct_id = distinct_id.and_then(quoted);
+        // The empty text is in many payloads, and says nothing.
+        let is_in_payload = |text: &str| text != "\"\"" && payload.contains(text);
         self.pending.iter().position(|one| {
             one.deletes_events
                 && received_at <= one.requested_at
                 && one
                     .texts
                     .iter()
-                    .any(|text| distinct_id == Some(text.as_str()) || is_quoted_in(text, payload))
+                    .any(|text| distinct_id.as_ref() == Some(text) || is_in_payload(text))
         })
     }
 }
 
-/// Whether a JSON text has this text as a string.
-fn is_quoted_in(text: &str, json: &str) -> bool {
-    let Ok(quoted) = serde_json::to_string(text) else { return false };
-    !text.is_empty() && json.contains(&quoted)
+/// A text as it is in JSON.
+pub(super) fn quoted(text: &str) -> Option<String> {
+    serde_json::to_string(text).ok()
 }
 
 /// The erasures of all projects that are not done.
@@ -275,7 +278,7 @@ mod tests {
             bounds: vec![bound; PARTITIONS.into()],
             ids: texts.iter().chain(unlisted).map(first_id).collect(),
             prints: texts.iter().map(|text| fingerprint(PROJECT, text)).collect(),
-            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+            texts: texts.iter().filter_map(|text| quoted(text)).collect(),
             is_stored: false,
             is_compacted: false,
             log_end: None,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use weir_model::erasures::Erasure;
 use weir_model::{PersonId, ProjectId, Timestamp, UserId};
 
-use super::active::Pending;
+use super::active::{Pending, quoted};
 use super::listed::Listed;
 use super::{ErasedId, NewErasure, prints};
 use crate::db::{Failure, Operation};
@@ -185,7 +185,7 @@ impl Report {
             bounds: self.bounds.iter().copied().map(unsigned).collect(),
             ids: ids.iter().map(|id| id.id).collect(),
             prints: prints(project, ids),
-            texts: ids.iter().filter_map(|id| id.text.clone()).collect(),
+            texts: ids.iter().filter_map(|id| quoted(id.text.as_deref()?)).collect(),
             is_stored: self.stored_at.is_some(),
             is_compacted: self.compacted_at.is_some(),
             log_end: self.log_end.map(unsigned),
@@ -248,7 +248,7 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
             ids.extend(of_ids.iter().map(|bytes| Uuid::from_bytes(*bytes)));
             let (of_prints, _) = row.prints.as_chunks::<4>();
             prints.extend(of_prints.iter().map(|bytes| u32::from_be_bytes(*bytes)));
-            texts.extend(row.texts.unwrap_or_default());
+            texts.extend(row.texts.unwrap_or_default().iter().filter_map(|text| quoted(text)));
         }
         let pending = Pending { ids, prints, texts, ..report.pending(id, &[], project) };
         store.erasures.add(project, pending);

@@ -82,17 +82,23 @@ async fn remove_stored(
         // Merges may come in between. Names of files are never used again.
         let mut checked = HashSet::new();
         loop {
-            let before = checked.len();
-            match events::erase_segment(store, project, erased, &mut checked, now).await {
-                Ok(None) => break,
-                Ok(Some(left)) => note_left(store, project, waiting, left).await?,
-                Err(error @ (Error::Bucket { .. } | Error::DiskLow | Error::Stopped)) => {
-                    return Err(error);
+            let found = events::segments_to_check(store, project, erased, &checked).await?;
+            if found.is_empty() {
+                break;
+            }
+            for (left, sealed) in (0..found.len() as u64).rev().zip(found) {
+                checked.insert(sealed.file.clone());
+                match events::erase_segment(store, sealed, erased, now).await {
+                    Ok(new) => {
+                        checked.extend(new);
+                        note_left(store, project, waiting, left).await?;
+                    }
+                    Err(error @ (Error::Bucket { .. } | Error::DiskLow | Error::Stopped)) => {
+                        return Err(error);
+                    }
+                    // The others are checked all the same.
+                    Err(error) => failure = failure.and(Err(error)),
                 }
-                // Without another segment there is no end.
-                Err(error) if checked.len() == before => return Err(error),
-                // The others are checked all the same.
-                Err(error) => failure = failure.and(Err(error)),
             }
         }
         warnings::erase(store, project, erased).await?;

@@ -64,7 +64,8 @@ pub(crate) use self::keys::{head as head_key, part};
 pub(crate) use self::read::{firsts_between as blocks_between, range, read_whole_block};
 pub(crate) use self::segments::{
     DIRECTORY as SEGMENTS, Segments, erase_blocks, erase_segment, erase_snapshot, has_files,
-    has_replaced, lock_existing as lock_segments, segment_count, start as start_segments,
+    has_replaced, lock_existing as lock_segments, segment_count, segments_to_check,
+    start as start_segments,
 };
 pub(crate) use self::shared::SharedBlocks;
 

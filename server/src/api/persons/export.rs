@@ -1,7 +1,6 @@
 //! `GET /api/projects/{id}/persons/{id}/export/`: all data of a person (API-60).
 
 use std::io;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -20,20 +19,17 @@ use weir_store::events::StoredEvent;
 
 use super::{PersonAnswer, answer, person_id};
 use crate::api::stored_object;
-use crate::api::streamed::{PagedReader, Streamed};
+use crate::api::streamed::{self, PagedReader, READ_TIMEOUT, Streamed};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{Authorized, InProject, PathParams};
 use crate::http::guards::EventsRead;
 use crate::http::{accept, sending};
-use crate::limits::Exhausted;
 
 /// The media types of JSON lines.
 pub(crate) const LINES: &[&str] = &["application/x-ndjson", "application/jsonl"];
 /// The media type of an answer of JSON lines.
 const MEDIA: &str = "application/x-ndjson";
-/// Timeout of one read once the answer has begun.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// All stored data of a person. A caller that asks for JSON lines gets the person in the
 /// first line and an event in each further one.
@@ -103,9 +99,7 @@ pub async fn export_person(
         let reader = Whole { export, person };
         return Ok(Exported::Whole(Streamed::of(&app, user, reader).await?));
     }
-    let most = app.limits.api_streams_per_user;
-    let permit = app.permits.api_streams.enter(user);
-    let permit = permit.map_err(|Exhausted| ApiError::TooManyLists(most))?;
+    let permit = streamed::permit(&app, user)?;
     Ok(Exported::Lines(sending::body(lines(export), permit, app.limits.sending)))
 }
 

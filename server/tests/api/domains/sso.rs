@@ -35,7 +35,7 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
     enforce(&app, "mail.example", SsoEnforcement::Saml).await;
     let bound = json!({"sso_enforcement": "saml", "saml_available": true});
-    for email in ["ada@mail.example", "nobody@mail.example", "ADA@Mail.Example"] {
+    for email in ["ada@mail.example", "unknown@mail.example", "ADA@Mail.Example"] {
         assert_eq!(precheck(&app, email).await, bound, "{email}");
     }
     assert_eq!(precheck(&app, "ada@tea.mail.example").await, free);
@@ -70,7 +70,7 @@ async fn a_password_is_refused_but_keys_keep_working() {
     for (email, password) in [
         ("ada@mail.example", PASSWORD),
         ("ada@MAIL.example", "no"),
-        ("nobody@mail.example", "no"),
+        ("unknown@mail.example", "no"),
         // The same address with a full-width letter.
         ("ada@\u{ff4d}ail.example", PASSWORD),
     ] {

@@ -36,7 +36,7 @@ const RUNS: Operation = Operation::read("runs of event uuids");
 
 /// A segment, as the catalog has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SealedSegment {
+pub(crate) struct SealedSegment {
     pub(super) project: ProjectId,
     pub(super) partition: u16,
     /// First arrival number of its first block.
@@ -48,7 +48,7 @@ pub(super) struct SealedSegment {
     /// Bytes of the file.
     pub(super) bytes: u64,
     /// Name of the file (`files`).
-    pub(super) file: String,
+    pub(crate) file: String,
     /// Earliest and latest event time, microseconds.
     pub(super) times: Span,
     /// When its file was written, microseconds.

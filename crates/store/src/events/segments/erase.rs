@@ -274,38 +274,40 @@ async fn note(
     Ok(())
 }
 
-/// Removes the erased events of the next segment of a project that is not among `checked`,
-/// and adds its file there. Returns how many others are not; `None`: all are checked.
+/// The segments of a project that may have erased events and whose files are not among
+/// `checked`.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn segments_to_check(
+    store: &Store,
+    project: ProjectId,
+    erased: &Erased,
+    checked: &HashSet<String>,
+) -> Result<Vec<SealedSegment>> {
+    let (mut found, mut all) = (Vec::new(), Catalog::of(store, project).await?);
+    while let Some(some) = all.next(store).await? {
+        found.extend(some.into_iter().filter(|sealed| {
+            sealed.first <= erased.bound(sealed.partition) && !checked.contains(&sealed.file)
+        }));
+    }
+    Ok(found)
+}
+
+/// Removes the erased events of a segment. Returns its new file, if that needs no check.
 ///
 /// # Errors
 /// [`Error::DiskLow`] when the disk is low, [`Error::Bucket`] when the bucket cannot be used,
-/// [`Error::Damaged`] when the segment is damaged, which is then among `checked`, and other
-/// errors of files and of the store.
+/// [`Error::Damaged`] when the segment is damaged, and other errors of files and of the store.
 pub(crate) async fn erase_segment(
     store: &Store,
-    project: ProjectId,
+    sealed: SealedSegment,
     erased: &Arc<Erased>,
-    checked: &mut HashSet<String>,
     now: Timestamp,
-) -> Result<Option<u64>> {
-    let (mut left, mut next) = (0, None);
-    let mut all = Catalog::of(store, project).await?;
-    while let Some(some) = all.next(store).await? {
-        for sealed in some {
-            if sealed.first <= erased.bound(sealed.partition) && !checked.contains(&sealed.file) {
-                left += 1;
-                next.get_or_insert(sealed);
-            }
-        }
-    }
-    let Some(sealed) = next else { return Ok(None) };
-    checked.insert(sealed.file.clone());
+) -> Result<Option<String>> {
     let erased = Arc::clone(erased);
     let work = move |store: Store| async move { rewrite(&store, sealed, erased, now).await };
-    if let Some(again) = change(store, work).await? {
-        checked.insert(again);
-    }
-    Ok(Some(left - 1))
+    change(store, work).await
 }
 
 /// The number of segments of a project.

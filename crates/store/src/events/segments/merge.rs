@@ -36,7 +36,7 @@ const BYTES: u64 = 512 << 20;
 /// for longer.
 const SPREAD: i64 = 31 * 86_400_000_000;
 
-/// How long files that a merge has replaced are kept at least, microseconds.
+/// How long files that a merge or an erasure has replaced are kept at least, microseconds.
 const KEPT_FOR: i64 = 600_000_000;
 
 const MERGE: Operation = Operation::write("merge event segments");

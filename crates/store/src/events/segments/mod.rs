@@ -60,7 +60,9 @@ use weir_segments::{Error as FileError, Segment};
 
 pub(super) use self::catalog::bytes;
 pub use self::check::{Miscount, Unsound, check_counts, check_files};
-pub(crate) use self::erase::{erase_blocks, erase_segment, has_files, has_replaced, segment_count};
+pub(crate) use self::erase::{
+    erase_blocks, erase_segment, has_files, has_replaced, segment_count, segments_to_check,
+};
 pub(crate) use self::files::{DIRECTORY, lock_existing};
 #[cfg(test)]
 pub(super) use self::merge::{Bounds as MergeBounds, merge_segments_within, remove_replaced};
@@ -126,7 +128,7 @@ pub(crate) struct Segments {
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
-    /// Files that a merge has replaced, and when, microseconds. They are removed later.
+    /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed later.
     replaced: Mutex<Vec<(String, i64)>>,
     /// Which logs of tables are complete.
     tables: Tables,
@@ -312,7 +314,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Forgets files that a merge has replaced, and returns their names.
+    /// Forgets files that a merge or an erasure has replaced, and returns their names.
     fn take_replaced(&self, is_due: impl Fn(&str, i64) -> bool) -> Vec<String> {
         let mut replaced = lock(&self.replaced);
         let all = std::mem::take(&mut *replaced).into_iter();

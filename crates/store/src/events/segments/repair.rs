@@ -8,8 +8,8 @@
 //!
 //! What can be read of a damaged run is written to a new one, and the uuids that are lost
 //! with the rest are read from the segments of the projects that they can belong to. Only
-//! uuids of events that were removed for their age stay lost. The damaged file gets another
-//! name.
+//! uuids of events that were removed for their age, or erased with their person, stay lost.
+//! The damaged file gets another name.
 //! If a segment cannot be read either, then the damaged run stays as it is, and a uuid that
 //! leads to the damaged part counts as new: an event of it that is stored already cannot be
 //! read. After the next start it is tried again. While the disk is low nothing is repaired,
