@@ -280,8 +280,12 @@ pub enum UserChange {
     PasskeyRemoved,
     /// The last passkey was removed, and with it the second factor.
     LastPasskeyRemoved,
+    /// An authenticator app was added, with new recovery codes.
+    AuthenticatorAppAdded,
     /// The authenticator app was removed, and passkeys are left.
     AuthenticatorAppRemoved,
+    /// The recovery codes were replaced.
+    RecoveryCodesReplaced,
     /// A link of the operator signed in.
     OperatorSignIn,
 }

@@ -143,7 +143,7 @@ impl Identity {
 
     /// Confirms an app with one of its codes. From now on every sign-in asks for a
     /// code. All other sessions end, and so do sign-ins that wait. New recovery codes
-    /// replace those that came with a passkey.
+    /// replace those that came with a passkey. The user gets a mail.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] with
@@ -175,17 +175,20 @@ impl Identity {
             session: &new,
             activities: &audit_entry,
         };
-        match rows::confirm(&self.core.store, change, &sealed, hashes).await? {
+        let news = mail::of_change(&user, UserChange::AuthenticatorAppAdded, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [news]);
+        match rows::confirm(&self.core.store, change, &sealed, hashes, &mails).await? {
             Used::Yes => {}
             Used::Before | Used::Void => return Err(conflict(LATE)),
         }
+        self.core.mailing.wake();
         self.attempt_succeeded(counted).await?;
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is on");
         Ok(Confirmed { session: opened, codes })
     }
 
     /// Removes the app, with one of its codes or a recovery code. That turns the factor
-    /// off, unless the user has passkeys. All other sessions end, and the owner gets a
+    /// off, unless the user has passkeys. All other sessions end, and the user gets a
     /// mail.
     ///
     /// # Errors
@@ -227,7 +230,8 @@ impl Identity {
         Ok(opened)
     }
 
-    /// Replaces all recovery codes, with a code of the factor or a recovery code.
+    /// Replaces all recovery codes, with a code of the factor or a recovery code. The user
+    /// gets a mail.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -259,15 +263,19 @@ impl Identity {
         let (codes, hashes) = new_codes(user.id)?;
         let changes = Changes::none().secret("recovery_codes");
         let audit_entry = users::audit_entry(&self.core, ctx, user, changes).await?;
+        let news = mail::of_change(user, UserChange::RecoveryCodesReplaced, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [news]);
         let renewal = Renewal {
             user: user.id,
             factor,
             proof,
             codes: hashes,
             attempt: ids::time_ordered(ctx.now),
+            mails: &mails,
             activities: &audit_entry,
         };
         settled(rows::renew(&self.core.store, renewal).await?)?;
+        self.core.mailing.wake();
         Ok(codes)
     }
 
