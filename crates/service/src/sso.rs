@@ -251,6 +251,12 @@ pub trait Protocols: Send + Sync {
     ) -> Examined;
 }
 
+/// Whether a provider is Google itself, and not another issuer with this name. Google says to
+/// which organization an account belongs.
+pub(crate) fn is_google(name: ProviderName, issuer: &str) -> bool {
+    name == ProviderName::GOOGLE && issuer.is_empty()
+}
+
 /// A provider in the settings is fixed. The others are stored.
 enum Found {
     Fixed(Provider),
@@ -272,6 +278,15 @@ impl Core {
             Some(Found::Stored(row)) => self.opened(name, row).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether users can sign in through Google ([`is_google`]).
+    pub(crate) async fn has_google(&self) -> Result<bool> {
+        Ok(match self.find(ProviderName::GOOGLE).await? {
+            Some(Found::Fixed(Provider { name, issuer, .. })) => is_google(name, &issuer),
+            Some(Found::Stored(row)) => is_google(ProviderName::GOOGLE, &row.issuer),
+            None => false,
+        })
     }
 
     fn opened(&self, name: ProviderName, row: ProviderRow) -> Result<Provider> {

@@ -11,7 +11,7 @@ use weir_model::domains::SsoEnforcement;
 use weir_model::invites::USER_FIRST_NAME_MAX;
 use weir_model::mail::UserChange;
 use weir_model::organizations::Level;
-use weir_model::sso::{Connection, OpenedBy, ProviderName};
+use weir_model::sso::{Connection, OpenedBy};
 use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::domains::DomainRow;
 use weir_store::ids;
@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::identity::sign_up::joined;
 use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, emails};
-use crate::sso::{Provider, Verified};
+use crate::sso::{Provider, Verified, is_google};
 use crate::{Result, current, invites, limits, mail, secrets};
 
 impl Identity {
@@ -528,10 +528,8 @@ impl AskedProvider<'_> {
             (Connection::Saml(of), None | Some(SsoEnforcement::Saml)) => of == domain.id,
             (connection, Some(sso)) => is_required(domain, sso, connection),
             (Connection::Provider(_), None) => {
-                let is_google = |provider: &Provider| {
-                    provider.name == ProviderName::GOOGLE && provider.issuer.is_empty()
-                };
-                domain.jit_provisioning_enabled && self.provider.is_some_and(is_google)
+                let is_it = |provider: &Provider| is_google(provider.name, &provider.issuer);
+                domain.jit_provisioning_enabled && self.provider.is_some_and(is_it)
             }
         }
     }
