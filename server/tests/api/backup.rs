@@ -484,7 +484,6 @@ async fn a_server_makes_backups_and_the_newest_stay() {
     assert_eq!(watched.value("weir_backup_interval_seconds").await.to_bits(), 1_f64.to_bits());
     assert_eq!(watched.value("weir_backup_failures_total").await.to_bits(), 0_f64.to_bits());
     assert!(watched.value("weir_backup_bytes").await > 0.0);
-    assert!(watched.value("weir_backup_age_seconds").await < 60.0);
     let page = watched.page().await;
     for part in ["Last backup", " ago", "The newest 2 stay.", "Its size"] {
         assert!(page.contains(part), "{part} in {page}");
