@@ -10,6 +10,7 @@ use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
 use crate::ui::code_figure::CodeFigure;
+use crate::ui::empty::first_event;
 use crate::ui::json;
 use crate::ui::number::grouped;
 use crate::ui::prose::prose;
@@ -51,11 +52,7 @@ fn nothing(project: &ProjectView) -> AnyView {
         <div class="empty">
             <h2>"No event received yet"</h2>
             <p>"Dropped and altered events are listed here with the reason and the fix."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{}/start", project.id)>
-                    "Send the first event"
-                </a>
-            </p>
+            {first_event(project.id)}
         </div>
     }
     .into_any()
