@@ -146,15 +146,15 @@ pub(crate) async fn update_key(
 fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
     use weir_model::scopes::{Scope, ScopeObject};
 
-    use crate::key_words::choices_of;
+    use crate::key_words::access_of;
 
     if preset == "all" {
         return vec![Scope::All.to_string()];
     }
-    match choices_of(preset) {
-        Some(choices) => ScopeObject::OFFERED
+    match access_of(preset) {
+        Some(access) => ScopeObject::OFFERED
             .iter()
-            .zip(choices)
+            .zip(access)
             .filter_map(|(object, action)| Some(Scope::On(*object, action?).to_string()))
             .collect(),
         None => chosen.into_iter().filter(|scope| !scope.is_empty()).collect(),
