@@ -278,6 +278,79 @@ impl Db {
         })
         .await
     }
+
+    /// Writes a row, in a transaction of its own.
+    pub(crate) async fn set_row(&self, operation: Operation, row: Row) -> Result<()> {
+        let row = Arc::new(row);
+        let work = move |tx: Transaction| {
+            let row = Arc::clone(&row);
+            async move { tx.set(&row).await }
+        };
+        self.transact(operation, (), work).await
+    }
+
+    /// Removes what has these keys, in one transaction.
+    pub(crate) async fn delete_keys(&self, operation: Operation, keys: Vec<Vec<u8>>) -> Result<()> {
+        let keys = Arc::new(keys);
+        let work = move |tx: Transaction| {
+            let keys = Arc::clone(&keys);
+            async move { tx.delete(&keys).await }
+        };
+        self.transact(operation, (), work).await
+    }
+
+    /// Removes all records or entries of a range, `most` in a transaction.
+    pub(crate) async fn delete_range(
+        &self,
+        operation: Operation,
+        range: IdRange,
+        most: u32,
+    ) -> Result<()> {
+        let range = Arc::new(range);
+        loop {
+            let range = Arc::clone(&range);
+            let work = move |tx: Transaction| {
+                let range = Arc::clone(&range);
+                async move { tx.delete_some(&range, most).await }
+            };
+            if self.transact(operation, (), work).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The first `most` records of `rest`, which becomes the range after them. `None`: the
+    /// range was read to its end.
+    pub(crate) async fn next_rows<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        rest: &mut Option<IdRange>,
+        most: u32,
+    ) -> Result<Option<Vec<T>>> {
+        let Some(range) = rest.take() else { return Ok(None) };
+        let range = Arc::new(range);
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<T>(&range, most).await }
+        };
+        let (rows, more) = self.transact(operation, (), work).await?;
+        *rest = more;
+        Ok(Some(rows))
+    }
+
+    /// All records of a range, which must fit into memory, `most` in a transaction.
+    pub(crate) async fn all_rows<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        range: IdRange,
+        most: u32,
+    ) -> Result<Vec<T>> {
+        let (mut found, mut rest) = (Vec::new(), Some(range));
+        while let Some(rows) = self.next_rows::<T>(operation, &mut rest, most).await? {
+            found.extend(rows);
+        }
+        Ok(found)
+    }
 }
 
 impl Transaction {

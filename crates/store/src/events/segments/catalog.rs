@@ -232,14 +232,14 @@ pub(super) async fn sums(store: &Store, file: &str) -> Result<Option<Vec<u8>>> {
 /// Iterates over segments, in the order of their ids: project, partition, arrival.
 #[derive(Debug)]
 pub(super) struct Segments {
-    rest: Option<Arc<IdRange>>,
+    rest: Option<IdRange>,
 }
 
 impl Segments {
     /// All segments.
     pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_segment");
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     /// All segments after this project, partition and arrival number.
@@ -249,24 +249,19 @@ impl Segments {
     ) -> Result<Self> {
         let (_, to) = keys::all_projects("event_segment");
         let from = keys::segment(project, partition, last.saturating_add(1));
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     /// The segments of a project.
     pub(super) async fn of(store: &Store, project: ProjectId) -> Result<Self> {
         let (from, to) = (keys::segment(project, 0, 0), keys::segment(project, u16::MAX, 0));
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     /// The next segments; `None`: there are no more.
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<SealedSegment>>> {
-        let Some(range) = self.rest.take() else { return Ok(None) };
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<SegmentRow>(&range, ROWS).await }
-        };
-        let (rows, rest) = store.db.transact(SEGMENTS, (), work).await?;
-        self.rest = rest.map(Arc::new);
+        let rows = store.db.next_rows::<SegmentRow>(SEGMENTS, &mut self.rest, ROWS).await?;
+        let Some(rows) = rows else { return Ok(None) };
         let segments =
             rows.into_iter().map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS)));
         segments.collect::<Result<_>>().map(Some)
@@ -343,26 +338,6 @@ pub(super) async fn next_run(store: &Store) -> Result<u64> {
     let Some(last) = store.db.transact(RUNS, (), work).await? else { return Ok(1) };
     let last = SealedRun::of(last).ok_or_else(|| wrong(RUNS))?;
     Ok(last.number.saturating_add(1))
-}
-
-/// Writes a row, in a transaction of its own.
-pub(super) async fn set_row(store: &Store, operation: Operation, row: Row) -> Result<()> {
-    let row = Arc::new(row);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(operation, (), work).await
-}
-
-/// Removes what has these keys, in one transaction.
-pub(super) async fn delete(store: &Store, operation: Operation, keys: Vec<Vec<u8>>) -> Result<()> {
-    let keys = Arc::new(keys);
-    let work = move |tx: Transaction| {
-        let keys = Arc::clone(&keys);
-        async move { tx.delete(&keys).await }
-    };
-    store.db.transact(operation, (), work).await
 }
 
 fn wrong(operation: Operation) -> Error {

@@ -131,7 +131,7 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
         remove_files(store, &some).await?;
     }
     let columns = store.db.keyspace().await?.key(keys::columns(project))?;
-    catalog::delete(store, DELETE, vec![columns.into_bytes()]).await?;
+    store.db.delete_keys(DELETE, vec![columns.into_bytes()]).await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -173,16 +173,16 @@ async fn remove(
             }
             let summary = keyspace.key(id)?;
             if let Some(uncounted) = uncounted {
-                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                store.db.delete_keys(DELETE, std::mem::take(&mut leading)).await?;
                 subtract(store, project, (partition, *first), summary, uncounted).await?;
                 continue;
             }
             leading.push(summary.into_bytes());
             if leading.len() >= CHUNK {
-                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                store.db.delete_keys(DELETE, std::mem::take(&mut leading)).await?;
             }
         }
-        catalog::delete(store, DELETE, leading).await?;
+        store.db.delete_keys(DELETE, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);
