@@ -134,7 +134,7 @@ async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
 async fn the_user_gets_a_mail_about_every_change() {
     let ada = Ada::on(test_support::set_up_with_mail().await).await;
     let (identity, peer) = (&ada.services.identity, Peer::default());
-    let told = async || {
+    let notified = async || {
         let due = mail_rows::due(&identity.core.store, ada.services.clock.now()).await.unwrap();
         let change = |row: MailRow| match row.mail.news {
             MailContent::UserChanged { change, .. } => Some(change),
@@ -142,15 +142,15 @@ async fn the_user_gets_a_mail_about_every_change() {
         };
         due.into_iter().filter_map(change).collect::<Vec<_>>()
     };
-    assert_eq!(told().await, [UserChange::AuthenticatorAppAdded]);
+    assert_eq!(notified().await, [UserChange::AuthenticatorAppAdded]);
     identity.renew_recovery_codes(&ada.ctx, &ada.wrong(), &peer).await.unwrap_err();
-    assert_eq!(told().await.len(), 1, "a wrong code changes nothing");
+    assert_eq!(notified().await.len(), 1, "a wrong code changes nothing");
     let codes = identity.renew_recovery_codes(&ada.ctx, &ada.code(0), &peer).await.unwrap();
-    let after = told().await;
+    let after = notified().await;
     assert_eq!(after.len(), 2);
     assert!(after.contains(&UserChange::RecoveryCodesReplaced), "{after:?}");
     identity.disable_second_factor(&ada.ctx, &codes[0], &peer).await.unwrap();
-    let after = told().await;
+    let after = notified().await;
     assert_eq!(after.len(), 3);
     assert!(after.contains(&UserChange::SecondFactorOff), "{after:?}");
 }
