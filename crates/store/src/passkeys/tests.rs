@@ -165,7 +165,7 @@ async fn a_set_up_of_an_app_survives_the_first_passkey() {
         activities: &[],
     };
     let codes = vec!["new".to_owned()];
-    let confirmed = second_factor::confirm(&store, change, "sealed", codes).await.unwrap();
+    let confirmed = second_factor::confirm(&store, change, "sealed", codes, &[]).await.unwrap();
     assert_eq!(confirmed, second_factor::Used::Yes);
     // With the app the factor stays on when the last passkey goes.
     assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, PasskeyOutcome::Void);
