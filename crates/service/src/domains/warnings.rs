@@ -62,9 +62,8 @@ pub(super) fn by_key(row: &DomainRow, has_google: bool) -> Vec<DomainWarning> {
     if is_provider && trust::is_lowest(row.rules_rank) {
         warn("sso_enforcement", "this rule", "provider", "Save single sign-on");
     }
-    let trusts_google = has_google
-        && row.jit_provisioning_enabled
-        && row.sso_enforcement == SsoEnforcement::Off;
+    let trusts_google =
+        has_google && row.jit_provisioning_enabled && row.sso_enforcement == SsoEnforcement::Off;
     if trusts_google && trust::is_lowest(row.rules_rank) {
         let (what, save) = ("the rules of this domain", "Save just-in-time provisioning");
         warn("jit_provisioning_enabled", what, "provider Google", save);
