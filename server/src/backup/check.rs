@@ -294,8 +294,21 @@ async fn examine(
     Ok(removed?)
 }
 
-/// Compares files, counts, and the positions with the log at this path.
+/// Compares files, counts, and the positions with the log at this path, and reads the rest of
+/// the database.
 async fn compare(store: &Store, at: PathBuf, faults: &mut Vec<Fault>) -> Result<(), CheckError> {
+    compare_events(store, at, faults).await?;
+    // The last, because the store cannot be used any more after an error of the storage.
+    unread("the database", weir_store::read_all(store).await, faults)?;
+    Ok(())
+}
+
+/// Compares what belongs to events.
+async fn compare_events(
+    store: &Store,
+    at: PathBuf,
+    faults: &mut Vec<Fault>,
+) -> Result<(), CheckError> {
     let times = store.segment_damage();
     faults.extend((times > 0).then_some(Fault::AtOpening { times }));
     let mut files = Vec::new();
