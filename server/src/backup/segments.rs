@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use futures::FutureExt as _;
 use tokio::runtime::Handle;
 use weir_backup::{Error, Fetch, Fetched, Needed, Result, Staging};
 use weir_store::SegmentBucket;
@@ -82,7 +83,8 @@ impl BucketSegments {
             Ok(Staging::create(&at)?)
         });
         let scratch = scratch.await?;
-        let opened = SegmentCopies::open(&config.data, snapshot, scratch.path(), &bucket);
+        // Boxed: the type of the future of the engine is deep.
+        let opened = SegmentCopies::open(&config.data, snapshot, scratch.path(), &bucket).boxed();
         Ok(Some(Self {
             copies: opened.await.map_err(BackupError::Segments)?,
             current: None,
