@@ -216,7 +216,7 @@ async fn make(
     let (staging, id) = begin.await?;
     // Before anything is linked, so that a wrong place is noticed first.
     let opened = place.create(config, id, began_at).await?;
-    let taken = take_with_bucket(config, staging.path(), &is_stopped).await;
+    let linked = link_with_bucket(config, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -226,7 +226,7 @@ async fn make(
     let data = config.data.clone();
     let made = blocking(move || {
         let Opened { repository, mirror } = opened;
-        let stored = taken.and_then(|Taken { held, mut in_bucket }| {
+        let stored = linked.and_then(|Linked { held, mut in_bucket }| {
             let partial = last_segment(staging.path())?;
             let limits = Limits { is_stopped: &is_stopped, least_free };
             let fetch = in_bucket.as_mut().map(|segments| segments as &mut dyn Fetch);
@@ -328,7 +328,7 @@ fn remove_links(at: &Path, name: &str) {
 }
 
 /// What was linked for a backup, and what else it needs.
-struct Taken {
+struct Linked {
     /// Objects of the bucket stay as long as this does.
     held: Option<HeldObjects>,
     /// `None`: all files of events are linked.
@@ -336,16 +336,16 @@ struct Taken {
 }
 
 /// Links everything that a backup needs and the data directory has.
-async fn take_with_bucket(
+async fn link_with_bucket(
     config: &Config,
     staging: &Path,
     is_stopped: &AtomicBool,
-) -> Result<Taken, BackupError> {
+) -> Result<Linked, BackupError> {
     // The catalog in the links may name an object that is not needed any more afterwards.
     let held = segments::hold(config).await?;
     take(&config.data, staging, is_stopped).await?;
     let in_bucket = BucketSegments::open(config, staging).await?;
-    Ok(Taken { held, in_bucket })
+    Ok(Linked { held, in_bucket })
 }
 
 /// Links the files of a data directory.

@@ -1,5 +1,5 @@
 //! Files of events that are in a bucket: a backup fetches those that the data directory does
-//! not have.
+//! not have (DUR-31).
 //!
 //! What belongs here: whether an instance has such files, and asking for them one at a time.
 //! What does not: which ones there are and copying them (`weir_store::events`), and storing them

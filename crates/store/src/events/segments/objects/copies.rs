@@ -33,7 +33,7 @@ const ATTEMPTS: u32 = 2;
 const UNFINISHED: &str = ".fetched";
 /// Longest time for the database to close its files.
 const CLOSING: Duration = Duration::from_secs(10);
-/// The pause between two looks at the files that are open.
+/// The pause between two checks whether files are open.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Keeps the server of a data directory from removing objects of segments, as long as it
