@@ -339,7 +339,7 @@ async fn segments_of_a_checkpoint_are_copied_from_the_bucket() {
         found.push(segment);
     }
     let names: BTreeSet<String> = found.iter().map(|segment| segment.name.clone()).collect();
-    assert_eq!(names, storage.segments().await.into_iter().collect());
+    assert_eq!(names, storage.segments().await.into_iter().collect::<BTreeSet<_>>());
 
     let at = |segment: &SegmentFile| copy.join("segments").join(&segment.name);
     let (local, distant): (Vec<SegmentFile>, Vec<SegmentFile>) =
