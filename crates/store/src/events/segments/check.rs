@@ -92,13 +92,17 @@ async fn fetch_missing(
     if files.path(&sealed.file).exists() {
         return Ok(None);
     }
-    let absent = || Some("it is neither in the data directory nor in the bucket".to_owned());
-    match objects::fetch(store, sealed, sums).await {
-        Ok(Some(_)) => Ok(None),
-        Ok(None) => Ok(absent()),
+    let absent = "it is neither in the data directory nor in the bucket".to_owned();
+    let fetched = objects::fetch(store, sealed, sums).await;
+    // A server that runs may have claimed the bucket since the links were made.
+    if matches!(fetched, Err(Error::Bucket { .. }))
+        && objects.is_absent(files, &sealed.file).await?
+    {
+        return Ok(Some(absent));
+    }
+    match fetched {
+        Ok(found) => Ok(found.is_none().then_some(absent)),
         Err(Error::Damaged { detail, .. }) => Ok(Some(detail)),
-        // A server that runs has claimed the bucket since the links were made.
-        Err(Error::Bucket { .. }) if objects.is_absent(files, &sealed.file).await? => Ok(absent()),
         Err(error) => Err(error),
     }
 }
