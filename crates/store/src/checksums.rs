@@ -55,7 +55,9 @@ mod tests {
 
     /// Transactions, and entries that each writes: several pages.
     const ROUNDS: u64 = 6;
-    const ENTRIES: u64 = 5_000;
+    const ENTRIES: u64 = 1_000;
+    /// Random uuids of a value, which cannot be compressed.
+    const UUIDS: usize = 16;
     /// Bytes of a table that has entries of the test alone in its middle.
     const LARGE: u64 = 100_000;
 
@@ -64,7 +66,7 @@ mod tests {
         let work = move |tx: Transaction| async move {
             for number in 0..ENTRIES {
                 let key = format!("/test {round} {number:08}").into_bytes();
-                let value = Uuid::new_v4().as_bytes().to_vec();
+                let value = (0..UUIDS).flat_map(|_| Uuid::new_v4().into_bytes()).collect();
                 tx.put(&Entry { key, value }).await?;
             }
             Ok::<(), Failure>(())
