@@ -141,6 +141,18 @@ pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> 
     Err(CheckpointError::Unsettled { attempts: ATTEMPTS })
 }
 
+/// Links the store of a checkpoint to another directory on the same file system, so that it
+/// can be opened there without a change of the checkpoint. Blocks the thread.
+///
+/// # Errors
+/// [`CheckpointError`] with the reason.
+pub(crate) fn link_again(from: &Path, target: &Path) -> Result<()> {
+    match link_engine(&from.join(STORE), &target.join(STORE))? {
+        true => Ok(()),
+        false => Err(CheckpointError::Unsettled { attempts: 1 }),
+    }
+}
+
 /// Waits for the lock of the files of events, for as long as a merge takes.
 async fn lock(data: &Path, is_stopped: &AtomicBool) -> Result<File> {
     let of = data.to_owned();

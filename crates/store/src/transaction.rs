@@ -81,6 +81,19 @@ impl IdRange {
     pub(crate) fn between(start: Vec<u8>, end: Vec<u8>) -> Self {
         Self { start, end }
     }
+
+    /// All keys of the storage.
+    pub(crate) fn everything() -> Self {
+        Self { start: vec![0], end: vec![0xff] }
+    }
+
+    /// The keys after this one, which is of the range.
+    fn after(&self, key: &[u8]) -> Self {
+        // No other key is between a key and the same with a further byte.
+        let mut start = key.to_owned();
+        start.push(0);
+        Self { start, end: self.end.clone() }
+    }
 }
 
 impl AnyRange for &IdRange {
@@ -543,13 +556,21 @@ impl Transaction {
         let found = self.inner.scan_raw(range, most, 0, None).await;
         let found = found.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
         let is_full = found.len() >= most as usize;
-        let rest = found.last().filter(|_| is_full).map(|(key, _)| {
-            // No other key is between a key and the same with a further byte.
-            let mut start = key.clone();
-            start.push(0);
-            IdRange { start, end: range.end.clone() }
-        });
+        let rest = found.last().filter(|_| is_full).map(|(key, _)| range.after(key));
         Ok((found.into_iter().map(|(key, value)| Entry { key, value }).collect(), rest))
+    }
+
+    /// Passes over the first `most` entries of a range. Returns how many there were, and the
+    /// rest of the range. `None`: there is no rest.
+    pub(crate) async fn pass(
+        &self,
+        range: &IdRange,
+        most: u32,
+    ) -> Result<(usize, Option<IdRange>), Failure> {
+        let keys = self.keys(range, most).await?;
+        let is_full = keys.len() >= most as usize;
+        let rest = keys.last().filter(|_| is_full).map(|key| range.after(key));
+        Ok((keys.len(), rest))
     }
 
     /// The last record of a range. Reads no other one.

@@ -213,6 +213,12 @@ async fn attempt(app: &App, schedule: &Schedule) {
                     "old backups and unused content stay: these manifests cannot be read"
                 );
             }
+            if stored.unsound > 0 {
+                tracing::error!(
+                    files = stored.unsound,
+                    "files of events are damaged or missing in the bucket, and so in this backup"
+                );
+            }
             app.backups.end(None);
             show(app, last);
         }

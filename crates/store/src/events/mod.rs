@@ -52,9 +52,9 @@ pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Dropped, MergedSegments, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
-    Unsound, check_counts, check_files, damage_found, drop_older, merge_segments, removed,
-    repair_runs, seal_all, write_persons,
+    BucketState, Copied, Dropped, HeldObjects, MergedSegments, Miscount, Old, PersonSnapshots,
+    SealBounds, SealReport, SegmentCopies, SegmentFile, Unsound, check_counts, check_files,
+    damage_found, drop_older, merge_segments, removed, repair_runs, seal_all, write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};

@@ -19,7 +19,7 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::ProjectId;
 use weir_segments::{ColumnType, TypedColumn};
 
-use crate::db::{Failure, Operation};
+use crate::db::{Db, Failure, Operation};
 use crate::events::block::Span;
 use crate::events::keys;
 use crate::transaction::{IdRange, Keyspace, Row, RowKey, Transaction};
@@ -225,7 +225,12 @@ pub(super) async fn newest_in(
 
 /// The checksums of a file; `None`: it is not in the catalog any more.
 pub(super) async fn sums(store: &Store, file: &str) -> Result<Option<Vec<u8>>> {
-    let row = store.db.get_one::<SumsRow>(SUMS, keys::segment_sums(file)).await?;
+    sums_in(&store.db, file).await
+}
+
+/// The same, of an engine that is opened without the rest of the store.
+pub(super) async fn sums_in(db: &Db, file: &str) -> Result<Option<Vec<u8>>> {
+    let row = db.get_one::<SumsRow>(SUMS, keys::segment_sums(file)).await?;
     Ok(row.map(|row| row.sums.to_vec()))
 }
 
@@ -238,8 +243,13 @@ pub(super) struct Segments {
 impl Segments {
     /// All segments.
     pub(super) async fn all(store: &Store) -> Result<Self> {
+        Self::all_in(&store.db).await
+    }
+
+    /// The same, of an engine that is opened without the rest of the store.
+    pub(super) async fn all_in(db: &Db) -> Result<Self> {
         let (from, to) = keys::all_projects("event_segment");
-        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
+        Ok(Self { rest: Some(db.keyspace().await?.range(from, to)?) })
     }
 
     /// All segments after this project, partition and arrival number.
@@ -260,7 +270,12 @@ impl Segments {
 
     /// The next segments; `None`: there are no more.
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<SealedSegment>>> {
-        let rows = store.db.next_rows::<SegmentRow>(SEGMENTS, &mut self.rest, ROWS).await?;
+        self.next_in(&store.db).await
+    }
+
+    /// The same, of an engine that is opened without the rest of the store.
+    pub(super) async fn next_in(&mut self, db: &Db) -> Result<Option<Vec<SealedSegment>>> {
+        let rows = db.next_rows::<SegmentRow>(SEGMENTS, &mut self.rest, ROWS).await?;
         let Some(rows) = rows else { return Ok(None) };
         let segments =
             rows.into_iter().map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS)));
