@@ -130,7 +130,7 @@ impl Identity {
             Some(_) => None,
             None => self.trusted_browser(user.as_ref().map(|user| user.id), peer).await?,
         };
-        let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Known);
+        let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Recognized);
         let counted = self.count_password(email_key, peer, caller).await.inspect_err(|error| {
             if matches!(error, Error::Throttled { .. }) {
                 self.count_refusal();

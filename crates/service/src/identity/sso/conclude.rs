@@ -268,7 +268,7 @@ impl Identity {
             let Some(after) = after else { return Ok(None) };
             row = after;
         }
-        Ok(Some((row, if links { Link::ToPresent } else { Link::Known })))
+        Ok(Some((row, if links { Link::ToPresent } else { Link::Existing })))
     }
 
     /// Creates the user of a verified address.
@@ -421,7 +421,7 @@ impl Identity {
             _ => None,
         };
         let (proof, entries) = proof.unzip();
-        let mut activities = match link != Link::Known {
+        let mut activities = match link != Link::Existing {
             true => {
                 let ctx = self.owner(user, from.request_id);
                 let name = self.core.connection_name(waiting.connection).await?;
@@ -438,7 +438,7 @@ impl Identity {
         let sign_in = SignIn {
             identity: &identity,
             email: &user.email,
-            may_link: link != Link::Known,
+            may_link: link != Link::Existing,
             proof: proof.as_ref(),
             most: LINKS_MAX,
             session: &row,
@@ -502,7 +502,7 @@ impl Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     /// The identity is linked already.
-    Known,
+    Existing,
     /// To a user who exists.
     ToPresent,
     /// To a user who was just created.

@@ -23,7 +23,7 @@ pub(crate) enum AddedUser {
     New(Box<UserRow>, String),
     /// A user who belongs to no organization, or who never proved the address. Whether
     /// an identity provider deactivated the user, perhaps an earlier one of the domain.
-    Known(Box<UserRow>, bool),
+    Existing(Box<UserRow>, bool),
 }
 
 /// Whether an identity provider may add a user.
@@ -81,9 +81,9 @@ impl Identity {
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),
             Decision::Enter { joins: None, .. } => return Ok(Provisioning::Member),
-            Decision::Enter { joins: Some(_), .. } => {
-                found.user_of_address.map(|user| AddedUser::Known(Box::new(user), activates_user))
-            }
+            Decision::Enter { joins: Some(_), .. } => found
+                .user_of_address
+                .map(|user| AddedUser::Existing(Box::new(user), activates_user)),
             Decision::Create(_) => match (found.email, found.email_key) {
                 (Some(email), Some(key)) => {
                     let local = email.split('@').next().unwrap_or_default().to_owned();

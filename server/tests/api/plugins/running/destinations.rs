@@ -1,6 +1,6 @@
 //! Destinations that are plugins: `onEvent` with `fetch`, `composeWebhook`.
 
-use weir_store::events::{Wanted, heads};
+use weir_store::events::{EventBounds, heads};
 use weir_testkit::servers::{Asked, Said, StandIn};
 
 use super::*;
@@ -138,7 +138,7 @@ async fn what_a_receiver_misses_while_it_is_down_comes_later() {
     .await;
     until(async || {
         let waiting = instance.app.undelivered().await;
-        (waiting == [Wanted::after(newest)]).then_some(())
+        (waiting == [EventBounds::after(newest)]).then_some(())
     })
     .await;
     assert_eq!(instance.shown(&installed).await["enabled"], true);
