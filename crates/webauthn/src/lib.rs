@@ -21,6 +21,8 @@ mod answer;
 mod authenticator_data;
 mod bytes;
 mod cbor;
+#[cfg(test)]
+mod corpus;
 mod key;
 mod options;
 mod refusal;
