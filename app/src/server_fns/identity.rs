@@ -43,9 +43,7 @@ const NO_PASSWORD: &str = "Your organization accepts no password. Confirm throug
 /// A step of the sign-in page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SignInWay {
-    /// The address.
     Address,
-    /// The password.
     Password {
         /// The address; empty: it is asked for together with the password.
         email: String,

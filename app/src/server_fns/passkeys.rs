@@ -25,7 +25,6 @@ const SECURITY: &str = "/account/security";
 /// A passkey as its user sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PasskeyView {
-    /// Its id.
     pub(crate) id: String,
     /// The name that the user gave it.
     pub(crate) name: String,
@@ -79,7 +78,6 @@ fn unanswered() -> UiError {
     ui_error(weir_model::errors::FieldError::body("passkey_missing", detail).into())
 }
 
-/// Begins to add a passkey.
 #[server(prefix = "/_fn", endpoint = "begin_adding_passkey")]
 pub(crate) async fn begin_adding_passkey() -> Result<String, UiError> {
     let (services, ctx) = enter()?;
@@ -146,7 +144,6 @@ pub(crate) async fn remove_passkey(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Begins a sign-in with a passkey.
 #[server(prefix = "/_fn", endpoint = "begin_passkey_sign_in")]
 pub(crate) async fn begin_passkey_sign_in() -> Result<String, UiError> {
     let (services, visit) = anyone()?;

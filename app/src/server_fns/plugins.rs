@@ -53,7 +53,6 @@ pub(crate) fn refuse_other_name(typed: &str, name: &str) -> Result<(), UiError> 
     Err(UiError::field("typed_name", "mismatch", &detail))
 }
 
-/// Lists the plugins of a list.
 #[server(prefix = "/_fn", endpoint = "list_plugins")]
 pub(crate) async fn list_plugins(
     organization: String,

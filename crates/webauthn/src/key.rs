@@ -21,7 +21,6 @@ const MEMBERS: u64 = 8;
 /// Length of a coordinate and of an Ed25519 key, in bytes.
 const COORDINATE: usize = 32;
 
-/// A public key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "alg")]
 pub(crate) enum PublicKey {

@@ -18,7 +18,6 @@ const AT: &str = "destination__config__";
 /// Values by path of the setting.
 pub(crate) type Values = BTreeMap<String, String>;
 
-/// A setting in a form.
 #[derive(Debug, Clone)]
 pub(crate) struct FormSetting {
     /// Its names from the outermost to the innermost, joined with two underscores.

@@ -37,7 +37,6 @@ pub(crate) struct ConfigLine {
     /// Id of the plugin.
     pub(crate) plugin: String,
     pub(crate) plugin_name: String,
-    /// Whether it is enabled.
     pub(crate) enabled: bool,
     /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,
@@ -65,7 +64,6 @@ pub(crate) struct FaultView {
     pub(crate) event: Option<String>,
 }
 
-/// A config with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ConfigDetail {
     pub(crate) project_name: String,

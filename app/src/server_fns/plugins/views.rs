@@ -61,7 +61,6 @@ pub(crate) struct PluginLine {
     pub(crate) metrics: Vec<(String, String)>,
 }
 
-/// A plugin with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PluginDetail {
     pub(crate) organization_name: String,
@@ -100,7 +99,6 @@ pub(crate) struct UseView {
     /// Number of its project.
     pub(crate) project: i64,
     pub(crate) project_name: String,
-    /// Whether it is enabled.
     pub(crate) enabled: bool,
     /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,

@@ -144,7 +144,6 @@ const BOUNDS: ResultBounds<Members> = ResultBounds {
     wait: Duration::from_secs(5),
 };
 
-/// No members.
 pub(crate) fn no_members() -> MembersRead {
     Results::new(BOUNDS)
 }

@@ -64,7 +64,6 @@ pub(super) struct Facts {
     pub(super) is_verified: bool,
     /// The user of the identity.
     pub(super) linked: Option<Candidate>,
-    /// The user with the address.
     pub(super) user_of_address: Option<Candidate>,
     /// The rules of the domain of the address, if an organization has verified it.
     pub(super) rules: Option<Rules>,
@@ -79,7 +78,6 @@ pub(super) enum Joins {
     Domain,
 }
 
-/// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// This user signs in.
