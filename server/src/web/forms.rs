@@ -66,16 +66,16 @@ pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response
 
 async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let services = &web.app.services;
-    let shelf = PluginList::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
+    let plugin_list = PluginList::of(form.text("plugin_list")).ok_or(Error::NotFound(NOT_FOUND))?;
     let org = services.organizations.enter(ctx, form.text("organization")).await?;
     // A user without the right gets this error before the archive is read.
     services.plugins.may_install(&org).await?;
     let file = form.file("archive", ARCHIVE_MAX)?;
     let archive = Some(SentArchive(file.contents.to_vec()));
     let input = PluginInput { archive, ..PluginInput::default() };
-    let made = services.plugins.install(&org, shelf.group(), input).await?;
-    let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
-    let (organization, list) = (org.organization, found.shelf.text());
+    let made = services.plugins.install(&org, plugin_list.group(), input).await?;
+    let found = services.plugins.get_listed(&org, &made.id.to_string()).await?;
+    let (organization, list) = (org.organization, found.plugin_list.text());
     Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
 }
 

@@ -43,7 +43,7 @@ fn draw((organization, plugin, asked): (String, String, String), found: SourceVi
     let remove = form_action::<RemovePluginFile>();
     let removed = form_result(remove);
     let SourceView { line, files, faults, refusal } = found;
-    let root = plugin_path(&organization, &line.shelf, &line.id);
+    let root = plugin_path(&organization, &line.plugin_list, &line.id);
     let may_change = refusal.is_none();
     let chosen = chosen(&files, &asked);
     let message = (!faults.is_empty()).then(|| message(&faults, &root));

@@ -70,7 +70,7 @@ pub(crate) struct ConfigDetail {
     /// Id of its organization.
     pub(crate) organization: String,
     /// The list of its plugin. `None`: the user has lost access to the plugin.
-    pub(crate) shelf: Option<String>,
+    pub(crate) plugin_list: Option<String>,
     /// The data that the list shows too.
     pub(crate) line: ConfigLine,
     /// Description of the config, else of its plugin.
@@ -104,7 +104,7 @@ pub(crate) struct OfferedPlugin {
     /// Description of the plugin.
     pub(crate) description: String,
     /// The list of the plugin.
-    pub(crate) shelf: String,
+    pub(crate) plugin_list: String,
     /// The form of its settings.
     pub(crate) form: Vec<Part>,
     /// Why the user cannot add it. `None`: the user can.
@@ -208,7 +208,7 @@ impl OfferedPlugin {
             plugin: found.plugin.id.to_string(),
             name,
             description: fields.description.unwrap_or_default(),
-            shelf: found.shelf.text().to_owned(),
+            plugin_list: found.plugin_list.text().to_owned(),
             form: parts(fields.config_schema.as_ref()),
             refusal,
         }
