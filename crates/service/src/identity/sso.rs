@@ -35,7 +35,7 @@ use crate::{Core, Result};
 pub use again::Confirming;
 pub use flow::{LoginRequest, Origin, SignedOn};
 pub use links::LinkedAccount;
-pub(super) use links::last_way;
+pub(super) use links::last_method;
 pub(crate) use provision::{AddedUser, Provisioning};
 pub(super) use refused::RefusalLists;
 pub use refused::RefusedSignIns;

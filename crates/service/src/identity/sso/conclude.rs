@@ -127,7 +127,7 @@ impl Identity {
             let other = |sso| !is_required(domain, sso, asked.connection);
             rules = Some(Rules {
                 trusts: asked.is_trusted_by(domain, sso),
-                needs_other_way: sso.is_some_and(other),
+                needs_other_method: sso.is_some_and(other),
                 has_jit: domain.jit_provisioning_enabled,
                 has_invite: invite.is_some(),
                 is_full: limits::is_full(&self.core, domain.organization).await?,
@@ -191,8 +191,8 @@ impl Identity {
             is_active: user.is_active,
             is_member: memberships.iter().any(is_home),
             is_elsewhere: !user.is_unproved() && memberships.iter().any(|one| !is_home(one)),
-            needs_other_way: requires_this == Some(false),
-            needs_this_way: requires_this == Some(true),
+            needs_other_method: requires_this == Some(false),
+            needs_this_method: requires_this == Some(true),
             is_own_account: false,
             has_address: email_key == Some(&*own_key),
             is_above: false,

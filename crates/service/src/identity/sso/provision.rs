@@ -72,7 +72,7 @@ impl Identity {
         let is_own = found.domain.as_ref().is_some_and(|acting| acting.id == domain.id);
         found.facts.rules = is_own.then_some(Rules {
             trusts: true,
-            needs_other_way: false,
+            needs_other_method: false,
             has_jit: true,
             has_invite: found.invite.is_some(),
             // The transaction counts the members: a deactivated user is none.
