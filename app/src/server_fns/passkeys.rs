@@ -65,7 +65,7 @@ pub(crate) async fn list_passkeys() -> Result<PasskeysView, UiError> {
 
 /// Keeps the browser of a challenge, and returns the options for the script.
 #[cfg(feature = "ssr")]
-fn asked(challenge: PasskeyChallenge) -> String {
+fn keep_challenge(challenge: PasskeyChallenge) -> String {
     keep_passkey(&challenge.browser);
     challenge.options
 }
@@ -83,7 +83,7 @@ pub(crate) async fn begin_adding_passkey() -> Result<String, UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
     let begun = services.identity.begin_adding_passkey(&ctx, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Adds a passkey. The first one leads to the page with recovery codes.
@@ -149,7 +149,7 @@ pub(crate) async fn begin_passkey_sign_in() -> Result<String, UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
     let begun = services.identity.begin_passkey_sign_in(visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Signs in with a passkey and redirects to `next`.
@@ -181,7 +181,7 @@ pub(crate) async fn begin_passkey_step() -> Result<String, UiError> {
     let (services, visit) = anyone()?;
     let token = visit.pending.as_deref().unwrap_or_default();
     let begun = services.identity.begin_passkey_step(token, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Completes a sign-in with a passkey, and redirects to `next`.
@@ -214,7 +214,7 @@ pub(crate) async fn begin_passkey_confirmation() -> Result<String, UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
     let begun = services.identity.begin_passkey_confirmation(&ctx, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Confirms the identity of the signed-in user with a passkey, and redirects to `next`.

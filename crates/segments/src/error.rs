@@ -41,7 +41,7 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// The caller asked for rows that the segment does not have.
+    /// The caller requested rows that the segment does not have.
     #[error("{} has no rows from {first} to {end}", file.display())]
     NoSuchRows {
         /// The file.

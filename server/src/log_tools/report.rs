@@ -169,7 +169,7 @@ fn write_waiting(text: &mut String, found: &Inspection) -> std::fmt::Result {
     writeln!(text, "Waiting: {} events, {} bytes", events(found), bytes(found))
 }
 
-/// The object, with `records` if they were asked for.
+/// The object, with `records` if they were requested.
 pub(super) fn json(
     directory: &Path,
     found: &Inspection,

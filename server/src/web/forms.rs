@@ -53,15 +53,15 @@ pub(super) fn exists(path: &str) -> bool {
 
 /// Installs a plugin from an archive, and redirects to it.
 pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
-    let asked = match SubmittedForm::read(&web, request, INSTALL).await {
-        Ok(asked) => asked,
+    let submitted = match SubmittedForm::read(&web, request, INSTALL).await {
+        Ok(submitted) => submitted,
         Err(response) => return *response,
     };
-    let done = match &asked.visit.ctx {
-        Some(ctx) => install(&web, &asked.form, ctx).await,
+    let done = match &submitted.visit.ctx {
+        Some(ctx) => install(&web, &submitted.form, ctx).await,
         None => Err(Error::NotAuthenticated),
     };
-    asked.answer(INSTALL, done)
+    submitted.answer(INSTALL, done)
 }
 
 async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
@@ -81,15 +81,15 @@ async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
 
 /// Attaches a file to a config, and redirects back.
 pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
-    let asked = match SubmittedForm::read(&web, request, SAVE).await {
-        Ok(asked) => asked,
+    let submitted = match SubmittedForm::read(&web, request, SAVE).await {
+        Ok(submitted) => submitted,
         Err(response) => return *response,
     };
-    let done = match &asked.visit.ctx {
-        Some(ctx) => attach(&web, &asked.form, ctx).await,
+    let done = match &submitted.visit.ctx {
+        Some(ctx) => attach(&web, &submitted.form, ctx).await,
         None => Err(Error::NotAuthenticated),
     };
-    asked.answer(SAVE, done)
+    submitted.answer(SAVE, done)
 }
 
 async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {

@@ -45,7 +45,7 @@ const NOT_ON: &str = "Two-step sign-in is not on.";
 /// The state of a user's second factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// Since when it is asked for; `None`: it is off.
+    /// Since when it is requested; `None`: it is off.
     pub since: Option<Timestamp>,
     /// Whether there is an authenticator app.
     pub has_app: bool,

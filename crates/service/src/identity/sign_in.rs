@@ -16,7 +16,7 @@ use crate::{Result, secrets};
 
 impl Identity {
     /// Opens a session for the user with this address and password. A user with a
-    /// second factor is asked for it first.
+    /// second factor is requested it first.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced` where the domain of the address allows no
@@ -86,7 +86,7 @@ impl Identity {
 
     /// Lets a user prove their identity once more. The session gets a new token, and
     /// the old token stops working. The session has already seen the second factor, so
-    /// it is not asked for again.
+    /// it is not requested again.
     ///
     /// # Errors
     /// As [`Identity::sign_in`]; [`Error::Forbidden`] for a key.

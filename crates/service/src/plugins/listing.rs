@@ -196,8 +196,8 @@ impl Plugins {
 }
 
 /// Why something is not allowed; `None`: it is allowed.
-fn refusal<T>(asked: Result<T>) -> Result<Option<String>> {
-    match asked {
+fn refusal<T>(permission: Result<T>) -> Result<Option<String>> {
+    match permission {
         Ok(_) => Ok(None),
         Err(Error::Forbidden(why)) => Ok(Some(why)),
         Err(error) => Err(error),

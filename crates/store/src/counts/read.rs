@@ -305,7 +305,7 @@ async fn merges_of(
 ) -> Result<Merges> {
     let mut merges = Merges::default();
     let mut open: Vec<Uuid> = ids.collect();
-    let mut asked: HashSet<Uuid> = open.iter().copied().collect();
+    let mut requested: HashSet<Uuid> = open.iter().copied().collect();
     for _ in 0..persons::HOPS {
         if open.is_empty() {
             break;
@@ -317,7 +317,7 @@ async fn merges_of(
                 let Some(value) = value else { continue };
                 let into = entries::merged_into(&value)?;
                 merges.insert(*from, into);
-                if asked.insert(into) {
+                if requested.insert(into) {
                     further.push(into);
                 }
             }

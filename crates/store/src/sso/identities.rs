@@ -324,7 +324,7 @@ pub struct Joining<'a> {
 }
 
 // A retry finds its own membership and writes nothing. Whether the domain lets users in
-// is read here, because it may have changed since the provider was asked.
+// is read here, because it may have changed since the user left for the provider.
 const JOIN: Statement = Statement::write(
     "identities join",
     concat!(

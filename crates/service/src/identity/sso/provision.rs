@@ -10,7 +10,7 @@ use weir_store::invites::InviteRow;
 use weir_store::scim;
 use weir_store::users::UserRow;
 
-use super::conclude::AskedProvider;
+use super::conclude::AnsweringProvider;
 use super::decide::{Decision, Rules, decide};
 use crate::Result;
 use crate::identity::Identity;
@@ -47,7 +47,7 @@ impl Identity {
         email: &str,
     ) -> Result<Provisioning> {
         let connection = Connection::Saml(domain.id);
-        let asked = AskedProvider { connection, provider: None, saml: Some(domain) };
+        let answering = AnsweringProvider { connection, provider: None, saml: Some(domain) };
         // No identity has an empty issuer, so that none is found.
         let verified = Verified {
             issuer: String::new(),
@@ -57,7 +57,7 @@ impl Identity {
             name: None,
             signed_in_at: None,
         };
-        let mut found = self.read_facts(&asked, &verified).await?;
+        let mut found = self.read_facts(&answering, &verified).await?;
         let mut activates_user = false;
         if let (Some(user), Some(candidate)) =
             (&found.user_of_address, &mut found.facts.user_of_address)

@@ -57,7 +57,7 @@ async fn a_provider_confirms_a_session_only_with_a_new_sign_in() {
         let from = origin(Some(&left.browser), &peer);
         short(identity.finish_saml_login(&acme.to_string(), answer, from).await.unwrap())
     };
-    // The provider has a session of its own, and asked nothing.
+    // The provider has a session of its own, and requested nothing of the user.
     let earlier = begun.plus_seconds(-1);
     assert_eq!(confirm(&says_at("ada", ADA, earlier)).await, NOT_RECENT);
     let just_before = services.clock.now().plus_seconds(-61);
