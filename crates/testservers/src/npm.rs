@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::stub::{Asked, Said, Stub};
+use super::stub::{Stub, StubAnswer, StubRequest};
 use super::tools;
 
 /// The registry. Ends when dropped.
@@ -51,13 +51,13 @@ fn packages() -> BTreeMap<String, Package> {
     lines.map(package).collect()
 }
 
-fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
+fn answer(packages: &BTreeMap<String, Package>, asked: &StubRequest) -> StubAnswer {
     let path = asked.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
     let path = path.trim_matches('/');
     if let Some((name, _)) = path.split_once("/-/") {
-        let Some(package) = packages.get(name) else { return Said::empty(404) };
+        let Some(package) = packages.get(name) else { return StubAnswer::empty(404) };
         let body = std::fs::read(&package.archive).unwrap();
-        return Said { body, ..Said::empty(200) };
+        return StubAnswer { body, ..StubAnswer::empty(200) };
     }
     let host = asked.header("host");
     // Each version also has a path.
@@ -68,8 +68,8 @@ fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
     };
     let found = packages.get(path).map(|package| description(path, package, host));
     match found.or_else(of_version) {
-        Some(found) => Said::json(200, &found),
-        None => Said::json(404, &json!({"error": "Not found"})),
+        Some(found) => StubAnswer::json(200, &found),
+        None => StubAnswer::json(404, &json!({"error": "Not found"})),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::stub::{Asked, read};
+use super::stub::{StubRequest, read};
 
 /// The reaction of a receiver to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Reception {
 #[derive(Debug, Clone, Default)]
 pub struct Receptions {
     /// Requests as they arrived, and their bodies as JSON.
-    pub requests: Vec<(Asked, Value)>,
+    pub requests: Vec<(StubRequest, Value)>,
     /// Kept events in the order of arrival. An event that was sent more than once appears
     /// more than once.
     pub events: Vec<Value>,
@@ -145,7 +145,7 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn receive(&self, asked: Asked) -> Reception {
+    fn receive(&self, asked: StubRequest) -> Reception {
         let next = self.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let act = match next {
             _ if asked.body.len() > self.limit => Reception::Answer(413, String::new()),

@@ -21,7 +21,7 @@ use weir_model::sso::ProviderName;
 use weir_store::domains::{DomainRow, ordered, rows};
 use weir_store::throttle::{self, CountResult::Counted, Rule};
 use weir_testkit::{Answer, TestApp};
-use weir_testservers::{Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer};
 
 use super::domains::{enforce, verified};
 use super::web;
@@ -55,9 +55,9 @@ async fn stand_in(user: GitHub) -> Provider {
             "/api/v3/user/emails" => {
                 json!([{"email": user.email, "primary": true, "verified": true}])
             }
-            _ => return Some(Said::empty(404)),
+            _ => return Some(StubAnswer::empty(404)),
         };
-        Some(Said::json(200, &answer).with("content-type", "application/json"))
+        Some(StubAnswer::json(200, &answer).with("content-type", "application/json"))
     })
     .await
 }

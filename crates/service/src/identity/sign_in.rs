@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::{Result, secrets};
 
 impl Identity {
-    /// Opens a session for the user with this address and password. A user with a
-    /// second factor is requested it first.
+    /// Opens a session for the user with this address and password. If the user has a
+    /// second factor, it is requested first.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced` where the domain of the address allows no

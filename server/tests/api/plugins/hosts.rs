@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 use parking_lot::Mutex;
 use serde_json::json;
-use weir_testkit::servers::{Asked, Said, Stub};
+use weir_testkit::servers::{Stub, StubAnswer, StubRequest};
 
 /// The newest commit of every repository.
 pub(super) const NEWEST: &str = "5e1f0c2d7a9b4e3f8c6d1a0b2e4f6a8c0d1e2f3a";
@@ -51,14 +51,14 @@ impl Host {
     }
 }
 
-fn answer(state: &State, asked: &Asked) -> Said {
+fn answer(state: &State, asked: &StubRequest) -> StubAnswer {
     if state.is_down {
-        return Said::empty(503);
+        return StubAnswer::empty(503);
     }
     if asked.path.contains("/commits") {
-        return Said::json(200, &json!([{"sha": NEWEST, "id": NEWEST}]));
+        return StubAnswer::json(200, &json!([{"sha": NEWEST, "id": NEWEST}]));
     }
-    Said { body: zip(&in_folder(&state.files)), ..Said::empty(200) }
+    StubAnswer { body: zip(&in_folder(&state.files)), ..StubAnswer::empty(200) }
 }
 
 /// A plugin that delivers events.

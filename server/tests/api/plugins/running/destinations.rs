@@ -1,7 +1,7 @@
 //! Destinations that are plugins: `onEvent` with `fetch`, `composeWebhook`.
 
 use weir_store::events::{EventBounds, heads};
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 
 use super::*;
 use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
@@ -11,19 +11,19 @@ use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
 struct Inbox {
     is_down: bool,
     refused: usize,
-    taken: Vec<Asked>,
+    taken: Vec<StubRequest>,
 }
 
 type Receiver = StandIn<Inbox>;
 
 async fn receiver() -> Receiver {
-    let answer = |inbox: &mut Inbox, asked: &Asked| {
+    let answer = |inbox: &mut Inbox, asked: &StubRequest| {
         if inbox.is_down {
             inbox.refused += 1;
-            return Some(Said::empty(503));
+            return Some(StubAnswer::empty(503));
         }
         inbox.taken.push(asked.clone());
-        Some(Said::json(200, &json!({"ok": true})))
+        Some(StubAnswer::json(200, &json!({"ok": true})))
     };
     StandIn::start(Inbox::default(), answer).await
 }
@@ -31,7 +31,7 @@ async fn receiver() -> Receiver {
 /// The names of the events that it accepted.
 fn names(receiver: &Receiver) -> Vec<String> {
     let inbox = receiver.lock();
-    let name = |asked: &Asked| asked.json()["event"].as_str().unwrap().to_owned();
+    let name = |asked: &StubRequest| asked.json()["event"].as_str().unwrap().to_owned();
     inbox.taken.iter().map(name).collect()
 }
 
@@ -256,7 +256,8 @@ async fn events_of_all_layers_are_delivered() {
     receiver.lock().is_down = false;
     let mut delivered = until(async || {
         let inbox = receiver.lock();
-        let taken = inbox.taken.iter().map(Asked::json).filter(|asked| asked["event"] == "layer");
+        let taken =
+            inbox.taken.iter().map(StubRequest::json).filter(|asked| asked["event"] == "layer");
         let uuids: Vec<String> =
             taken.map(|asked| asked["uuid"].as_str().unwrap().to_owned()).collect();
         if sent.iter().all(|uuid| uuids.contains(uuid)) { Ok(uuids) } else { Err(uuids.len()) }
