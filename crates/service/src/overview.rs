@@ -43,7 +43,7 @@ pub struct Period {
     pub dropped: u64,
 }
 
-/// Events by name.
+/// The numbers of events of the most frequent names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventsByName {
     /// The most frequent names with the number of their events.

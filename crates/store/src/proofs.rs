@@ -94,7 +94,7 @@ pub(crate) use first_proof;
 /// hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
 pub struct SignInMethods {
-    /// Whether the password is one.
+    /// Whether the user can sign in with a password.
     pub password: bool,
     /// Hashes of passkeys.
     pub passkeys: Vec<String>,

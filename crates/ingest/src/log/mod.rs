@@ -77,9 +77,9 @@ pub enum LogError {
     /// A backup cannot link something in the directory of the log.
     #[error("ingest log: cannot link `{path}`: {why}")]
     Unlinkable {
-        /// Its path.
+        /// Where it is in the directory of the log.
         path: std::path::PathBuf,
-        /// Why.
+        /// What it is instead of a file of the log.
         why: &'static str,
     },
     /// The data at this offset was removed or never existed.

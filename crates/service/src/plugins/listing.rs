@@ -39,15 +39,15 @@ pub struct PluginUse {
     pub config: PluginConfigId,
     /// The config's own name, if it has one.
     pub name: Option<String>,
-    /// Its project.
+    /// The project of the config.
     pub project: ProjectId,
-    /// Whether it is enabled.
+    /// Whether its project has it switched on.
     pub enabled: bool,
     /// Whether it is hidden from lists.
     pub deleted: bool,
 }
 
-/// The use of a plugin.
+/// Which configs use a plugin, as far as the caller may see them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PluginUses {
     /// The configs of the organization's projects that the caller sees.

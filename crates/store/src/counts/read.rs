@@ -116,7 +116,7 @@ fn slots(project: ProjectId, distinct_id: &str, strays: bool) -> impl Iterator<I
 /// A person with events of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// The person.
+    /// The person whose events name the group.
     pub person: PersonId,
     /// The counts of its events within the group.
     pub counts: PersonCounts,

@@ -269,7 +269,7 @@ const UNLINK: Statement = Statement::delete(
 pub struct Unlinking<'a> {
     /// The user whose identity it is.
     pub user: UserId,
-    /// Its hash.
+    /// The hash of connection, issuer and subject.
     pub hash: &'a str,
     /// The hash of the session in which it is removed.
     pub session: &'a str,
@@ -302,9 +302,9 @@ pub async fn unlink(store: &Store, with: Unlinking<'_>) -> Result<bool> {
 pub struct Joining<'a> {
     /// The domain that lets the user in.
     pub domain: DomainId,
-    /// Its organization.
+    /// The organization that has the domain.
     pub organization: OrganizationId,
-    /// The user.
+    /// The user who becomes a member.
     pub user: UserId,
     /// The record of the user, when the user is created with this call, and the form of
     /// the address that must be unique.

@@ -58,7 +58,7 @@ pub struct Origin<'a> {
     pub browser: Option<&'a str>,
     /// The client.
     pub peer: &'a Peer,
-    /// The id of the request.
+    /// The id of the request, for logs and audit entries.
     pub request_id: &'a str,
 }
 
