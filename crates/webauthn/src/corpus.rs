@@ -6,6 +6,7 @@ mod checks;
 use std::fs;
 use std::path::PathBuf;
 
+use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 
 use super::{Assertion, Challenge, Credential, Refusal, RelyingParty};
@@ -61,9 +62,7 @@ fn every_attestation_has_a_safe_outcome() {
 
 proptest! {
     #[test]
-    fn any_attestation_has_a_safe_outcome(
-        object in proptest::collection::vec(any::<u8>(), 0..200),
-    ) {
+    fn any_attestation_has_a_safe_outcome(object in vec(any::<u8>(), 0..200)) {
         check_attestation(&object);
     }
 }

@@ -79,7 +79,7 @@ pub enum LogError {
     Unlinkable {
         /// Where it is in the directory of the log.
         path: std::path::PathBuf,
-        /// What it is instead of a file of the log.
+        /// The reason, in words for the operator.
         why: &'static str,
     },
     /// The data at this offset was removed or never existed.
