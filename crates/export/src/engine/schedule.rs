@@ -163,7 +163,7 @@ enum Note {
     /// There is no such backfill, or the schedule knows its range.
     Unneeded,
     /// The backfill is not planned yet.
-    Unknown,
+    Unplanned,
     /// The schedule with the range.
     New(Schedule),
 }
