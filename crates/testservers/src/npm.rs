@@ -26,7 +26,7 @@ impl Npm {
     /// When the archives are missing.
     pub async fn start() -> Self {
         let packages = packages();
-        Self(Stub::start(move |asked| Some(answer(&packages, asked))).await)
+        Self(Stub::start(move |request| Some(answer(&packages, request))).await)
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
@@ -51,15 +51,15 @@ fn packages() -> BTreeMap<String, Package> {
     lines.map(package).collect()
 }
 
-fn answer(packages: &BTreeMap<String, Package>, asked: &StubRequest) -> StubAnswer {
-    let path = asked.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
+fn answer(packages: &BTreeMap<String, Package>, request: &StubRequest) -> StubAnswer {
+    let path = request.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
     let path = path.trim_matches('/');
     if let Some((name, _)) = path.split_once("/-/") {
         let Some(package) = packages.get(name) else { return StubAnswer::empty(404) };
         let body = std::fs::read(&package.archive).unwrap();
         return StubAnswer { body, ..StubAnswer::empty(200) };
     }
-    let host = asked.header("host");
+    let host = request.header("host");
     // Each version also has a path.
     let of_version = || {
         let (name, version) = path.rsplit_once('/')?;

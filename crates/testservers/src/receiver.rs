@@ -145,14 +145,14 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn receive(&self, asked: StubRequest) -> Reception {
+    fn receive(&self, request: StubRequest) -> Reception {
         let next = self.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let act = match next {
-            _ if asked.body.len() > self.limit => Reception::Answer(413, String::new()),
+            _ if request.body.len() > self.limit => Reception::Answer(413, String::new()),
             Some(act) => act,
             None => Reception::Accept,
         };
-        let body = asked.json();
+        let body = request.json();
         let keeps = matches!(
             act,
             Reception::Accept | Reception::AcceptInSilence | Reception::AcceptSaying(_)
@@ -161,7 +161,7 @@ impl Shared {
         if keeps {
             seen.events.extend(body["batch"].as_array().unwrap().iter().cloned());
         }
-        seen.requests.push((asked, body));
+        seen.requests.push((request, body));
         drop(seen);
         self.came.notify_waiters();
         act
@@ -171,8 +171,8 @@ impl Shared {
 /// Answers requests until the connection is closed.
 async fn serve(stream: TcpStream, shared: &Shared) {
     let mut stream = BufReader::new(stream);
-    while let Some(asked) = read(&mut stream).await {
-        let (status, headers, body) = match shared.receive(asked) {
+    while let Some(request) = read(&mut stream).await {
+        let (status, headers, body) = match shared.receive(request) {
             Reception::Close | Reception::AcceptInSilence => return,
             Reception::Hang => std::future::pending().await,
             Reception::Accept => (200, String::new(), "{\"status\":1}".to_owned()),

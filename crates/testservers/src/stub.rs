@@ -128,7 +128,7 @@ impl<S: Send + 'static> StandIn<S> {
     ) -> Self {
         let kept = Arc::new(Mutex::new(kept));
         let own = Arc::clone(&kept);
-        let stub = Stub::start(move |asked| answering(&mut lock(&own), asked)).await;
+        let stub = Stub::start(move |request| answering(&mut lock(&own), request)).await;
         Self { kept, stub }
     }
 
@@ -155,10 +155,10 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
     let mut stream = BufReader::new(stream);
-    while let Some(asked) = read(&mut stream).await {
+    while let Some(request) = read(&mut stream).await {
         let said = {
             let mut answering = lock(answering);
-            (*answering)(&asked)
+            (*answering)(&request)
         };
         let Some(said) = said else { return };
         let headers: String =
@@ -166,7 +166,7 @@ async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
         let (status, length) = (said.status, said.body.len());
         let head = format!("HTTP/1.1 {status} Told\r\n{headers}content-length: {length}\r\n\r\n");
         let mut answer = head.into_bytes();
-        if asked.method != "HEAD" {
+        if request.method != "HEAD" {
             answer.extend(said.body);
         }
         if stream.write_all(&answer).await.is_err() {
@@ -195,8 +195,8 @@ pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<StubReques
     }
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let (path, query, body) = (path.to_owned(), query.to_owned(), Vec::new());
-    let mut asked = StubRequest { method, path, query, version, headers, body };
-    asked.body.resize(asked.header("content-length").parse().unwrap_or(0), 0);
-    stream.read_exact(&mut asked.body).await.ok()?;
-    Some(asked)
+    let mut request = StubRequest { method, path, query, version, headers, body };
+    request.body.resize(request.header("content-length").parse().unwrap_or(0), 0);
+    stream.read_exact(&mut request.body).await.ok()?;
+    Some(request)
 }

@@ -48,8 +48,8 @@ type Provider = StandIn<GitHub>;
 
 /// A provider with this user.
 async fn stand_in(user: GitHub) -> Provider {
-    StandIn::start(user, |user, asked| {
-        let answer = match asked.path.as_str() {
+    StandIn::start(user, |user, request| {
+        let answer = match request.path.as_str() {
             "/login/oauth/access_token" => json!({"access_token": "t", "token_type": "bearer"}),
             "/api/v3/user" => json!({"id": user.id, "login": "ada", "name": "Ada"}),
             "/api/v3/user/emails" => {

@@ -39,43 +39,43 @@ struct Google {
 }
 
 impl Google {
-    fn answer(&mut self, asked: &StubRequest) -> Option<StubAnswer> {
-        let call = format!("{} {}", asked.method, asked.path);
+    fn answer(&mut self, request: &StubRequest) -> Option<StubAnswer> {
+        let call = format!("{} {}", request.method, request.path);
         self.calls.push(call.clone());
         match self.acts.take(&call) {
-            None => Some(self.act(asked, None)),
+            None => Some(self.act(request, None)),
             Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
-                self.act(asked, None);
+                self.act(request, None);
                 None
             }
             // The requested job fails.
-            Some(Act::Fail(reason)) => Some(self.act(asked, Some(reason))),
+            Some(Act::Fail(reason)) => Some(self.act(request, Some(reason))),
         }
     }
 
-    fn act(&mut self, asked: &StubRequest, failing: Option<&'static str>) -> StubAnswer {
-        if asked.path == "/token" {
-            return token(asked);
+    fn act(&mut self, request: &StubRequest, failing: Option<&'static str>) -> StubAnswer {
+        if request.path == "/token" {
+            return token(request);
         }
-        if asked.header("authorization") != format!("Bearer {TOKEN}") {
+        if request.header("authorization") != format!("Bearer {TOKEN}") {
             return StubAnswer::json(401, &json!({}));
         }
         let upload = format!("/upload{PROJECT}/jobs");
-        if asked.path == upload {
+        if request.path == upload {
             assert_eq!(
-                (asked.method.as_str(), asked.query.as_str()),
+                (request.method.as_str(), request.query.as_str()),
                 ("POST", "uploadType=multipart")
             );
-            let (what, file) = parts(asked);
+            let (what, file) = parts(request);
             return self.begin(&what, file, failing);
         }
-        let path = asked.path.strip_prefix(PROJECT).unwrap_or_else(|| panic!("{}", asked.path));
+        let path = request.path.strip_prefix(PROJECT).unwrap_or_else(|| panic!("{}", request.path));
         let tables = "/datasets/web/tables";
-        match (asked.method.as_str(), path) {
+        match (request.method.as_str(), path) {
             ("GET", "/datasets/web") => StubAnswer::json(200, &json!({ "location": "EU" })),
             ("POST", path) if path == tables => {
-                let made = asked.json();
+                let made = request.json();
                 let reference = &made["tableReference"];
                 assert_eq!(
                     (&reference["projectId"], &reference["datasetId"]),
@@ -88,7 +88,7 @@ impl Google {
                 self.tables.insert(id, Table { made: made.clone(), rows: Vec::new() });
                 StubAnswer::json(200, &made)
             }
-            ("POST", "/jobs") => self.begin(&asked.json(), Vec::new(), failing),
+            ("POST", "/jobs") => self.begin(&request.json(), Vec::new(), failing),
             (method, path) => {
                 if let Some(id) = path.strip_prefix("/datasets/web/tables/") {
                     let id = id.replace("%5F", "_");
@@ -102,7 +102,7 @@ impl Google {
                     });
                 }
                 let id = path.strip_prefix("/jobs/").unwrap_or_else(|| panic!("{method} {path}"));
-                assert_eq!((method, asked.query.as_str()), ("GET", "location=EU"));
+                assert_eq!((method, request.query.as_str()), ("GET", "location=EU"));
                 let Some((failed, left)) = self.jobs.get_mut(&id.replace("%5F", "_")) else {
                     return StubAnswer::json(404, &json!({}));
                 };
@@ -194,8 +194,8 @@ impl Google {
 }
 
 /// Checks the request for a token, and issues one.
-fn token(asked: &StubRequest) -> StubAnswer {
-    let form = String::from_utf8(asked.body.clone()).unwrap();
+fn token(request: &StubRequest) -> StubAnswer {
+    let form = String::from_utf8(request.body.clone()).unwrap();
     let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=";
     let claim = form.strip_prefix(grant).unwrap();
     let (signed, signature) = claim.rsplit_once('.').unwrap();
@@ -219,20 +219,21 @@ fn token(asked: &StubRequest) -> StubAnswer {
 }
 
 /// The two parts of an upload.
-fn parts(asked: &StubRequest) -> (Value, Vec<u8>) {
-    let kind = asked.header("content-type");
+fn parts(request: &StubRequest) -> (Value, Vec<u8>) {
+    let kind = request.header("content-type");
     let mark = kind.strip_prefix("multipart/related; boundary=").unwrap();
     let mark = format!("--{mark}");
     let find = |text: &str, from: usize| {
-        let found = asked.body[from..].windows(text.len()).position(|part| part == text.as_bytes());
+        let found =
+            request.body[from..].windows(text.len()).position(|part| part == text.as_bytes());
         found.map(|at| from + at).unwrap()
     };
     let first = find("\r\n\r\n", find(&mark, 0)) + 4;
     let between = find(&mark, first);
     let second = find("\r\n\r\n", between) + 4;
     let end = find(&format!("\r\n{mark}--"), second);
-    let what = serde_json::from_slice(&asked.body[first..between]).unwrap();
-    (what, asked.body[second..end].to_vec())
+    let what = serde_json::from_slice(&request.body[first..between]).unwrap();
+    (what, request.body[second..end].to_vec())
 }
 
 struct Fixture {

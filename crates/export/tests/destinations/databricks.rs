@@ -34,35 +34,35 @@ struct Lake {
 }
 
 impl Lake {
-    fn answer(&mut self, asked: &StubRequest) -> Option<StubAnswer> {
-        let mut what = format!("{} {}", asked.method, asked.path);
-        if asked.path == "/api/2.0/sql/statements/" {
-            what = asked.json()["statement"].as_str().unwrap().to_owned();
+    fn answer(&mut self, request: &StubRequest) -> Option<StubAnswer> {
+        let mut what = format!("{} {}", request.method, request.path);
+        if request.path == "/api/2.0/sql/statements/" {
+            what = request.json()["statement"].as_str().unwrap().to_owned();
         }
         match self.acts.take(&what) {
-            None => Some(self.act(asked)),
+            None => Some(self.act(request)),
             Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
-                self.act(asked);
+                self.act(request);
                 None
             }
             Some(Act::Fail(reason)) => Some(failed(reason)),
         }
     }
 
-    fn act(&mut self, asked: &StubRequest) -> StubAnswer {
-        if asked.path == "/oidc/v1/token" {
-            assert_eq!(asked.body, b"grant_type=client_credentials&scope=all-apis");
+    fn act(&mut self, request: &StubRequest) -> StubAnswer {
+        if request.path == "/oidc/v1/token" {
+            assert_eq!(request.body, b"grant_type=client_credentials&scope=all-apis");
             // client:secret
-            assert_eq!(asked.header("authorization"), "Basic Y2xpZW50OnNlY3JldA==");
+            assert_eq!(request.header("authorization"), "Basic Y2xpZW50OnNlY3JldA==");
             return StubAnswer::json(200, &json!({ "access_token": "t", "expires_in": 3600 }));
         }
-        assert_eq!(asked.header("authorization"), "Bearer t");
-        if let Some(path) = asked.path.strip_prefix("/api/2.0/fs/files") {
-            return self.file(asked, path);
+        assert_eq!(request.header("authorization"), "Bearer t");
+        if let Some(path) = request.path.strip_prefix("/api/2.0/fs/files") {
+            return self.file(request, path);
         }
-        if asked.path == "/api/2.0/sql/statements/" {
-            let what = asked.json();
+        if request.path == "/api/2.0/sql/statements/" {
+            let what = request.json();
             assert_eq!(what["warehouse_id"], "1a2b");
             let statement = what["statement"].as_str().unwrap();
             if statement.starts_with("SELECT * FROM") && self.columns.is_empty() {
@@ -81,7 +81,7 @@ impl Lake {
             let status = json!({ "state": "PENDING" });
             return StubAnswer::json(200, &json!({ "statement_id": id, "status": status }));
         }
-        let id = asked.path.strip_prefix("/api/2.0/sql/statements/").unwrap();
+        let id = request.path.strip_prefix("/api/2.0/sql/statements/").unwrap();
         let (done, left) = self.waiting.get_mut(id).unwrap();
         if *left > 0 {
             *left -= 1;
@@ -91,13 +91,13 @@ impl Lake {
         StubAnswer::json(200, done)
     }
 
-    fn file(&mut self, asked: &StubRequest, path: &str) -> StubAnswer {
+    fn file(&mut self, request: &StubRequest, path: &str) -> StubAnswer {
         let (volume, _) = path.rsplit_once('/').unwrap();
-        match asked.method.as_str() {
+        match request.method.as_str() {
             "PUT" => {
-                assert_eq!(asked.query, "overwrite=true");
+                assert_eq!(request.query, "overwrite=true");
                 assert!(self.volumes.contains(volume), "{volume}");
-                self.files.insert(path.to_owned(), asked.body.clone());
+                self.files.insert(path.to_owned(), request.body.clone());
                 StubAnswer::empty(204)
             }
             "HEAD" if self.files.contains_key(path) => StubAnswer::empty(200),

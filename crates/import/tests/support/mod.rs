@@ -65,16 +65,16 @@ impl Host {
     /// A host that accepts decompressed bodies up to a limit.
     pub(crate) async fn with_limit(acts: &[Act], limit: usize) -> Self {
         let mut acts: VecDeque<Act> = acts.iter().copied().collect();
-        let server = StandIn::start(Seen::default(), move |seen, asked| {
+        let server = StandIn::start(Seen::default(), move |seen, request| {
             let mut text = String::new();
-            GzDecoder::new(&asked.body[..]).read_to_string(&mut text).unwrap();
+            GzDecoder::new(&request.body[..]).read_to_string(&mut text).unwrap();
             let body: Value = serde_json::from_str(&text).unwrap();
             let act = match acts.pop_front() {
                 _ if text.len() > limit => Act::Answer(413, "x-a: b"),
                 Some(act) => act,
                 None => Act::Accept,
             };
-            seen.take(asked.clone(), body, act);
+            seen.take(request.clone(), body, act);
             act.said()
         })
         .await;
@@ -93,7 +93,7 @@ impl Host {
 }
 
 impl Seen {
-    fn take(&mut self, asked: StubRequest, body: Value, act: Act) {
+    fn take(&mut self, request: StubRequest, body: Value, act: Act) {
         if matches!(act, Act::Accept | Act::AcceptInSilence) {
             for event in body["batch"].as_array().unwrap() {
                 let uuid = event["uuid"].as_str().unwrap().to_owned();
@@ -101,7 +101,7 @@ impl Seen {
                 self.events.entry(uuid).or_insert_with(|| (event.clone(), 0)).1 += 1;
             }
         }
-        self.requests.push((asked, body));
+        self.requests.push((request, body));
     }
 }
 

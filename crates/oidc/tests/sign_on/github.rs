@@ -27,16 +27,16 @@ async fn log_in(changing: impl FnOnce(&mut Plan)) -> (Result<Identity, Refusal>,
         ("/api/v3/user", StubAnswer::empty(500)),
         ("/api/v3/user/emails", StubAnswer::empty(500)),
     ];
-    let server = StandIn::start(answers, |answers, asked| {
-        if asked.path == "/login/oauth/access_token" {
-            let form = String::from_utf8_lossy(&asked.body).into_owned();
+    let server = StandIn::start(answers, |answers, request| {
+        if request.path == "/login/oauth/access_token" {
+            let form = String::from_utf8_lossy(&request.body).into_owned();
             assert!(form.contains("code_verifier=") && form.contains("client_secret=hidden"));
-            assert_eq!(asked.header("accept"), "application/json");
+            assert_eq!(request.header("accept"), "application/json");
         } else {
-            assert_eq!(asked.header("authorization"), "Bearer gho_hidden");
-            assert_eq!(asked.header("user-agent"), "weir");
+            assert_eq!(request.header("authorization"), "Bearer gho_hidden");
+            assert_eq!(request.header("user-agent"), "weir");
         }
-        answers.iter().find(|(path, _)| *path == asked.path).map(|(_, said)| said.clone())
+        answers.iter().find(|(path, _)| *path == request.path).map(|(_, said)| said.clone())
     })
     .await;
     let url = server.url();

@@ -50,8 +50,8 @@ fn made_by(answer: &weir_testkit::Answer) -> Value {
 /// Delivers events from now on, and returns the delivered persons.
 async fn deliver(serving: &Serving, made: &Value) -> StandIn<HashSet<Bytes>> {
     let reader = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
-    let answer = |seen: &mut HashSet<Bytes>, asked: &StubRequest| {
-        seen.insert(Bytes::from(asked.body.clone()));
+    let answer = |seen: &mut HashSet<Bytes>, request: &StubRequest| {
+        seen.insert(Bytes::from(request.body.clone()));
         Some(StubAnswer::empty(200))
     };
     let receiver = StandIn::start(HashSet::new(), answer).await;

@@ -32,7 +32,10 @@ impl Host {
     pub(super) async fn start() -> Self {
         let state = Arc::new(Mutex::new(State { files: tea(), is_down: false }));
         let answering = Arc::clone(&state);
-        Self { stub: Stub::start(move |asked| Some(answer(&answering.lock(), asked))).await, state }
+        Self {
+            stub: Stub::start(move |request| Some(answer(&answering.lock(), request))).await,
+            state,
+        }
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
@@ -51,11 +54,11 @@ impl Host {
     }
 }
 
-fn answer(state: &State, asked: &StubRequest) -> StubAnswer {
+fn answer(state: &State, request: &StubRequest) -> StubAnswer {
     if state.is_down {
         return StubAnswer::empty(503);
     }
-    if asked.path.contains("/commits") {
+    if request.path.contains("/commits") {
         return StubAnswer::json(200, &json!([{"sha": NEWEST, "id": NEWEST}]));
     }
     StubAnswer { body: zip(&in_folder(&state.files)), ..StubAnswer::empty(200) }

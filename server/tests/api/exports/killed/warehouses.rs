@@ -50,13 +50,13 @@ struct Google {
 }
 
 impl Google {
-    fn answer(&mut self, asked: &StubRequest) -> StubAnswer {
-        let path = asked.path.replace("%5F", "_");
+    fn answer(&mut self, request: &StubRequest) -> StubAnswer {
+        let path = request.path.replace("%5F", "_");
         if path == "/token" {
             return StubAnswer::json(200, &json!({"access_token": "t", "expires_in": 3600}));
         }
         if path.starts_with("/upload/") {
-            let (what, file) = parts(&asked.body);
+            let (what, file) = parts(&request.body);
             return self.begin(&what, file);
         }
         let path = path.strip_prefix("/bigquery/v2/projects/acme/").unwrap();
@@ -67,7 +67,7 @@ impl Google {
             };
         }
         if let Some(table) = path.strip_prefix("datasets/web/tables/") {
-            let found = match asked.method.as_str() {
+            let found = match request.method.as_str() {
                 "DELETE" => self.tables.remove(table).map(|(made, _)| made),
                 _ => self.tables.get(table).map(|(made, _)| made.clone()),
             };
@@ -75,11 +75,11 @@ impl Google {
                 .map_or(StubAnswer::json(404, &json!({})), |made| StubAnswer::json(200, &made));
         }
         match path {
-            "jobs" => self.begin(&asked.json(), &[]),
+            "jobs" => self.begin(&request.json(), &[]),
             "datasets/web" => StubAnswer::json(200, &json!({"location": "EU"})),
             _ => {
                 assert_eq!(path, "datasets/web/tables");
-                let made = asked.json();
+                let made = request.json();
                 let id = made["tableReference"]["tableId"].as_str().unwrap().to_owned();
                 let is_there = self.tables.contains_key(&id);
                 self.tables.entry(id).or_insert_with(|| (made.clone(), Vec::new()));
@@ -141,7 +141,7 @@ fn ids(file: &[u8]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_bigquery_holds_each_event_once() {
-    let answer = |google: &mut Google, asked: &StubRequest| Some(google.answer(asked));
+    let answer = |google: &mut Google, request: &StubRequest| Some(google.answer(request));
     let google = StandIn::start(Google::default(), answer).await;
     let proxy = HoldingProxy::start(google.address()).await;
     let config = json!({
@@ -169,19 +169,19 @@ struct Lake {
 }
 
 impl Lake {
-    fn answer(&mut self, asked: &StubRequest) -> StubAnswer {
-        if asked.path == "/oidc/v1/token" {
+    fn answer(&mut self, request: &StubRequest) -> StubAnswer {
+        if request.path == "/oidc/v1/token" {
             return StubAnswer::json(200, &json!({"access_token": "t", "expires_in": 3600}));
         }
-        if let Some(path) = asked.path.strip_prefix("/api/2.0/fs/files") {
-            if asked.method == "PUT" {
-                self.files.insert(path.to_owned(), asked.body.clone());
+        if let Some(path) = request.path.strip_prefix("/api/2.0/fs/files") {
+            if request.method == "PUT" {
+                self.files.insert(path.to_owned(), request.body.clone());
                 return StubAnswer::empty(204);
             }
             return StubAnswer::empty(if self.files.contains_key(path) { 200 } else { 404 });
         }
-        assert_eq!(asked.path, "/api/2.0/sql/statements/");
-        let statement = asked.json()["statement"].as_str().unwrap().to_owned();
+        assert_eq!(request.path, "/api/2.0/sql/statements/");
+        let statement = request.json()["statement"].as_str().unwrap().to_owned();
         let status = match self.run(&statement) {
             true => json!({"state": "SUCCEEDED"}),
             false => {
@@ -227,7 +227,7 @@ impl Lake {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_databricks_holds_each_event_once() {
-    let answer = |lake: &mut Lake, asked: &StubRequest| Some(lake.answer(asked));
+    let answer = |lake: &mut Lake, request: &StubRequest| Some(lake.answer(request));
     let lake = StandIn::start(Lake::default(), answer).await;
     let proxy = HoldingProxy::start(lake.address()).await;
     let config = json!({
