@@ -491,6 +491,7 @@ pub(crate) fn sealed(figures: &Sealed) -> String {
     table.end() + &calls(&figures.calls)
 }
 
+/// Plugins.
 pub(crate) fn plugins(figures: &Plugins) -> String {
     let [one, two] = figures.sandbox;
     let mut table = Table::new(
