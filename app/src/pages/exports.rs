@@ -107,13 +107,13 @@ fn day(time: Timestamp) -> String {
 
 /// Links to older items, and back to the newest. `by` is the query parameter for the
 /// upper bound of the page; `begins` is its current value.
-fn ways(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
-    let way = |rel: &'static str, words: String, begins: Option<&str>| {
+fn pager_links(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
+    let link = |rel: &'static str, words: String, begins: Option<&str>| {
         let href = with_query(&[(by, begins)]);
         view! { <a class="button" rel=rel href=href>{words}</a> }
     };
-    let newest = (!begins.is_empty()).then(|| way("prev", format!("Newest {what}"), None));
-    let older = older.map(|older| way("next", format!("Older {what}"), Some(older)));
+    let newest = (!begins.is_empty()).then(|| link("prev", format!("Newest {what}"), None));
+    let older = older.map(|older| link("next", format!("Older {what}"), Some(older)));
     view! {
         <nav class="pager" aria-label=format!("Pages of {what}")>
             <div class="pager-ways">{newest}{older}</div>

@@ -49,9 +49,9 @@ const TITLE: &str = "Project settings";
 pub(crate) fn ProjectSettings() -> impl IntoView {
     page(
         TITLE,
-        || (project_in_path(), project_retention::asked()),
+        || (project_in_path(), project_retention::requested_days()),
         |(id, _)| try_join(get_project(id), get_project_facts(id)),
-        |(id, asked), (found, facts)| draw(id, found, facts, asked),
+        |(id, requested_days), (found, facts)| draw(id, found, facts, requested_days),
     )
 }
 

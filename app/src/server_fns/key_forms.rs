@@ -36,7 +36,6 @@ pub(crate) struct KeyOffer {
     pub(crate) projects: Vec<(i64, String, String)>,
 }
 
-/// The limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct KeyLimits {

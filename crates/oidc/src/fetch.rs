@@ -32,7 +32,6 @@ pub(crate) struct Fetch(pub(crate) Egress);
 pub(crate) enum ClientProof<'a> {
     /// In a header, as every provider supports unless it says something else.
     Header { id: &'a str, secret: &'a Secret },
-    /// In the form.
     Form { id: &'a str, secret: &'a Secret },
 }
 

@@ -35,7 +35,6 @@ const LONG: usize = 4 << 10;
 pub(crate) struct About<'a> {
     /// Its kind.
     pub(crate) subject: Subject,
-    /// Its id.
     pub(crate) id: String,
     /// Its name, for people.
     pub(crate) name: Option<&'a str>,

@@ -85,7 +85,7 @@ pub enum CheckpointError {
     /// Something in the data directory is neither a file nor a directory.
     #[error("`{}` is neither a file nor a directory; move it away", path.display())]
     NoFile {
-        /// Its path.
+        /// Where it is in the data directory.
         path: PathBuf,
     },
     /// A part of the data directory is on another file system, which has no links to it.

@@ -63,11 +63,11 @@ impl Schedule {
 
 /// What the server knows of its backups.
 #[derive(Debug, Default)]
-pub struct Backups(Mutex<Known>);
+pub struct Backups(Mutex<BackupState>);
 
 /// The same at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct BackupState {
     /// The last backup: with a schedule, the last one in its directory.
     pub last: Option<LastBackup>,
     /// Why the last attempt of this server has failed, if no backup was made since.
@@ -87,7 +87,7 @@ pub struct Failure {
 
 impl Backups {
     /// What is known now.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> BackupState {
         self.0.lock().clone()
     }
 

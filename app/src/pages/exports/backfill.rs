@@ -61,11 +61,11 @@ struct Inputs {
     cursor: String,
 }
 
-/// A preview, if one was asked for.
-type AskedPreview = Option<Result<Preview, UiError>>;
+/// A preview, if one was requested.
+type RequestedPreview = Option<Result<Preview, UiError>>;
 
-async fn load(asked: Inputs) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
-    let Inputs { organization, export, start, end, previews, cursor } = asked;
+async fn load(inputs: Inputs) -> Result<(ExportHead, BackfillList, RequestedPreview), UiError> {
+    let Inputs { organization, export, start, end, previews, cursor } = inputs;
     let (found, list) = try_join(
         get_export(organization.clone(), export.clone()),
         list_backfills(organization.clone(), export.clone(), cursor),
@@ -83,7 +83,7 @@ fn draw(
     end: String,
     found: &ExportHead,
     list: BackfillList,
-    preview: AskedPreview,
+    preview: RequestedPreview,
 ) -> AnyView {
     let started = form_result(form_action::<StartBackfill>());
     let cancelled = form_result(form_action::<CancelBackfill>());
@@ -108,7 +108,7 @@ fn planning(
     found: &ExportHead,
     start: String,
     end: String,
-    preview: AskedPreview,
+    preview: RequestedPreview,
     result: FormResult,
 ) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());

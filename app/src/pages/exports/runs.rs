@@ -4,7 +4,7 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::calls::call;
-use super::{causes, day, export_in_path, export_path, head, range, ways, words};
+use super::{causes, day, export_in_path, export_path, head, pager_links, range, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunList, RunRow, list_export_runs,
@@ -218,7 +218,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Inputs) -> AnyView {
     view! {
         {range}
         <Table caption="Runs, newest first" columns=columns rows=rows />
-        {ways("runs", "cursor", &asked.cursor, older.as_deref())}
+        {pager_links("runs", "cursor", &asked.cursor, older.as_deref())}
         <p><DownloadCsv /></p>
     }
     .into_any()

@@ -58,7 +58,6 @@ pub(crate) fn action(action: AuditAction) -> &'static str {
 /// A recorded value as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Words.
     Words(String),
     /// A time (RFC 3339).
     Time(String),

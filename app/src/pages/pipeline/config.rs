@@ -136,10 +136,12 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
         let call = calls::change(project, &line.id, fields);
         view! { <ApiRequest call=call of=of /> }
     });
-    let plugin = match &found.shelf {
-        Some(shelf) => {
-            let href =
-                format!("/organizations/{}/plugins/{shelf}/{}", found.organization, line.plugin);
+    let plugin = match &found.plugin_list {
+        Some(plugin_list) => {
+            let href = format!(
+                "/organizations/{}/plugins/{plugin_list}/{}",
+                found.organization, line.plugin
+            );
             view! { <a href=href>{line.plugin_name.clone()}</a> }.into_any()
         }
         None => line.plugin_name.clone().into_any(),

@@ -45,7 +45,7 @@ const NOT_ON: &str = "Two-step sign-in is not on.";
 /// The state of a user's second factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// Since when it is asked for; `None`: it is off.
+    /// Since when it is requested; `None`: it is off.
     pub since: Option<Timestamp>,
     /// Whether there is an authenticator app.
     pub has_app: bool,
@@ -157,7 +157,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let (row, sealed) = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
         let user = self.user_row(ctx).await?;
-        let counted = self.count_code(user.id, peer, Caller::Known(session)).await?;
+        let counted = self.count_code(user.id, peer, Caller::Recognized(session)).await?;
         let step = self.step_of(user.id, &sealed, row.last_step, code, ctx.now)?;
         let step = step.ok_or_else(wrong_code)?;
         let (codes, hashes) = new_codes(user.id)?;
@@ -205,7 +205,7 @@ impl Identity {
         let has_app =
             rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
         let factor = user.second_factor.filter(|_| has_app).ok_or_else(|| conflict(NOT_ON))?;
-        let caller = Caller::Known(session);
+        let caller = Caller::Recognized(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let stays_on = !passkeys::of_user(store, user.id).await?.is_empty();
@@ -244,7 +244,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let user = self.user_row(ctx).await?;
         let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
-        let caller = Caller::Known(session);
+        let caller = Caller::Recognized(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let codes = self.renew_with(ctx, &user, factor, &proof).await?;

@@ -46,7 +46,7 @@ pub use arrivals::{ArrivalPage, Found, Search, arrivals, search};
 pub use block::{BlockBuilder, NewEvent, Span, StoredEvent, Summary};
 pub use by_step::{TimeSteps, by_step};
 pub use by_time::{Cursor, page, page_until};
-pub use next::{Wanted, first_times, next_time};
+pub use next::{EventBounds, first_times, next_time};
 pub use purge::purge;
 pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;

@@ -106,7 +106,7 @@ async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
     let begun = identity.enrolment(&ctx).await.unwrap().unwrap();
     let secret = secret(&services, ctx.user()).await;
     assert_eq!((begun.secret.len(), begun.secret), (32, totp::base32(&secret)));
-    // No code is asked for until the factor is confirmed.
+    // No code is requested until the factor is confirmed.
     identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap();
     assert!(!services.users.me(&ctx).await.unwrap().is_2fa_enabled);
 
@@ -344,7 +344,7 @@ async fn changing_it_wants_a_recent_sign_in_and_a_code() {
     for refused in refused {
         assert!(matches!(refused, Some(Error::SignInAgain)), "{refused:?}");
     }
-    // The session needs only the password again. The code is asked for after that.
+    // The session needs only the password again. The code is requested after that.
     let again = identity.sign_in_again(&late, PASSWORD, &peer).await.unwrap();
     let ctx = context(&ada.services, &again.token).await.unwrap();
     let last = ada.codes.last().unwrap();

@@ -29,7 +29,7 @@ pub struct Unsound {
 /// A project whose events are not as many as were counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miscount {
-    /// The project.
+    /// The project that was counted.
     pub project: ProjectId,
     /// The events that it must have.
     pub expected: u64,

@@ -21,7 +21,7 @@ use crate::db::{Failure, Operation};
 use crate::events::StoredEvent;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
-use crate::events::next::Wanted;
+use crate::events::next::EventBounds;
 use crate::events::read::{BlockRef, firsts_between};
 use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{Error, Result, Store};
@@ -60,7 +60,7 @@ pub struct Old {
     /// Events of an earlier time are old.
     pub before: Timestamp,
     /// Events that will still be read.
-    pub unread: Vec<Wanted>,
+    pub unread: Vec<EventBounds>,
 }
 
 /// Removes the segments of a project all of whose events are old. Segments that may contain

@@ -81,7 +81,7 @@ pub(in crate::events) async fn find(
     let of = Arc::clone(segments);
     let search = move || {
         let mut found = vec![None; keys.len()];
-        // The newest are asked most.
+        // Most lookups find their keys in the newest.
         for held in runs.iter().rev() {
             of.find_in(held, &keys, &mut found)?;
         }
