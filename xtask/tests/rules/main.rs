@@ -13,6 +13,7 @@ mod browser;
 mod citations;
 mod dependencies;
 mod features;
+mod leptos;
 mod names;
 mod support;
 mod waiting;
