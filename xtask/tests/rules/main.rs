@@ -15,6 +15,7 @@ mod dependencies;
 mod features;
 mod leptos;
 mod names;
+mod style;
 mod support;
 mod waiting;
 mod words;
