@@ -2,6 +2,30 @@
 
 import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 
+test("the code of a page loads while its link is hovered or focused, its data when the link is pressed", async ({ page, server }) => {
+  await enter(page, server, true, "/account");
+  await alive(page, true);
+  const link = (name: string) => page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name });
+  const code = () => page.waitForRequest((request) => request.url().endsWith(".wasm"));
+  const ofFocused = code();
+  await link("Exports").focus();
+  await ofFocused;
+  const ofHovered = code();
+  await link("Migrations").hover();
+  await ofHovered;
+
+  let calls = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith("/_fn/get_imports")) calls += 1;
+  });
+  await page.mouse.down();
+  await expect.poll(() => calls).toBe(1);
+  await expect(page).toHaveURL(/\/account$/);
+  await page.mouse.up();
+  await expect(page.getByRole("heading", { level: 1, name: "Migrations" })).toBeVisible();
+  expect(calls, "the page takes the data that was loaded").toBe(1);
+});
+
 test("the palette searches, and returns the focus", async ({ page, server }) => {
   await enter(page, server, true, "/account");
   await alive(page, true);
