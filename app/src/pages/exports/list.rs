@@ -27,7 +27,7 @@ use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Mark, Status, Strip};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Exports";
 /// Exports on one page of the list.
@@ -274,7 +274,7 @@ fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
     let when = run.finished_at.unwrap_or(run.created_at).to_string();
     view! {
         <a href=run_path(path, run)><Status tone=tone label=label /></a>
-        <span class="hint">{rows} <Time iso=when /></span>
+        <span class="hint">{rows} <Ago iso=when /></span>
     }
     .into_any()
 }

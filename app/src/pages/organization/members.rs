@@ -30,7 +30,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Members";
 /// Members on one page.
@@ -267,7 +267,7 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
         cell(level.word),
         second,
         cell(sign_in),
-        cell(view! { <Time iso=joined_at /> }),
+        cell(view! { <Ago iso=joined_at /> }),
         actions.map_or_else(|| ().into_any(), |actions| menu(id, &member, actions)),
     ])
 }
