@@ -31,7 +31,7 @@ use crate::ui::query::with_query;
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status};
 use crate::ui::table::truncated;
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
@@ -125,7 +125,7 @@ fn pager_links(what: &str, by: &'static str, begins: &str, older: Option<&str>) 
 /// When the schedule starts the next run.
 fn next_run(next: Option<String>, paused: bool) -> AnyView {
     match next {
-        Some(next) => view! { "Next run " <Time iso=next /> }.into_any(),
+        Some(next) => view! { "Next run " <Ago iso=next /> }.into_any(),
         None if paused => "No runs while paused".into_any(),
         None => "No further runs: its end has passed".into_any(),
     }

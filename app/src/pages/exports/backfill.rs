@@ -26,7 +26,7 @@ use crate::ui::refresh::Refresh;
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Backfill";
 /// Interval of the refresh while a backfill is in progress, in seconds.
@@ -248,7 +248,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
         range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
-        cell(view! { <Time iso=backfill.created_at.to_string() /> }),
+        cell(view! { <Ago iso=backfill.created_at.to_string() /> }),
         cell(cancel),
     ])
 }

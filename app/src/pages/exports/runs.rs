@@ -26,7 +26,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Chip, Progress, Status};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Runs";
 /// Interval of the refresh while a run is in progress, in seconds.
@@ -265,7 +265,7 @@ fn more(row: &RunRow, found: &ExportHead) -> AnyView {
         view! { <Code text=error what="error" /> {advice} }
     });
     let finished = run.finished_at.map(|time| {
-        view! { <div><dt>"Ended"</dt><dd><Time iso=time.to_string() /></dd></div> }
+        view! { <div><dt>"Ended"</dt><dd><Ago iso=time.to_string() /></dd></div> }
     });
     let cursor = run.cursor.clone().map(|cursor| {
         view! { <div><dt>"Resumes at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
@@ -286,8 +286,8 @@ fn more(row: &RunRow, found: &ExportHead) -> AnyView {
             <summary>"Details"<span class="hidden">" of " {of}</span></summary>
             {error}
             <dl class="facts facts-row">
-                <div><dt>"Created"</dt><dd><Time iso=run.created_at.to_string() /></dd></div>
-                <div><dt>"Last change"</dt><dd><Time iso=run.last_updated_at.to_string() /></dd></div>
+                <div><dt>"Created"</dt><dd><Ago iso=run.created_at.to_string() /></dd></div>
+                <div><dt>"Last change"</dt><dd><Ago iso=run.last_updated_at.to_string() /></dd></div>
                 {finished}
                 <div><dt>"Sent"</dt><dd>{bytes::text(row.bytes)}</dd></div>
                 {cursor}

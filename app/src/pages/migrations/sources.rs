@@ -10,7 +10,7 @@ use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, ROOMY, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// Above this rate, in events per minute, hosted services ask for notice in advance.
 const NOTED: u64 = 10_000;
@@ -132,7 +132,7 @@ fn value(source: &SourceView, column: &str) -> AnyView {
             None => cell("-"),
         },
         "order" => order(source.out_of_order),
-        _ => cell(view! { <Time iso=source.last_at.clone() /> }),
+        _ => cell(view! { <Ago iso=source.last_at.clone() /> }),
     }
 }
 
