@@ -18,6 +18,7 @@ use super::state::ConnectionState;
 use super::window::DrawWindow;
 use crate::server_fns::events::{EventView, get_event};
 use crate::ui::alert::Alert;
+use crate::ui::empty::first_event;
 use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::ZoneName;
@@ -373,11 +374,7 @@ fn empty(project: i64, nothing: &Nothing, connection: LiveConnection) -> AnyView
                     <h2>"No event received yet"</h2>
                     <p>"Events that are sent with the key of this project appear here immediately, dropped ones too."</p>
                     <p><strong>{paused}</strong></p>
-                    <p>
-                        <a class="button button-primary" href=format!("/projects/{project}/start")>
-                            "Send the first event"
-                        </a>
-                    </p>
+                    {first_event(project)}
                 </div>
             }
             .into_any()

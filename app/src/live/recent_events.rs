@@ -18,7 +18,6 @@ use crate::ui::time::Clock;
 /// Maximum number of rows.
 const ROWS: usize = 8;
 
-/// Recent events.
 #[component]
 pub(crate) fn RecentEvents(
     /// Number of the project.

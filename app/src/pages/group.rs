@@ -15,7 +15,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// Members on one page.
 const PAGE_SIZE: u32 = 50;
@@ -33,7 +33,7 @@ pub(crate) fn Group() -> impl IntoView {
             let first_seen = group.first_seen.clone().map(|iso| {
                 view! {
                     <dt>"First seen"</dt>
-                    <dd><Time iso=iso /></dd>
+                    <dd><Ago iso=iso /></dd>
                 }
             });
             view! {

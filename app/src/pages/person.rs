@@ -26,7 +26,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::{ProjectZone, Time};
+use crate::ui::time::{Ago, ProjectZone, Time};
 
 const TITLE: &str = "Person";
 /// The properties that come first.
@@ -138,7 +138,7 @@ fn erased(erasure: ErasureView) -> AnyView {
     let done = erasure.done_at.map(|at| {
         view! {
             <dt>"Done"</dt>
-            <dd><Time iso=at /></dd>
+            <dd><Ago iso=at /></dd>
         }
     });
     let failure = erasure.failure.map(|why| {
@@ -157,7 +157,7 @@ fn erased(erasure: ErasureView) -> AnyView {
             <dt>"Status"</dt>
             <dd><Status tone=tone label=label /></dd>
             <dt>"Deleted"</dt>
-            <dd><Time iso=requested_at /></dd>
+            <dd><Ago iso=requested_at /></dd>
             {of_events}
             {done}
         </dl>
@@ -253,7 +253,7 @@ fn table(caption: &'static str, properties: Vec<PropertyView>) -> AnyView {
 fn property(property: PropertyView) -> TableRow {
     let PropertyView { name, value, set_by } = property;
     let (event, at) = match set_by {
-        Some((event, at)) => (event, view! { <Time iso=at /> }.into_any()),
+        Some((event, at)) => (event, view! { <Ago iso=at /> }.into_any()),
         None => ("-".to_owned(), "-".into_any()),
     };
     TableRow::new(vec![

@@ -8,7 +8,7 @@ use super::project_in_path;
 use crate::server_fns::persons::{PersonList, PersonRow, list_persons};
 use crate::server_fns::projects::get_project;
 use crate::ui::download::DownloadCsv;
-use crate::ui::empty::{Empty, EmptyPage, NoMatch};
+use crate::ui::empty::{Empty, EmptyPage, NoMatch, first_event};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
@@ -65,11 +65,7 @@ fn nothing(project: i64) -> AnyView {
     view! {
         <Empty title="No person yet">
             <p>"Persons appear with the first event. The distinct id of an event says whose it is."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{project}/start")>
-                    "Send the first event"
-                </a>
-            </p>
+            {first_event(project)}
         </Empty>
     }
     .into_any()

@@ -9,7 +9,6 @@ use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 use crate::live::Row;
 
-/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventsPage {
     /// The rows, newest first.

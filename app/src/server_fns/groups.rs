@@ -18,7 +18,6 @@ const BEING_READ: &str =
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupRow {
-    /// The group type.
     pub(crate) group_type: String,
     pub(crate) key: String,
     /// The name in its properties.

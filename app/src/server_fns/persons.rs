@@ -108,7 +108,6 @@ pub(crate) struct PersonView {
 /// What the page of a person shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PersonPage {
-    /// The person.
     Person(Box<PersonView>),
     /// The person was deleted.
     Erased(ErasureView),
@@ -162,7 +161,6 @@ pub(crate) struct PropertyView {
     pub(crate) set_by: Option<(String, String)>,
 }
 
-/// An event in a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimelineEvent {
     /// Uuid of the event.

@@ -80,8 +80,8 @@ impl Groups {
         };
         let mut found = Vec::new();
         for (index, kind) in (0_u8..).zip(self.types(project).await?) {
-            let is_asked = query.group_type.as_ref().is_none_or(|asked| *asked == kind);
-            if index < begin || !is_asked {
+            let is_requested = query.group_type.as_ref().is_none_or(|requested| *requested == kind);
+            if index < begin || !is_requested {
                 continue;
             }
             let at = from.take();

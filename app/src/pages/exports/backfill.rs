@@ -26,7 +26,7 @@ use crate::ui::refresh::Refresh;
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Backfill";
 /// Interval of the refresh while a backfill is in progress, in seconds.
@@ -61,11 +61,11 @@ struct Inputs {
     cursor: String,
 }
 
-/// A preview, if one was asked for.
-type AskedPreview = Option<Result<Preview, UiError>>;
+/// A preview, if one was requested.
+type RequestedPreview = Option<Result<Preview, UiError>>;
 
-async fn load(asked: Inputs) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
-    let Inputs { organization, export, start, end, previews, cursor } = asked;
+async fn load(inputs: Inputs) -> Result<(ExportHead, BackfillList, RequestedPreview), UiError> {
+    let Inputs { organization, export, start, end, previews, cursor } = inputs;
     let (found, list) = try_join(
         get_export(organization.clone(), export.clone()),
         list_backfills(organization.clone(), export.clone(), cursor),
@@ -83,7 +83,7 @@ fn draw(
     end: String,
     found: &ExportHead,
     list: BackfillList,
-    preview: AskedPreview,
+    preview: RequestedPreview,
 ) -> AnyView {
     let started = form_result(form_action::<StartBackfill>());
     let cancelled = form_result(form_action::<CancelBackfill>());
@@ -108,7 +108,7 @@ fn planning(
     found: &ExportHead,
     start: String,
     end: String,
-    preview: AskedPreview,
+    preview: RequestedPreview,
     result: FormResult,
 ) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
@@ -248,7 +248,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
         range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
-        cell(view! { <Time iso=backfill.created_at.to_string() /> }),
+        cell(view! { <Ago iso=backfill.created_at.to_string() /> }),
         cell(cancel),
     ])
 }

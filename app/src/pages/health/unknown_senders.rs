@@ -8,7 +8,7 @@ use crate::ui::number::grouped;
 use crate::ui::prose::prose;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// Refused requests of the project, by reason.
 pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
@@ -76,8 +76,8 @@ fn key(seen: UnknownView) -> TableRow {
         cell(view! { <code>{mask}</code> }),
         cell(view! { <span class="mono wrap">{sender}</span> }),
         cell(grouped(count)),
-        cell(view! { <Time iso=first_at /> }),
-        cell(view! { <Time iso=last_at /> }),
+        cell(view! { <Ago iso=first_at /> }),
+        cell(view! { <Ago iso=last_at /> }),
     ])
 }
 

@@ -11,7 +11,7 @@ use crate::ui::number::Count;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Organizations of this instance";
 /// Organizations on one page.
@@ -43,7 +43,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
         let created_at = organization.created_at.to_string();
         TableRow::new(vec![
             truncated_link(href, organization.name),
-            cell(view! { <Time iso=created_at /> }),
+            cell(view! { <Ago iso=created_at /> }),
             cell(view! { <Count value=organization.events_this_month /> }),
             cell(disk.unwrap_or_else(|| "Not measured yet".to_owned())),
         ])

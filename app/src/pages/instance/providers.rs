@@ -12,7 +12,7 @@ use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::number::Count;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// The section about providers.
 #[component]
@@ -71,7 +71,7 @@ fn refusals(refused: Vec<RefusedView>) -> AnyView {
             cell(reason),
             cell(provider),
             cell(view! { <Count value=count /> }),
-            cell(view! { <Time iso=last_at /> }),
+            cell(view! { <Ago iso=last_at /> }),
         ])
     });
     let rows = rows.collect::<Vec<_>>();

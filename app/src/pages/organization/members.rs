@@ -30,7 +30,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Members";
 /// Members on one page.
@@ -222,9 +222,7 @@ fn one_member(method: &'static str, id: &str, user: &str) -> ApiCall {
 }
 
 fn columns() -> Vec<Column> {
-    ["Member", "E-mail address", "Level", "Two-step sign-in", "Sign-in", "Joined", ACTIONS]
-        .map(Column::text)
-        .into()
+    ["Member", "Level", "Two-step sign-in", "Sign-in", "Joined", ACTIONS].map(Column::text).into()
 }
 
 #[component]
@@ -249,6 +247,7 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
             {truncated(name)}
             {is_you.then(|| view! { <Chip label="You" /> })}
         </span>
+        <span class="hint">{truncated(email)}</span>
     });
     let who = match is_selectable {
         true => selectable(member.user.clone(), &member.name, who),
@@ -265,11 +264,10 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
     };
     TableRow::new(vec![
         who,
-        truncated(email),
         cell(level.word),
         second,
         cell(sign_in),
-        cell(view! { <Time iso=joined_at /> }),
+        cell(view! { <Ago iso=joined_at /> }),
         actions.map_or_else(|| ().into_any(), |actions| menu(id, &member, actions)),
     ])
 }

@@ -32,7 +32,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// Log lines on one page.
 const PAGE_SIZE: u32 = 50;
@@ -136,10 +136,12 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
         let call = calls::change(project, &line.id, fields);
         view! { <ApiRequest call=call of=of /> }
     });
-    let plugin = match &found.shelf {
-        Some(shelf) => {
-            let href =
-                format!("/organizations/{}/plugins/{shelf}/{}", found.organization, line.plugin);
+    let plugin = match &found.plugin_list {
+        Some(plugin_list) => {
+            let href = format!(
+                "/organizations/{}/plugins/{plugin_list}/{}",
+                found.organization, line.plugin
+            );
             view! { <a href=href>{line.plugin_name.clone()}</a> }.into_any()
         }
         None => line.plugin_name.clone().into_any(),
@@ -153,8 +155,8 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
             {fault}
             <dl class="facts facts-row">
                 <div><dt>"Plugin"</dt><dd>{plugin}</dd></div>
-                <div><dt>"Created"</dt><dd><Time iso=created /></dd></div>
-                <div><dt>"Last changed"</dt><dd><Time iso=updated /></dd></div>
+                <div><dt>"Created"</dt><dd><Ago iso=created /></dd></div>
+                <div><dt>"Last changed"</dt><dd><Ago iso=updated /></dd></div>
             </dl>
             {request}
         </Section>

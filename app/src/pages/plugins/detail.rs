@@ -43,7 +43,7 @@ fn draw(organization: &str, found: &Detail) -> AnyView {
     let (switched, removed, offered) =
         (form_result(switch), form_result(remove), form_result(offer));
     let name = found.line.name.clone();
-    let root = plugin_path(organization, &found.line.shelf, &found.line.id);
+    let root = plugin_path(organization, &found.line.plugin_list, &found.line.id);
     let may_change = found.refusal.is_none();
     let marks = badges(&found.line);
     let updating = (may_change && found.line.is_elsewhere).then(|| {
@@ -152,7 +152,7 @@ fn about(found: &Detail, root: &str) -> AnyView {
 
 /// The configs that use the plugin, and how to add one in another project.
 fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
-    let transforms = found.line.shelf == "transformations";
+    let transforms = found.line.plugin_list == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
     let rows: Vec<TableRow> =
         used.into_iter().map(|one| use_row(one, &found.line.name, transforms, switch)).collect();

@@ -8,7 +8,7 @@ use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// The section about linked accounts. Nothing if there are no providers.
 #[component]
@@ -74,8 +74,8 @@ fn row(account: LinkedView, unlink: FormAction<UnlinkAccount>) -> TableRow {
     TableRow::new(vec![
         cell(name),
         cell(email),
-        cell(view! { <Time iso=linked_at /> }),
-        cell(view! { <Time iso=used_at /> }),
+        cell(view! { <Ago iso=linked_at /> }),
+        cell(view! { <Ago iso=used_at /> }),
         cell(view! {
             <ActionForm action=unlink>
                 <input type="hidden" name="id" value=id />

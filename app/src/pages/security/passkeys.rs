@@ -14,7 +14,7 @@ use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::passkey::PasskeyAnswer;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 64;
@@ -82,12 +82,12 @@ fn row(
 ) -> TableRow {
     let PasskeyView { id, name, added_at, used_at, .. } = passkey;
     let used = match used_at {
-        Some(at) => view! { <Time iso=at /> }.into_any(),
+        Some(at) => view! { <Ago iso=at /> }.into_any(),
         None => "never".into_any(),
     };
     let forms =
         (rename_form(id.clone(), name.clone(), rename), remove_form(id, name.clone(), remove));
-    TableRow::new(vec![truncated(name), cell(view! { <Time iso=added_at /> }), used, cell(forms)])
+    TableRow::new(vec![truncated(name), cell(view! { <Ago iso=added_at /> }), used, cell(forms)])
 }
 
 fn rename_form(id: String, name: String, rename: FormAction<RenamePasskey>) -> AnyView {

@@ -9,7 +9,7 @@ use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// The section about open sessions.
 #[component]
@@ -74,8 +74,8 @@ fn row(session: SessionView, end: FormAction<EndSession>) -> TableRow {
         cell(device),
         cell(address.unwrap_or_else(|| "-".to_owned())),
         cell(way),
-        cell(view! { <Time iso=signed_in_at /> }),
-        cell(view! { <Time iso=seen_at /> }),
+        cell(view! { <Ago iso=signed_in_at /> }),
+        cell(view! { <Ago iso=seen_at /> }),
         action,
     ])
 }

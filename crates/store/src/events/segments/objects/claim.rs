@@ -12,6 +12,7 @@
 use std::io::ErrorKind;
 
 use uuid::Uuid;
+use weir_objects::Bucket;
 
 use super::super::files::Files;
 use super::super::lock;
@@ -143,6 +144,27 @@ impl Objects {
         };
         lock(&self.known).is_ours = false;
         Err(self.refused(why))
+    }
+}
+
+/// Checks that a bucket has the objects of a data directory, to read them. Which process uses
+/// it does not matter.
+///
+/// # Errors
+/// [`Error::Bucket`] when it is another bucket or cannot be used, [`Error::File`] when the
+/// claim of the directory cannot be read.
+pub(super) async fn check_to_read(bucket: &Bucket, files: &Files) -> Result<()> {
+    let refused =
+        |detail: String| Error::Bucket { location: bucket.location().to_string(), detail };
+    let found = bucket.get(OWNER, OWNER_BYTES).await.map_err(|error| refused(error.to_string()))?;
+    let found = found.map(|owner| String::from_utf8_lossy(&owner).into_owned());
+    let owner = found.as_deref().and_then(|owner| owner.split_whitespace().next());
+    match Claim::read(files)? {
+        Some(claim) if owner == Some(claim.id.as_str()) => Ok(()),
+        Some(Claim { location: Some(location), .. }) => Err(refused(format!(
+            "it has no objects of this data directory; they are in {location}"
+        ))),
+        _ => Err(refused("it was not used by this data directory yet".to_owned())),
     }
 }
 
