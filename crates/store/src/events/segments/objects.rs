@@ -227,8 +227,8 @@ impl Objects {
         for name in names {
             lock(&self.local).remove(name);
         }
-        let mut segments = names.iter().filter(|name| is_segment_path(name)).peekable();
-        if segments.peek().is_some() && are_held(files) {
+        let segments: Vec<&String> = names.iter().filter(|name| is_segment_path(name)).collect();
+        if !segments.is_empty() && are_held(files) {
             lock(&self.known).is_tidy = false;
             return;
         }
