@@ -31,7 +31,9 @@ test("lists are downloaded with their filter", async ({ page, server, scripts })
     [`/organizations/${id}/activity?kind=PersonalAPIKey`, "id,time"],
     ["/projects/1/definitions?q=cup", "name,events_30d"],
     ["/projects/1/persons?q=ada", "id,name"],
+    ["/projects/1/definitions/cup%20bought", "property,types"],
     ["/projects/1/settings/keys", "key,events_24h"],
+    ["/instance/organizations", "id,name"],
   ] as const) {
     await open(page, scripts, path);
     const link = page.getByRole("link", { name: "Download CSV" });
@@ -41,6 +43,13 @@ test("lists are downloaded with their filter", async ({ page, server, scripts })
     expect(answer.headers()["content-disposition"], path).toMatch(/^attachment; filename="[a-z0-9-]+\.csv"$/);
     expect((await answer.text()).replaceAll('"', ""), path).toMatch(new RegExp(`^${head},`));
   }
+  // A page with several lists has a file for each.
+  await open(page, scripts, "/account/security");
+  const sessions = page.getByRole("link", { name: "Download CSV of sessions" });
+  await expect(sessions).toHaveAttribute("href", "/_csv/account/security/sessions");
+  await open(page, scripts, "/projects/1/persons?q=ada");
+  await page.getByRole("row").filter({ hasText: "ada" }).first().getByRole("link").first().click();
+  await expect(page.getByRole("link", { name: "Download CSV" })).toHaveAttribute("href", /^\/_csv\/projects\/1\/persons\/[^/]+\/events$/);
   await open(page, scripts, "/projects/1/persons?q=ada");
   const file = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download CSV" }).click();

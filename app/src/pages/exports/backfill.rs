@@ -15,6 +15,7 @@ use crate::server_fns::exports::{ExportHead, get_export};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::panel;
 use crate::ui::field::MomentField;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
@@ -228,9 +229,13 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }
     });
     let rows = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
+    // The file has all backfills, whatever is planned.
+    let file =
+        format!("{}/backfill", export_path(&found.organization.id, &found.export.id.to_string()));
     view! {
         <Table caption="Backfills, newest first" columns=columns rows=rows />
         {older}
+        <p><DownloadCsv page=file /></p>
     }
     .into_any()
 }

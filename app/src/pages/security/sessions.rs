@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::sections::Section;
@@ -39,6 +40,7 @@ pub(crate) fn SessionsSection(
             <FormFailure result=ended />
             <FormFailure result=others_ended />
             <Table caption="Your sessions" columns=columns rows=rows />
+            <p><DownloadCsv page="/account/security/sessions" of="sessions" /></p>
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
