@@ -9,7 +9,8 @@ mod toolbar;
 
 use futures::future::try_join4;
 use leptos::prelude::*;
-use weir_model::live::EventsFilter;
+use leptos_router::hooks::use_query_map;
+use weir_model::live::{EventsFilter, PROPERTY_COLUMN, property_columns};
 
 use super::health::{RANGES, USUAL, received};
 use super::{columns_menu, project_in_path};
@@ -41,6 +42,8 @@ struct Selection {
     project: i64,
     filter: EventsFilter,
     columns: Columns,
+    /// The properties that have a column.
+    properties: Vec<String>,
     /// Cursor of the previous page.
     before: String,
     is_paused: bool,
@@ -57,10 +60,12 @@ impl Selection {
             let known = RANGES.into_iter().find(|(name, _)| *name == range);
             filter.range = known.map_or(USUAL, |(name, _)| name).to_owned();
         }
+        let properties = use_query_map().with(|query| query.get_all(PROPERTY_COLUMN));
         Self {
             project: project_in_path(),
             filter,
             columns: Columns::named(&columns_menu::in_address()),
+            properties: property_columns(properties.unwrap_or_default()),
             before: in_query("before"),
             is_paused: in_query("paused") == "1",
         }
@@ -76,6 +81,7 @@ impl Selection {
         pairs.extend(
             self.columns.in_query().into_iter().map(|name| (columns_menu::PARAMETER, name)),
         );
+        pairs.extend(self.properties.iter().map(|name| (PROPERTY_COLUMN, name.as_str())));
         if !self.before.is_empty() {
             pairs.push(("before", &self.before));
         }
@@ -136,7 +142,7 @@ pub(crate) fn Events() -> impl IntoView {
 type Loaded = (ProjectView, EventsPage, EventCounts, Option<EventView>);
 
 async fn load(selection: Selection) -> Result<Loaded, UiError> {
-    let Selection { project, filter, before, .. } = selection;
+    let Selection { project, filter, properties, before, .. } = selection;
     // The list follows later changes of the selected row without new data.
     let selected = untrack(selected_in_address);
     let opened = async move {
@@ -146,7 +152,7 @@ async fn load(selection: Selection) -> Result<Loaded, UiError> {
         }
     };
     let counts = count_events(project, filter.clone());
-    let rows = list_events(project, filter, before, FIRST);
+    let rows = list_events(project, filter, before, FIRST, properties);
     try_join4(get_project(project), rows, counts, opened).await
 }
 
@@ -166,6 +172,7 @@ fn draw(selection: Selection, (project, found, counts, opened): Loaded) -> AnyVi
         page: selection.address(&[], None),
         filter: selection.filter.clone(),
         columns: selection.columns,
+        properties: selection.properties.clone(),
         is_live: selection.is_live(),
         is_paused: selection.is_paused,
         has_dates,
@@ -190,7 +197,7 @@ fn draw(selection: Selection, (project, found, counts, opened): Loaded) -> AnyVi
         <ProjectZone zone=project.timezone />
         {toolbar::filter_form(&selection)}
         {counts.has_invalid_times.then(unreadable)}
-        {toolbar::ranges_and_columns(&selection)}
+        {toolbar::ranges_and_columns(&selection, found.frequent)}
         {chart(counts, &selection)}
         {latest}
         <EventList settings=settings rows=found.rows selected=selected opened=opened />
@@ -258,6 +265,7 @@ mod tests {
             project: 1,
             filter: EventsFilter { range: USUAL.to_owned(), ..EventsFilter::default() },
             columns: Columns::named(&[]),
+            properties: Vec::new(),
             before: String::new(),
             is_paused: false,
         };
@@ -272,13 +280,14 @@ mod tests {
             selection.filter.event = "a b".to_owned();
             selection.filter.range = "7d".to_owned();
             selection.columns = Columns::named(&["size".to_owned(), "time".to_owned()]);
+            selection.properties = vec!["plan".to_owned(), "$lib".to_owned()];
             selection.before = "9,,".to_owned();
         });
         let expected = "/projects/1/events?event=a%20b&range=7d&columns=size&columns=time\
-                        &before=9%2C%2C";
+                        &properties=plan&properties=%24lib&before=9%2C%2C";
         assert_eq!(changed.address(&[], None), expected);
         assert_eq!(
-            changed.address(&["columns", "before"], Some(ALL)),
+            changed.address(&["columns", "properties", "before"], Some(ALL)),
             "/projects/1/events?event=a%20b&range=all"
         );
         assert_eq!(changed.whole_filter(), "/projects/1/events?event=a%20b&range=7d");

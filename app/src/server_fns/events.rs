@@ -18,6 +18,8 @@ pub(crate) struct EventsPage {
     pub(crate) older: Option<String>,
     /// Whether the search ended before the page was full, because it took too long.
     pub(crate) is_early: bool,
+    /// Names of properties that many of the rows have.
+    pub(crate) frequent: Vec<String>,
 }
 
 /// Events over time. Lists have one value for each step.
@@ -62,16 +64,26 @@ pub(crate) async fn list_events(
     // Cursor of the previous page.
     #[server(default)] before: String,
     limit: u16,
+    // The properties whose values the rows have.
+    #[server(default)] properties: Vec<String>,
 ) -> Result<EventsPage, UiError> {
-    use weir_model::live::RowCursor;
+    use weir_model::live::{LiveRow, RowCursor, property_columns};
+    use weir_service::events::{frequent_properties, property_values};
 
     let (services, project) = enter_project(project).await?;
     let limit = usize::from(limit.clamp(1, 1000));
     let filter = filter.rows(project.org.ctx.now);
     let cursor = before.parse().unwrap_or(RowCursor::NEWEST);
     let page = services.events.rows(&project, &filter, cursor, limit).await.map_err(ui_error)?;
+    let names = property_columns(properties);
+    let frequent = frequent_properties(&page.rows);
+    let row = |row: LiveRow| {
+        let properties = property_values(&row, &names);
+        Row { properties, ..Row::from(row) }
+    };
     Ok(EventsPage {
-        rows: page.rows.into_iter().map(Row::from).collect(),
+        rows: page.rows.into_iter().map(row).collect(),
+        frequent,
         older: page.next.map(|cursor| cursor.to_string()),
         is_early: page.is_early,
     })
@@ -225,6 +237,7 @@ mod tests {
             library: None,
             size: 2,
             person: None,
+            properties: Vec::new(),
         }
     }
 
