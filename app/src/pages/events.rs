@@ -17,7 +17,7 @@ use super::{columns_menu, project_in_path};
 use crate::error::UiError;
 use crate::live::{Columns, EventList, ListSettings, Nothing, address_of, selected_in_address};
 use crate::server_fns::events::{
-    EventCounts, EventView, EventsPage, count_events, get_event, list_events,
+    Counted, EventCounts, EventView, EventsPage, count_events, get_event, list_events,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
@@ -26,7 +26,7 @@ use crate::ui::download::DownloadCsv;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::status::Tone;
-use crate::ui::time::ProjectZone;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Events";
 /// Number of rows in the first page load.
@@ -218,8 +218,8 @@ fn unreadable() -> AnyView {
 /// Events over time. Dragging over the chart fills and sends the filter form
 /// (`behaviours::brush`).
 fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
-    let EventCounts { times, end, accepted, dropped, rejected, .. } = counts;
-    let sum = |values: &[u64]| values.iter().sum::<u64>();
+    let EventCounts { times, end, accepted, dropped, rejected, counted, .. } = counts;
+    let sum = |values: &[Option<u64>]| values.iter().flatten().sum::<u64>();
     let summary = received(sum(&accepted), sum(&dropped), sum(&rejected));
     let all = [
         ("Accepted", Tone::Good, accepted, ["accepted", "altered"]),
@@ -230,14 +230,9 @@ fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
     let series = all
         .into_iter()
         .filter(|(.., outcomes)| outcome.is_empty() || outcomes.contains(&outcome))
-        .map(|(label, tone, values, _)| Series {
-            label,
-            tone,
-            values: values.into_iter().map(Some).collect(),
-        })
+        .map(|(label, tone, values, _)| Series { label, tone, values })
         .collect();
-    let note = (!selection.is_whole())
-        .then(|| view! { <p class="hint">"The chart counts all events. The filter applies to the list."</p> });
+    let note = chart_note(counted, &selection.filter);
     view! {
         <section class="events-chart" aria-label="Events over time">
             <h2 class="hidden">"Events over time"</h2>
@@ -254,6 +249,30 @@ fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
         </section>
     }
     .into_any()
+}
+
+/// Which events the chart counts, if these are not those of the list.
+fn chart_note(counted: Counted, filter: &EventsFilter) -> Option<AnyView> {
+    let is_stored = ["accepted", "altered"].contains(&filter.outcome.as_str());
+    let note = match counted {
+        Counted::MatchingSince(since) => view! {
+            <p class="hint">
+                "The chart counts the matching events that were received since " <Time iso=since />
+                ". Searching older ones takes too long."
+            </p>
+        }
+        .into_any(),
+        Counted::All if filter.searches() => view! {
+            <p class="hint">"The chart counts all events: searching them takes too long. The filter applies to the list."</p>
+        }
+        .into_any(),
+        Counted::All if is_stored => view! {
+            <p class="hint">"The chart counts accepted and altered events together."</p>
+        }
+        .into_any(),
+        Counted::All | Counted::Matching => return None,
+    };
+    Some(note)
 }
 
 #[cfg(test)]

@@ -185,6 +185,26 @@ async fn events_are_filtered_paged_and_downloaded() {
     all.sort();
     assert_eq!(all, ["Sign up", "of no one", "sign out"]);
 
+    // The chart has the same filter.
+    let counts = async |query: &str| {
+        let read = format!("project={}&filter[range]=24h&{query}", app.project());
+        let found = function(&app, &cookie, "count_events", &read).await.json();
+        let sum = |name: &str| {
+            found[name].as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>()
+        };
+        (found["counted"].clone(), sum("accepted"), sum("dropped"))
+    };
+    for (query, counted, accepted, dropped) in [
+        ("", "All", 2, 1),
+        ("filter[event]=SIGN", "Matching", 2, 0),
+        ("filter[event]=one", "Matching", 0, 1),
+        ("filter[person]=bob", "Matching", 1, 0),
+        ("filter[property]=plan&filter[value]=pro", "Matching", 1, 0),
+        ("filter[event]=sign&filter[outcome]=dropped", "Matching", 0, 0),
+    ] {
+        assert_eq!(counts(query).await, (json!(counted), accepted, dropped), "{query}");
+    }
+
     // Rows have the values of the properties that were asked for.
     let read = format!("project={}&limit=9&properties[0]=plan&properties[1]=$lib", app.project());
     let found = function(&app, &cookie, "list_events", &read).await.json();
