@@ -193,7 +193,11 @@ impl Events {
 
     /// No event that was received before this time has this arrival number or a higher one.
     /// `None`: the time is too close to now to say.
-    pub(super) async fn arrival_since(&self, project: &ProjectCtx, time: Timestamp) -> Result<Option<u64>> {
+    pub(super) async fn arrival_since(
+        &self,
+        project: &ProjectCtx,
+        time: Timestamp,
+    ) -> Result<Option<u64>> {
         let later = time.plus_seconds(DISORDER_SECONDS);
         if later >= project.org.ctx.now {
             return Ok(None);
