@@ -16,11 +16,12 @@ use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 #[component]
@@ -159,7 +160,7 @@ fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
     let table = if rows.is_empty() {
         view! { <p>"No project uses this plugin yet."</p> }.into_any()
     } else {
-        let columns = vec![Column::text("Project"), Column::text("State"), Column::text("Change")];
+        let columns = vec![Column::text("Project"), Column::text("State"), Column::text(ACTIONS)];
         view! { <Table caption="Projects that use it" columns=columns rows=rows /> }.into_any()
     };
     let elsewhere = (found.elsewhere > 0).then(|| {
@@ -201,27 +202,33 @@ fn use_row(
     let state = if enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
     let word = format!("state-{config}");
     let switched = word.clone();
-    let change = if enabled {
+    let change = enabled.then(|| {
         view! {
-            <ActionForm action=switch>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=config />
-                <input type="hidden" name="enabled" value="off" />
-                <ReturnAddress />
-                <button type="submit" class="button" data-busy="Switching off..." data-state=switched data-becomes="Off">
-                    "Switch off"<span class="hidden">" " {of}</span>
-                </button>
-            </ActionForm>
+            <li>
+                <ActionForm action=switch>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="config" value=config />
+                    <input type="hidden" name="enabled" value="off" />
+                    <ReturnAddress />
+                    <button type="submit" data-busy="Switching off..." data-state=switched data-becomes="Off">
+                        "Switch off"
+                    </button>
+                </ActionForm>
+            </li>
         }
         .into_any()
-    } else {
-        let to = href.clone();
-        view! { <a href=to>"Open settings"<span class="hidden">" of " {of}</span></a> }.into_any()
+    });
+    let to = href.clone();
+    let menu = view! {
+        <RowMenu of=of>
+            {change}
+            <li><a href=to>"Settings"</a></li>
+        </RowMenu>
     };
     TableRow::new(vec![
         cell(view! { <a href=href>{project_name} ": " {named}</a> }),
         cell(view! { <Status tone=state.0 label=state.1 id=word /> }),
-        cell(change),
+        cell(menu),
     ])
 }
 
