@@ -101,6 +101,38 @@ test("exports are paused and resumed together", async ({ page, server, scripts }
   expect(await states()).toBe(1);
 });
 
+test("persons are deleted together, after their number was typed", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const project = await projectKey(page);
+  const names = ["bulk-ada", "bulk-bob", "bulk-cyd"];
+  for (const name of names) await send(server, project, { event: "seen", distinct_id: name });
+  const list = "/projects/1/persons?q=bulk-";
+  await expect(async () => {
+    await page.goto(list);
+    await expect(page.getByRole("row").filter({ hasText: "bulk-" })).toHaveCount(3, { timeout: 2_000 });
+  }).toPass();
+  await alive(page, scripts);
+  await select(page, scripts, "bulk-ada", "bulk-bob");
+  await page.getByRole("button", { name: "Delete selected..." }).click();
+  await page.waitForURL(/ids/);
+  await alive(page, scripts);
+  await expect(page.getByText("Delete 2 persons?")).toBeVisible();
+  await expect(page.getByRole("main").locator(".alert li")).toHaveCount(2);
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await expect(page.getByText("Delete 2 persons?")).toHaveCount(0);
+  await alive(page, scripts);
+  await select(page, scripts, "bulk-ada", "bulk-bob");
+  await page.getByRole("button", { name: "Delete selected..." }).click();
+  await page.waitForURL(/ids/);
+  await alive(page, scripts);
+  await page.getByLabel("What is deleted").fill("2 persons");
+  await page.getByRole("button", { name: "Delete persons" }).click();
+  await expect(page.getByText("Deleted 2 persons.")).toBeVisible();
+  await page.goto(list);
+  await expect(page.getByRole("row").filter({ hasText: "bulk-" })).toHaveCount(1);
+  await expect(page.getByRole("row").filter({ hasText: "bulk-cyd" })).toHaveCount(1);
+});
+
 test("what fails is said, and the rest is done", async ({ page, server, scripts }) => {
   const key = await apiKey(page, server, scripts);
   const { id, project } = await newOrganization(server, key);

@@ -7,6 +7,7 @@ use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
 use crate::organization_pages::newcomer;
+use crate::stored::send;
 use crate::web::session;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
@@ -137,6 +138,41 @@ async fn members_are_removed_by_those_who_may() {
     let removed = call(&app, "remove_members", &cookie, &fields, &ids[1..]).await;
     assert_eq!(removed.status, 200, "{}", removed.text());
     assert_eq!(count().await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_are_deleted_after_their_number_was_typed() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let plain = newcomer(&app, "grace@mail.example", Level::Member).await;
+    let events = ["ada", "bob", "cyd"].map(|id| json!({"event": "seen", "distinct_id": id}));
+    send(&app, json!(events)).await;
+    let project = app.project().to_string();
+    let path = format!("/api/projects/{project}/persons/");
+    let persons = async || listed(&app, &path, "person:read", "id").await;
+    let ids = persons().await;
+    let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+    assert_eq!(ids.len(), 3);
+    let fields = |typed: &'static str| [("project", project.as_str()), ("typed_name", typed)];
+
+    let wrong = call(&app, "delete_persons", &cookie, &fields("3 persons"), &ids[..2]).await;
+    assert!(wrong.text().contains("Type it exactly: 2 persons"), "{}", wrong.text());
+    let refused = call(&app, "delete_persons", &plain, &fields("2 persons"), &ids[..2]).await;
+    assert!(refused.text().contains("Deleted none of 2 persons."), "{}", refused.text());
+    assert_eq!(persons().await.len(), 3);
+    let with_unknown = [ids[0], UNKNOWN];
+    let partly = call(&app, "delete_persons", &cookie, &fields("2 persons"), &with_unknown).await;
+    assert!(partly.text().contains("Deleted 1 of 2 persons."), "{}", partly.text());
+    let deleted = call(&app, "delete_persons", &cookie, &fields("2 persons"), &ids[1..]).await;
+    assert_eq!(deleted.status, 200, "{}", deleted.text());
+    assert!(persons().await.is_empty());
+    // The message names no person.
+    assert!(deleted.header("set-cookie").unwrap().contains("Deleted%202%20persons."));
+
+    let many: Vec<String> = (0..51).map(|id| id.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let many = call(&app, "delete_persons", &cookie, &fields("51 persons"), &many).await;
+    assert!(many.text().contains("Select at most 50 entries."), "{}", many.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
