@@ -1,7 +1,7 @@
 // Lists: files with their rows, actions on several entries, and the height of rows.
 
 import type { Page } from "@playwright/test";
-import { addTransformations, alive, apiKey, call, checkPage, enter, expect, join, newKey, newOrganization, projectKey, send, sent, test } from "./helpers";
+import { addTransformations, alive, apiKey, call, checkPage, enter, expect, install, join, newKey, newOrganization, projectKey, send, sent, test } from "./helpers";
 
 /** Opens a page. */
 async function open(page: Page, scripts: boolean, path: string): Promise<void> {
@@ -131,6 +131,22 @@ test("persons are deleted together, after their number was typed", async ({ page
   await page.goto(list);
   await expect(page.getByRole("row").filter({ hasText: "bulk-" })).toHaveCount(1);
   await expect(page.getByRole("row").filter({ hasText: "bulk-cyd" })).toHaveCount(1);
+});
+
+test("the projects of a plugin are switched together", async ({ page, server, scripts }) => {
+  const key = await apiKey(page, server, scripts);
+  const { id, project } = await newOrganization(server, key);
+  const plugin = await install(server, key, id, "bot-filter");
+  for (const [at, name] of ["One", "Two"].entries()) {
+    const body = { plugin, name, order: at + 1, enabled: false, config: {} };
+    await call(server, key, "POST", `/api/projects/${project}/pipeline_transformation_configs/`, body);
+  }
+  await open(page, scripts, `/organizations/${id}/plugins/transformations/${plugin}`);
+  const table = page.getByRole("table", { name: "Projects that use it" });
+  await select(page, scripts, "One", "Two");
+  await sent(page, () => page.getByRole("button", { name: "Switch selected on", exact: true }).click());
+  await expect(page.getByText("Switched on 2 configs.")).toBeVisible();
+  await expect(table.getByText("On", { exact: true })).toHaveCount(2);
 });
 
 test("what fails is said, and the rest is done", async ({ page, server, scripts }) => {

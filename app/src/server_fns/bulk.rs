@@ -310,6 +310,41 @@ pub(crate) async fn switch_plugin_configs(
     outcome.end_with_undo::<SwitchPluginConfigs>(words, &fields)
 }
 
+/// The id of a config of a project, where configs of several projects are selected.
+pub(crate) fn used_config(project: i64, config: &str) -> String {
+    format!("{project}-{config}")
+}
+
+/// Enables or disables configs of several projects: their ids are those of [`used_config`].
+/// The undo does the opposite.
+#[server(prefix = "/_fn", endpoint = "switch_used_configs")]
+pub(crate) async fn switch_used_configs(
+    #[server(default)] ids: Vec<String>,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use super::plugin_configs::switch;
+
+    enter()?;
+    let enabled = enabled.is_some_and(|word| word == "on");
+    let mut outcome = Outcome::default();
+    for id in selected(ids, MOST)? {
+        let parts = id.split_once('-').and_then(|(project, config)| {
+            let project: i64 = project.parse().ok()?;
+            Some((project, config))
+        });
+        let (name, switched) = match parts {
+            Some((project, config)) => match enter_project(project).await {
+                Ok((services, ctx)) => switch(&services, &ctx, config, enabled).await,
+                Err(error) => (config.to_owned(), Err(error)),
+            },
+            None => (id.clone(), Err(UiError::NotFound)),
+        };
+        outcome.add(id, &name, switched)?;
+    }
+    let (verb, back) = if enabled { ("Switched on", "off") } else { ("Switched off", "on") };
+    outcome.end_with_undo::<SwitchUsedConfigs>((verb, "config", "configs"), &[("enabled", back)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Outcome, selected};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
-use crate::organization_pages::newcomer;
+use crate::organization_pages::{newcomer, outsider};
 use crate::stored::send;
 use crate::web::session;
 
@@ -219,4 +219,19 @@ async fn transformations_are_switched() {
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(enabled().await, [expected, expected]);
     }
+    // The page of the plugin switches the configs of several projects.
+    let used: Vec<String> = ids.iter().map(|id| format!("{project}-{id}")).collect();
+    let mut used: Vec<&str> = used.iter().map(String::as_str).collect();
+    let fields = [("enabled", "on")];
+    let answer = call(&app, "switch_used_configs", &cookie, &fields, &used).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.header("set-cookie").unwrap().contains("switch_used_configs"));
+    assert_eq!(enabled().await, [true, true]);
+    used[0] = "4711-1";
+    let answer = call(&app, "switch_used_configs", &cookie, &[("enabled", "off")], &used).await;
+    assert!(answer.text().contains("Switched off 1 of 2 configs."), "{}", answer.text());
+    // Only in projects of the user.
+    let grace = outsider(&app).await;
+    let answer = call(&app, "switch_used_configs", &grace, &[("enabled", "off")], &used[1..]).await;
+    assert!(answer.text().contains("Switched off none of 1 config."), "{}", answer.text());
 }
