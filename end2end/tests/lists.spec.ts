@@ -17,7 +17,7 @@ async function select(page: Page, scripts: boolean, ...names: string[]): Promise
 
 test("lists are downloaded with their filter", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
-  await send(server, await projectKey(page), { event: "cup bought", distinct_id: "ada" });
+  await send(server, await projectKey(page), { event: "cup bought", distinct_id: "ada", properties: { plan: "pro" } });
   const key = await apiKey(page, server, scripts);
   const { id } = (await call(server, key, "GET", "/api/organizations/")).results[0];
   await expect(async () => {
