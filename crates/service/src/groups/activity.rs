@@ -34,11 +34,8 @@ impl Groups {
         let (store, project_id) = (&self.core.store, project.project);
         let page = events::arrivals(store, project_id, None, SEARCHED_EVENTS).await?;
         let property = format!("$group_{index}");
-        let mut found: Vec<StoredEvent> = page
-            .events
-            .into_iter()
-            .filter(|event| is_about(event, &property, key))
-            .collect();
+        let mut found: Vec<StoredEvent> =
+            page.events.into_iter().filter(|event| is_about(event, &property, key)).collect();
         let is_cut = found.len() > EVENTS;
         found.truncate(EVENTS);
         Ok(GroupActivity { events: found, more: (is_cut || !page.more).then_some(is_cut) })
