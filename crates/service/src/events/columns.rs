@@ -18,8 +18,9 @@ const ROWS: usize = 100;
 const COUNTED: usize = 1_000;
 /// Upper bound of bytes in an offered name.
 const NAME: usize = 100;
-/// Upper bound of bytes in a value. The rest is cut off.
-const VALUE: usize = 200;
+/// Upper bound of bytes in a value. The rest is cut off: a page has the values of five
+/// properties of a hundred rows, and must stay small.
+const VALUE: usize = 100;
 
 /// The values of these properties as texts. `None`: the row does not have the property, or its
 /// payload is cut.
