@@ -23,6 +23,10 @@ use crate::ctx::ProjectCtx;
 /// it.
 const WITHIN: Duration = Duration::from_millis(300);
 
+/// Events behind the end of a search that say how far it came. One of them can be from a
+/// replay, with an old time.
+const BEHIND: usize = 50;
+
 /// Equal steps of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountSteps {
@@ -121,10 +125,9 @@ impl Events {
         let since = match end {
             None => None,
             Some(arrival) => {
-                let older = events::arrivals(store, id, Some(arrival), 1).await?.events;
-                older.first().map(|event| {
-                    Timestamp::from_micros(event.received_at).plus_seconds(DISORDER_SECONDS)
-                })
+                let older = events::arrivals(store, id, Some(arrival), BEHIND).await?.events;
+                let newest = older.iter().map(|event| event.received_at).max();
+                newest.map(|at| Timestamp::from_micros(at).plus_seconds(DISORDER_SECONDS))
             }
         };
         Ok((numbers(counts), since))
