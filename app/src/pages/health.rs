@@ -96,7 +96,7 @@ fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
     let (name, zone) = (project.name.clone(), project.timezone.clone());
     let why = reasons(&project, found, &traffic.trends);
     let refused = refusals(&traffic.total.refusals);
-    let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
+    let unknown_senders = unknown_senders(id, traffic.unknown_senders.clone());
     view! {
         <PageHead title=TITLE within=name>
             <a class="button" href=format!("/projects/{id}/health/events")>

@@ -8,6 +8,7 @@ use weir_model::erasures::ErasureState;
 use super::person_counts::{number, times};
 use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
+use crate::local_path::encode;
 use crate::server_fns::persons::{
     DeletePerson, ErasureView, IdView, PersonPage, PersonView, PropertyView, get_person,
 };
@@ -15,6 +16,7 @@ use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::Check;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
@@ -341,6 +343,14 @@ fn events(project: i64, person: PersonView, event: String, is_newest: bool) -> A
         0 => "this person",
         _ => "these distinct ids",
     };
+    let file = (!person.events.is_empty()).then(|| {
+        let filter = match event.is_empty() {
+            true => String::new(),
+            false => format!("?event={}", encode(&event)),
+        };
+        let page = format!("/projects/{project}/persons/{}/events{filter}", person.id);
+        view! { <DownloadCsv page=page /> }
+    });
     let content = match (person.events.is_empty(), event.is_empty()) {
         (false, _) => timeline(project, person.events),
         (true, false) => {
@@ -373,7 +383,7 @@ fn events(project: i64, person: PersonView, event: String, is_newest: bool) -> A
                 </div>
             </FilterForm>
             {content}
-            <p class="pages">{newest} {older}</p>
+            <p class="pages">{newest} {older} {file}</p>
         </Section>
     }
     .into_any()

@@ -7,6 +7,7 @@ use crate::server_fns::limits::{
 };
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::bytes;
+use crate::ui::download::DownloadCsv;
 use crate::ui::number::Count;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
@@ -51,7 +52,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
     let rows: Vec<TableRow> = rows.collect();
     let call = ApiCall::new("GET", "/api/instance/organizations/".to_owned(), "*");
     view! {
-        <PageHead title=TITLE />
+        <PageHead title=TITLE><DownloadCsv /></PageHead>
         <p class="lead">"Choose an organization to see and change its limits. Only staff can see this page."</p>
         <Table caption=TITLE columns=columns rows=rows />
         <Pager page=list_page total=found.total what="organizations" />

@@ -2,7 +2,6 @@
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde_json::json;
 
 use super::{LEVELS, Tabs};
@@ -50,7 +49,7 @@ pub(crate) fn Members() -> impl IntoView {
         || {
             let list_page = page_in_query(PAGE_SIZE);
             let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
-            (id_in_path(), in_query("search"), list_page, selected_in_query())
+            (id_in_path(), in_query("search"), list_page, bulk::selected_in_query())
         },
         |(id, search, list_page, _)| async move {
             let found = list_members(id.clone(), search, list_page.limit, list_page.offset);
@@ -130,11 +129,6 @@ pub(crate) fn Members() -> impl IntoView {
     )
 }
 
-/// The members that were selected before the question.
-fn selected_in_query() -> Vec<String> {
-    use_query_map().with(|query| query.get_all("ids[]")).unwrap_or_default()
-}
-
 /// Whether the user may remove the member.
 fn is_removable(member: &MemberView) -> bool {
     !member.is_you && member.stays.is_none()
@@ -180,7 +174,7 @@ fn removal_of_selected<'a>(
     });
     let entries = entries.collect_view();
     let count = counted(members.len() as u64, "member", "members");
-    let (id, back) = (id.to_owned(), with_query(&[("ids[]", None), ("ids%5B%5D", None)]));
+    let (id, back) = (id.to_owned(), bulk::without_selection());
     Some(
         view! {
             <Alert kind="warning" autofocus=true>
