@@ -161,6 +161,9 @@ pub(super) async fn check_to_read(bucket: &Bucket, files: &Files) -> Result<()> 
     let owner = found.as_deref().and_then(|owner| owner.split_whitespace().next());
     match Claim::read(files)? {
         Some(claim) if owner == Some(claim.id.as_str()) => Ok(()),
+        Some(_) if owner.is_some() => {
+            Err(refused("it belongs to another data directory".to_owned()))
+        }
         Some(Claim { location: Some(location), .. }) => Err(refused(format!(
             "it has no objects of this data directory; they are in {location}"
         ))),
