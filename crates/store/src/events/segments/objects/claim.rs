@@ -10,6 +10,7 @@
 //! What belongs here: the claim. What does not: what is in the bucket.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use uuid::Uuid;
 use weir_objects::Bucket;
@@ -145,6 +146,15 @@ impl Objects {
         lock(&self.known).is_ours = false;
         Err(self.refused(why))
     }
+}
+
+/// Whether segments of a data directory, or of its checkpoint, may be in a bucket. While no
+/// bucket could be used yet, the directory has all of them.
+///
+/// # Errors
+/// [`Error::File`] when the claim of the directory cannot be read.
+pub fn uses_bucket(data: &Path) -> Result<bool> {
+    Ok(Claim::read(&Files::of(data))?.is_some_and(|claim| claim.location.is_some()))
 }
 
 /// Checks that a bucket has the objects of a data directory, to read them. Which process uses
