@@ -227,16 +227,17 @@ async fn make(
     let made = blocking(move || {
         let Opened { repository, mirror } = opened;
         let stored = linked.and_then(|Linked { held, mut in_bucket }| {
-            let partial = last_segment(staging.path())?;
-            let limits = Limits { is_stopped: &is_stopped, least_free };
-            let fetch = in_bucket.as_mut().map(|segments| segments as &mut dyn Fetch);
-            let (snapshot, partial) = (staging.path(), partial.as_ref());
-            let stored = repository.store_fetching(snapshot, partial, about, limits, fetch);
+            let stored = last_segment(staging.path()).and_then(|partial| {
+                let limits = Limits { is_stopped: &is_stopped, least_free };
+                let fetch = in_bucket.as_mut().map(|segments| segments as &mut dyn Fetch);
+                let (snapshot, partial) = (staging.path(), partial.as_ref());
+                Ok(repository.store_fetching(snapshot, partial, about, limits, fetch)?)
+            });
             drop(held);
             if let Some(segments) = in_bucket {
                 segments.close();
             }
-            Ok(stored?)
+            stored
         });
         let made = stored.map(|stored| {
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -339,12 +340,12 @@ struct Linked {
 async fn link_with_bucket(
     config: &Config,
     staging: &Path,
-    is_stopped: &AtomicBool,
+    is_stopped: &Arc<AtomicBool>,
 ) -> Result<Linked, BackupError> {
     // The catalog in the links may name an object that is not needed any more afterwards.
     let held = segments::hold(config).await?;
     take(&config.data, staging, is_stopped).await?;
-    let in_bucket = BucketSegments::open(config, staging).await?;
+    let in_bucket = BucketSegments::open(config, staging, Arc::clone(is_stopped)).await?;
     Ok(Linked { held, in_bucket })
 }
 

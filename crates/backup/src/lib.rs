@@ -42,6 +42,6 @@ pub use fetch::{Fetch, Fetched, Needed};
 pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
 pub use remote::Remote;
-pub use repository::{About, Found, Limits, Partial, Repository, Stored};
+pub use repository::{About, Found, Limits, Partial, Repository, Stored, refuse_low_disk};
 pub use restore::{Damage, Restored, link, restore, verify};
 pub use staging::Staging;

@@ -88,7 +88,10 @@ impl Limits<'_> {
 }
 
 /// Refuses to write to a disk that has fewer free bytes than this.
-pub(crate) fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
+///
+/// # Errors
+/// [`Error::LowDisk`], and when the disk cannot be measured.
+pub fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
     let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
     match stat.f_bavail.saturating_mul(stat.f_frsize) < least {
         true => Err(Error::LowDisk { path: path.to_owned(), least }),
@@ -523,11 +526,9 @@ impl Repository {
             self.note(before.clone(), false, progress);
             return Ok(());
         }
-        if !source.exists() {
-            // What is fetched, and the copy of it that the repository makes.
-            let copies = bytes.saturating_mul(2);
-            refuse_low_disk(snapshot, limits.least_free.saturating_add(copies))?;
-        }
+        // What is fetched, and the copy of it that the repository makes.
+        let copies = if source.exists() { 0 } else { bytes.saturating_mul(2) };
+        refuse_low_disk(snapshot, limits.least_free.saturating_add(copies))?;
         let fetched = fetch.fetch(&source)?;
         if fetched != Fetched::Sound {
             progress.stored.unsound += 1;

@@ -2,7 +2,7 @@
 //! when it is read.
 //!
 //! Keys are enough, because a block has the values too, and the memory is that of some
-//! thousand keys.
+//! hundred keys.
 //!
 //! What belongs here: damage of the files of the database. What does not: what its records
 //! mean, and files of events (`events::check_files`).
@@ -14,11 +14,11 @@ use crate::db::Operation;
 use crate::transaction::{IdRange, Transaction};
 use crate::{Result, Store};
 
-/// A page may be behind many deleted entries.
+/// A page may be behind many deleted entries, and on a slow disk.
 const PAGE: Operation =
     Operation::read("all entries of the database").within(Duration::from_secs(60));
-/// Keys that are read at a time.
-const KEYS: u32 = 4_000;
+/// Keys that are read at a time. The values of blocks of events have up to a megabyte each.
+const KEYS: u32 = 500;
 
 /// Reads every entry of the database, and returns their number. After an error of the storage
 /// the store cannot be used any more.

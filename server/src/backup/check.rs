@@ -377,6 +377,8 @@ fn is_damage(error: &StoreError) -> bool {
         | StoreError::Directory { .. }
         | StoreError::NewerSchema { .. }
         | StoreError::Bucket { .. }
+        | StoreError::Timeout { .. }
+        | StoreError::Conflict { .. }
         | StoreError::DiskLow
         | StoreError::Stopped => false,
         _ => true,
@@ -402,6 +404,7 @@ mod tests {
         for other in [
             file(ErrorKind::PermissionDenied),
             detail("IO error: No space left on device"),
+            StoreError::Timeout { statement: "a", seconds: 60 },
             StoreError::DiskLow,
         ] {
             unread::<()>("the counts", Err(other), &mut faults).unwrap_err();

@@ -6,12 +6,15 @@
 //! (`weir_backup`).
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::runtime::Handle;
 use weir_backup::{Error, Fetch, Fetched, Needed, Result, Staging};
 use weir_store::SegmentBucket;
-use weir_store::events::{Copied, HeldObjects, SegmentCopies, SegmentFile};
+use weir_store::events::{Copied, HeldObjects, SegmentCopies, SegmentFile, uses_bucket};
 
 use super::{BackupError, blocking};
 use crate::config::Config;
@@ -23,6 +26,8 @@ const CLAIM: &str = "segments/bucket";
 pub(super) const STAGING: &str = ".weir-catalog";
 /// The directory of the files of events.
 const DIRECTORY: &str = "segments";
+/// The pause between two checks whether the process was asked to end.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The bucket that may have files of events. `None`: the data directory has all of them.
 ///
@@ -57,6 +62,8 @@ pub(super) struct BucketSegments {
     current: Option<SegmentFile>,
     place: String,
     handle: Handle,
+    /// Set when the process is asked to end.
+    is_stopped: Arc<AtomicBool>,
     /// The links to the database from which the catalog is read.
     scratch: Staging,
 }
@@ -69,20 +76,28 @@ impl BucketSegments {
     pub(super) async fn open(
         config: &Config,
         snapshot: &Path,
+        is_stopped: Arc<AtomicBool>,
     ) -> Result<Option<Self>, BackupError> {
         let claim = snapshot.join(CLAIM);
         let Some(bucket) = bucket(config)?.filter(|_| claim.exists()) else { return Ok(None) };
-        let at = config.data.join(STAGING);
+        let (at, data) = (config.data.join(STAGING), config.data.clone());
+        let (least_free, links) = (config.disk_marks().high, snapshot.to_owned());
         let scratch = blocking(move || {
+            let is_used = uses_bucket(&links).map_err(BackupError::Segments)?;
             // A restored instance is not the one that the bucket belongs to.
             std::fs::remove_file(&claim).map_err(|source| Error::Io {
                 action: "remove",
                 path: claim.clone(),
                 source,
             })?;
-            Ok(Staging::create(&at)?)
+            if !is_used {
+                return Ok(None);
+            }
+            // The database writes beside its links.
+            weir_backup::refuse_low_disk(&data, least_free)?;
+            Ok(Some(Staging::create(&at)?))
         });
-        let scratch = scratch.await?;
+        let Some(scratch) = scratch.await? else { return Ok(None) };
         // Boxed: the type of the future of the engine is deep.
         let opened = SegmentCopies::open(&config.data, snapshot, scratch.path(), &bucket).boxed();
         Ok(Some(Self {
@@ -90,6 +105,7 @@ impl BucketSegments {
             current: None,
             place: bucket.location.to_string(),
             handle: Handle::current(),
+            is_stopped,
             scratch,
         }))
     }
@@ -101,6 +117,13 @@ impl BucketSegments {
         if let Err(error) = scratch.remove() {
             let error = with_causes(&error);
             tracing::warn!(error, "the links are not removed; a server that runs removes them");
+        }
+    }
+
+    /// Returns when the process is asked to end.
+    async fn stopped(&self) {
+        while !self.is_stopped.load(Ordering::Acquire) {
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -122,7 +145,14 @@ impl Fetch for BucketSegments {
 
     fn fetch(&mut self, at: &Path) -> Result<Fetched> {
         let Some(file) = &self.current else { return Ok(Fetched::Absent) };
-        let copied = self.handle.block_on(self.copies.copy(file, at));
+        // A file may have half a gigabyte, and its storage may be slow.
+        let copied = self.handle.block_on(async {
+            tokio::select! {
+                copied = self.copies.copy(file, at) => Some(copied),
+                () = self.stopped() => None,
+            }
+        });
+        let Some(copied) = copied else { return Err(Error::Interrupted) };
         let (fetched, detail) = match copied.map_err(|error| self.failed(error))? {
             Copied::Sound => return Ok(Fetched::Sound),
             Copied::Damaged(detail) => (Fetched::Damaged, detail),

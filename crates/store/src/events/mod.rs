@@ -54,7 +54,8 @@ pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
     BucketState, Copied, Dropped, HeldObjects, MergedSegments, Miscount, Old, PersonSnapshots,
     SealBounds, SealReport, SegmentCopies, SegmentFile, Unsound, check_counts, check_files,
-    damage_found, drop_older, merge_segments, removed, repair_runs, seal_all, write_persons,
+    damage_found, drop_older, merge_segments, removed, repair_runs, seal_all, uses_bucket,
+    write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};

@@ -67,7 +67,9 @@ pub(crate) use self::files::{DIRECTORY, lock_existing};
 #[cfg(test)]
 pub(super) use self::merge::{Bounds as MergeBounds, merge_segments_within, remove_replaced};
 pub use self::merge::{MergedSegments, merge_segments};
-pub use self::objects::{BucketState, Copied, HeldObjects, SegmentCopies, SegmentFile};
+pub use self::objects::{
+    BucketState, Copied, HeldObjects, SegmentCopies, SegmentFile, uses_bucket,
+};
 pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};

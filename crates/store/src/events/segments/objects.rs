@@ -36,6 +36,7 @@ use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::Segment;
 
 pub(super) use self::claim::location_in;
+pub use self::claim::uses_bucket;
 pub use self::copies::{Copied, HeldObjects, SegmentCopies, SegmentFile};
 pub(super) use self::fetch::{fetch, fetch_again};
 pub(super) use self::log::publish;

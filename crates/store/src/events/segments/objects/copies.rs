@@ -21,9 +21,11 @@ use weir_segments::{Error as FileError, Segment};
 
 use super::super::catalog::{SealedSegment, Segments as Catalog, sums_in};
 use super::super::files::{Files, hold_objects};
+use super::super::lock;
 use super::Objects;
 use super::claim::check_to_read;
 use crate::checkpoint::link_again;
+use crate::db::Db;
 use crate::engine::{BareEngine, SegmentBucket, create_private, open_files};
 use crate::{Error, Result, migrations};
 
@@ -31,8 +33,9 @@ use crate::{Error, Result, migrations};
 const ATTEMPTS: u32 = 2;
 /// What a copy is called in addition while it is compared.
 const UNFINISHED: &str = ".fetched";
-/// Longest time for the database to close its files.
-const CLOSING: Duration = Duration::from_secs(10);
+/// Longest time for the database to close its files. The engine waits up to 30 s for a rewrite
+/// of tables.
+const CLOSING: Duration = Duration::from_secs(60);
 /// The pause between two checks whether files are open.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -113,13 +116,24 @@ impl SegmentCopies {
             unusable(format!("{error}{}", cause.unwrap_or_default()))
         })?;
         let engine = BareEngine::open(scratch).await?;
-        let schema = migrations::compare(&engine.db).await?;
-        if !schema.missing.is_empty() {
-            let why = "its schema is that of an earlier version; start this version once";
-            return Err(unusable(why.to_owned()));
+        let rest = match catalog_of(&engine.db).await {
+            Ok(Some(rest)) => Ok(rest),
+            Ok(None) => {
+                let why = "its schema is that of an earlier version; start this version once";
+                Err(unusable(why.to_owned()))
+            }
+            Err(error) => Err(error),
+        };
+        match rest {
+            Ok(rest) => {
+                let (scratch, page) = (scratch.to_owned(), VecDeque::new());
+                Ok(Self { engine, scratch, bucket, rest, page })
+            }
+            Err(error) => {
+                close(engine, scratch).await;
+                Err(error)
+            }
         }
-        let rest = Catalog::all_in(&engine.db).await?;
-        Ok(Self { engine, scratch: scratch.to_owned(), bucket, rest, page: VecDeque::new() })
     }
 
     /// The next segment; `None`: there are no more.
@@ -150,13 +164,16 @@ impl SegmentCopies {
             let why = "the catalog has no checksums of it".to_owned();
             return Ok(if at.exists() { Copied::Damaged(why) } else { Copied::Absent(why) });
         };
-        let mut damage = match at.exists() {
-            true => match damage_of(at, *bytes, &sums).await? {
-                None => return Ok(Copied::Sound),
-                damage => damage,
-            },
-            false => None,
-        };
+        let mut damage = None;
+        if at.exists() {
+            match damage_of(at, *bytes, &sums).await {
+                Ok(None) => return Ok(Copied::Sound),
+                Ok(found) => damage = found,
+                // The device may be unable to read it, and the bucket may have it too.
+                Err(error @ Error::File { .. }) => damage = Some(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
         let has_copy = damage.is_some();
         let failed = |source| Error::File { file: at.to_owned(), source };
         at.parent().map_or(Ok(()), create_private).map_err(failed)?;
@@ -197,20 +214,33 @@ impl SegmentCopies {
     }
 
     /// Closes the database. Its files are closed in a task of the engine, so this waits for
-    /// that, some seconds at most: the directory can be removed then.
+    /// that, a minute at most: the directory can be removed then.
     pub async fn close(self) {
         let Self { engine, scratch, .. } = self;
-        drop(engine);
-        let begun = Instant::now();
-        while begun.elapsed() < CLOSING && !open_files(&scratch).is_empty() {
-            tokio::time::sleep(PAUSE).await;
-        }
+        close(engine, &scratch).await;
+    }
+}
+
+/// The segments of a database. `None`: its schema is that of an earlier version.
+async fn catalog_of(db: &Db) -> Result<Option<Catalog>> {
+    match migrations::compare(db).await?.missing.is_empty() {
+        true => Catalog::all_in(db).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Closes an engine, and waits until it has closed its files.
+async fn close(engine: BareEngine, scratch: &Path) {
+    drop(engine);
+    let begun = Instant::now();
+    while begun.elapsed() < CLOSING && !open_files(scratch).is_empty() {
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
 impl Objects {
     /// Whether the bucket is that of a data directory and has no such object. Which process
-    /// uses it does not matter.
+    /// uses it does not matter. Later reads know that it is missing.
     ///
     /// # Errors
     /// As [`check_to_read`].
@@ -220,11 +250,15 @@ impl Objects {
         name: &str,
     ) -> Result<bool> {
         check_to_read(&self.bucket, files).await?;
-        match self.bucket.get(name, 0).await {
-            Ok(found) => Ok(found.is_none()),
-            Err(BucketError::TooLarge(_)) => Ok(false),
-            Err(error) => Err(self.error(error)),
+        let is_absent = match self.bucket.get(name, 0).await {
+            Ok(found) => found.is_none(),
+            Err(BucketError::TooLarge(_)) => false,
+            Err(error) => return Err(self.error(error)),
+        };
+        if is_absent {
+            lock(&self.known).missing.insert(name.to_owned());
         }
+        Ok(is_absent)
     }
 }
 

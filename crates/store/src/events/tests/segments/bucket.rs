@@ -26,7 +26,7 @@ use crate::events::segments::{MergeBounds, merge_segments_within, remove_replace
 use crate::events::{
     Copied, HeldObjects, Scan, SealBounds, SealReport, SegmentCopies, SegmentFile, Selection,
     StoredEvent, apply, damage_found, position, purge, repair_runs, seal_all, stored_uuids,
-    write_persons,
+    uses_bucket, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store, checkpoint};
@@ -266,6 +266,8 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     let state = opened.store.segment_bucket().unwrap();
     assert!(state.location == LOCATION && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
+    let data = opened.directory.path();
+    assert!(data.join("segments/bucket").exists() && !uses_bucket(data).unwrap());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
     let sent = [sent, more].concat();
@@ -273,6 +275,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     storage.proxy.switch(true);
     assert_eq!(seal(&opened.store, 20).await.segments, 8);
     assert_eq!(opened.store.segment_bucket().unwrap().failure, None);
+    assert!(uses_bucket(opened.directory.path()).unwrap());
     // A start sends nothing, and what is not here is an error that says so.
     storage.proxy.switch(false);
     opened = opened.reopen_after(|_| {}).await;
@@ -328,6 +331,7 @@ async fn segments_of_a_checkpoint_are_copied_from_the_bucket() {
     let data = opened.directory.path();
     let (copy, scratch) = (data.join("copy"), data.join("scratch"));
     checkpoint(data, &copy, &AtomicBool::new(false)).await.unwrap();
+    assert!(uses_bucket(&copy).unwrap() && !uses_bucket(&scratch).unwrap());
     let settings = storage.settings(1).segments.unwrap();
     let location = "s3://events/other".parse().unwrap();
     let elsewhere = SegmentBucket { location, ..settings.clone() };
