@@ -61,8 +61,16 @@ test.describe("before the code has arrived on a slow line", () => {
 
     const showPage = await open("**/account/preferences");
     const link = page.getByRole("navigation", { name: "Account", exact: true }).getByRole("link", { name: "Preferences" });
+    // These load no document.
+    await page.evaluate(() => {
+      const pressed = `<a id="here" href="/account#here">Here</a><form><button id="nothing" formmethod="dialog">Nothing</button></form>`;
+      document.body.insertAdjacentHTML("beforeend", pressed);
+      document.getElementById("here")?.click();
+      document.getElementById("nothing")?.click();
+    });
     await link.click({ noWaitAfter: true });
     await expect(link).toHaveAttribute("data-pressed");
+    await expect(page.locator("[data-pressed]")).toHaveCount(1);
     await expect(html).toHaveAttribute("data-opening");
     showPage();
     await expect(page.getByRole("heading", { level: 1, name: "Preferences" })).toBeVisible();

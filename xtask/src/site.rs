@@ -109,10 +109,14 @@ const note = (event, pressed) => setTimeout(() => {
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]:not([href^='#'], [download], [target])");
   const elsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
-  if (link?.origin === location.origin && !elsewhere) note(event, link);
+  if (link?.origin !== location.origin || elsewhere) return;
+  const isHere = link.hash && link.pathname === location.pathname && link.search === location.search;
+  if (!isHere) note(event, link);
 });
 addEventListener("submit", (event) => {
-  if (event.target.method !== "dialog") note(event, event.submitter);
+  // The method of the button, if it has one, is that of the form.
+  const method = event.submitter?.formMethod || event.target.method;
+  if (method !== "dialog") note(event, event.submitter);
 });
 // The browser can show this page again as it was left.
 addEventListener("pageshow", (event) => event.persisted && clear());
