@@ -109,7 +109,10 @@ pub(super) fn row_table(
     columns.extend(properties.iter().cloned().map(Column::named));
     let labels: Vec<(Cow<'static, str>, Align)> =
         columns.iter().map(|column| (column.label.clone(), column.align)).collect();
-    let frame = if is_wide(labels.len()) { "table-frame table-frame-wide" } else { "table-frame" };
+    let frame = match is_wide(labels.len()) {
+        true => "table-frame table-frame-wide rows-frame",
+        false => "table-frame",
+    };
     let headings = columns.into_iter().map(heading).collect_view();
     view! {
         <div
