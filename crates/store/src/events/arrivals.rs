@@ -150,6 +150,8 @@ pub async fn search(store: &Store, project: ProjectId, search: &Search<'_>) -> R
             bytes += events.get(before..).unwrap_or_default().iter().map(size).sum::<usize>();
         }
         has_searched = true;
+        // Blocks in memory are searched without waiting for anything.
+        tokio::task::yield_now().await;
         if back.passed >= PASSED_BLOCKS || !back.step(store, project).await? {
             ends.swap_remove(at);
         }
