@@ -159,6 +159,16 @@ async fn persons_are_deleted_after_their_number_was_typed() {
     assert!(wrong.text().contains("Type it exactly: 2 persons"), "{}", wrong.text());
     let refused = call(&app, "delete_persons", &plain, &fields("2 persons"), &ids[..2]).await;
     assert!(refused.text().contains("Deleted none of 2 persons."), "{}", refused.text());
+    // Only persons of the project of the call, and only in projects of the user.
+    let blog = app.owner().key(&["*"]).await.post("/api/projects/", &json!({"name": "Blog"})).await;
+    assert_eq!(blog.status, 201, "{}", blog.text());
+    let blog = blog.json()["id"].to_string();
+    let elsewhere = [("project", blog.as_str()), ("typed_name", "2 persons")];
+    let foreign = call(&app, "delete_persons", &cookie, &elsewhere, &ids[..2]).await;
+    assert!(foreign.text().contains("Deleted none of 2 persons."), "{}", foreign.text());
+    let grace = outsider(&app).await;
+    let outside = call(&app, "delete_persons", &grace, &fields("2 persons"), &ids[..2]).await;
+    assert_eq!(outside.status, 404, "{}", outside.text());
     assert_eq!(persons().await.len(), 3);
     let with_unknown = [ids[0], UNKNOWN];
     let partly = call(&app, "delete_persons", &cookie, &fields("2 persons"), &with_unknown).await;
