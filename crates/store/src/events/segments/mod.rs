@@ -130,7 +130,8 @@ pub(crate) struct Segments {
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
-    /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed later.
+    /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed
+    /// later.
     replaced: Mutex<Vec<(String, i64)>>,
     /// Which logs of tables are complete.
     tables: Tables,
