@@ -49,7 +49,8 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
     await expect(page).toHaveTitle(/^Health - .+ - Weir$/);
     // The reasons are counted apart from the events, a moment later.
     await expect(async () => {
-      await look(page, scripts);
+      await page.reload();
+      await alive(page, scripts);
       expect(await count(page, code)).toBe(before + 1);
     }).toPass();
     const found = entry(page, code);
