@@ -82,7 +82,8 @@ async fn a_job_of_the_plugin_and_one_that_is_asked_for() {
 
     ok(200, &instance.owner.post(&path, &job("fails")).await);
     until(async || {
-        clock.advance(60);
+        // Longer than a pause between tries. After an hour the job would not be tried again.
+        clock.advance(2);
         let shown = instance.shown(&installed).await;
         let tried = named(&instance, "tried").await.len();
         (tried == 3
