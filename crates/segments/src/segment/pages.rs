@@ -789,3 +789,164 @@ impl ChunkReader for ColumnBytes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random, the same ones each time.
+    fn random(mut state: u64) -> impl FnMut() -> u64 {
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 31 ^ state << 7
+        }
+    }
+
+    fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+    }
+
+    /// Packs numbers in groups of eight.
+    fn push_packed(bytes: &mut Vec<u8>, width: u8, numbers: &[u32]) {
+        let groups = numbers.len().div_ceil(8);
+        push_varint(bytes, (groups as u64) << 1 | 1);
+        let mut bits = vec![false; groups * 8 * usize::from(width)];
+        for (at, number) in numbers.iter().enumerate() {
+            for bit in 0..usize::from(width) {
+                bits[at * usize::from(width) + bit] = number >> bit & 1 == 1;
+            }
+        }
+        let byte = |bits: &[bool]| (0..).zip(bits).map(|(at, bit)| u8::from(*bit) << at).sum();
+        bytes.extend(bits.chunks(8).map(byte).collect::<Vec<u8>>());
+    }
+
+    fn push_repeated(bytes: &mut Vec<u8>, width: u8, count: u64, number: u32) {
+        push_varint(bytes, count << 1);
+        bytes.extend(&number.to_le_bytes()[..usize::from(width.div_ceil(8))]);
+    }
+
+    #[test]
+    fn repeated_and_packed_numbers_of_every_width_are_read() {
+        for width in 0..=32 {
+            let mut next = random(u64::from(width) + 1);
+            let mut number = || (next() & ((1 << width) - 1)) as u32;
+            let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
+            for length in [8, 1, 160, 300] {
+                let packed: Vec<u32> = (0..length * 8).map(|_| number()).collect();
+                push_packed(&mut bytes, width, &packed);
+                numbers.extend(packed);
+                let repeated = number();
+                push_repeated(&mut bytes, width, length, repeated);
+                numbers.extend(vec![repeated; length as usize]);
+            }
+            // The last group has fewer.
+            let last = [number(), number(), number()];
+            push_packed(&mut bytes, width, &last);
+            numbers.extend(last);
+            let mut found = vec![7];
+            hybrid(&bytes, width, numbers.len(), &mut found).unwrap();
+            assert_eq!((found[0], &found[1..]), (7, &numbers[..]), "{width}");
+            let most = numbers.len() + 6;
+            assert!(hybrid(&bytes, width, most, &mut Vec::new()).is_err(), "{width}");
+            for length in (0..bytes.len()).step_by(7) {
+                let mut found = Vec::new();
+                match hybrid(&bytes[..length], width, numbers.len(), &mut found) {
+                    Ok(()) => assert_eq!(found, numbers),
+                    Err(_) => assert!(numbers.starts_with(&found), "{width}, {length}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_numbers_give_an_error_and_no_more_than_was_wanted() {
+        let mut next = random(9);
+        for length in (0..60).cycle().take(20_000) {
+            let bytes: Vec<u8> = (0..length).map(|_| next() as u8).collect();
+            let mut found = Vec::new();
+            let result = hybrid(&bytes, (next() % 40) as u8, 100, &mut found);
+            assert!(found.len() <= 100);
+            assert_eq!(result.is_ok(), found.len() == 100);
+            // Any place, any text.
+            for at in [0, length / 2, length, usize::MAX] {
+                if let Ok(range) = text(&bytes, at) {
+                    assert!(bytes.get(range).is_some());
+                }
+            }
+            let page = |is_optional| {
+                let page = Page::DataPage {
+                    buf: bytes.clone().into(),
+                    num_values: 100,
+                    encoding: Encoding::PLAIN,
+                    def_level_encoding: Encoding::RLE,
+                    rep_level_encoding: Encoding::RLE,
+                    statistics: None,
+                };
+                Data::of(page, is_optional)
+            };
+            let _ = page(true).map(|data| data.levels(&mut Vec::new()));
+            let data = page(false).unwrap().plain().unwrap();
+            let _ = search(&data.values, data.rows, &[Finder::new("\0")], |_, _| ());
+        }
+        let mut many = Vec::new();
+        push_repeated(&mut many, 8, u64::MAX >> 2, 5);
+        let mut found = Vec::new();
+        hybrid(&many, 8, 10, &mut found).unwrap();
+        assert_eq!(found, [5; 10]);
+        for head in [0, 1] {
+            assert!(hybrid(&[head, 0, 0, 0], 8, 1, &mut Vec::new()).is_err(), "nothing repeated");
+        }
+    }
+
+    #[test]
+    fn a_page_of_the_second_version_has_its_levels_before_its_values() {
+        let page = |rep_levels_byte_len, def_levels_byte_len| Page::DataPageV2 {
+            buf: Bytes::from_static(&[9, 0x03, 0b0000_0101, 4, 0, 0, 0]),
+            num_values: 3,
+            encoding: Encoding::RLE_DICTIONARY,
+            num_nulls: 1,
+            num_rows: 3,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            is_compressed: true,
+            statistics: None,
+        };
+        let data = Data::of(page(1, 2), true).unwrap();
+        let mut levels = Vec::new();
+        assert_eq!(data.levels(&mut levels).unwrap(), 2);
+        assert_eq!(levels, [1, 0, 1]);
+        assert_eq!(&data.values[..], [4, 0, 0, 0]);
+        assert!(data.plain().is_err());
+        assert_eq!(Data::of(page(0, 0), false).unwrap().values.len(), 7);
+        for (repetitions, definitions) in [(8, 0), (0, 8), (1, 7), (u32::MAX, u32::MAX)] {
+            assert!(Data::of(page(repetitions, definitions), true).is_err());
+        }
+    }
+
+    #[test]
+    fn a_page_that_would_be_too_large_is_not_decompressed() {
+        let header = |size: u64| {
+            let mut header = vec![0x15, 0, 0x15];
+            push_varint(&mut header, size * 2);
+            header.extend([0x15, 2]);
+            header
+        };
+        let read = |header: Vec<u8>| {
+            let bytes = ColumnBytes { start: 5, bytes: header.into() };
+            bytes.get_read(5).is_ok()
+        };
+        assert!(read(header(0)));
+        assert!(read(header(PAGE)));
+        assert!(!read(header(PAGE + 1)));
+        assert!(!read(header(u64::from(u32::MAX))));
+        assert_eq!(page_size(&[0x15, 0, 0x15, 1]), None, "a negative size");
+        for length in 0..4 {
+            assert!(!read(header(PAGE)[..length].to_vec()));
+        }
+        assert!(!read(vec![0xff; 20]));
+    }
+}

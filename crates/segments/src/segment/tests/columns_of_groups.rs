@@ -18,7 +18,7 @@ const PLAIN: [ColumnName; 4] =
 type TypedValues = HashMap<String, Vec<Option<Value>>>;
 
 fn text(bytes: &[u8]) -> String {
-    std::str::from_utf8(bytes).unwrap().to_owned()
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn texts_of(codes: &Codes) -> Vec<Option<String>> {
@@ -30,7 +30,7 @@ fn all_texts(reader: &mut GroupReader<'_>, column: &ColumnName) -> Result<Vec<St
     let mut texts = Vec::new();
     reader.each_text(column, |row, bytes| {
         assert_eq!(row as usize, texts.len());
-        texts.push(String::from_utf8_lossy(bytes).into_owned());
+        texts.push(text(bytes));
         ControlFlow::Continue(())
     })?;
     Ok(texts)
