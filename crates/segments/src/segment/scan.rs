@@ -133,9 +133,9 @@ pub(super) struct Typed {
 impl Segment {
     /// Reads the footer again: a [`Segment`] holds neither typed columns nor statistics.
     ///
-    /// `known` are the typed columns of the table. They say whose the columns of a file from
-    /// version 0.1.0 are: a property has one name in all files, but not only one property
-    /// has this name.
+    /// `known` are the typed columns of the table. They say which property a column of a file
+    /// from version 0.1.0 belongs to, because several properties can have the same
+    /// [name](TypedColumn::name) of a column.
     ///
     /// # Errors
     /// When the file cannot be read, or is damaged.

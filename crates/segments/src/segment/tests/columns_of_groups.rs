@@ -175,7 +175,8 @@ fn every_column_has_what_blocks_have() {
     };
     let first: Vec<OwnedEvent> =
         (1..=16_000).map(|n| with(n, r#"{"n":1,"text":"a","yes":true}"#)).collect();
-    let nothing: Vec<OwnedEvent> = (40_000..80_000).map(|n| with(n, "{}")).collect();
+    // The last ones are a group of their own.
+    let nothing = |from, to| -> Vec<OwnedEvent> { (from..to).map(|n| with(n, "{}")).collect() };
     let texts =
         (1..=20_000).map(|n| with(n, &format!(r#"{{"text":"{}"}}"#, "x".repeat(n as usize % 97))));
     for blocks in [
@@ -184,21 +185,13 @@ fn every_column_has_what_blocks_have() {
         vec![
             first,
             (20_000..23_000).map(mixed).collect(),
-            nothing.clone(),
-            nothing_after(&nothing),
+            nothing(40_000, 84_000),
+            nothing(90_000, 92_000),
         ],
         vec![texts.collect()],
     ] {
         assert_columns(&File::of(&blocks));
     }
-}
-
-/// As many events without properties, in a group of their own.
-fn nothing_after(events: &[OwnedEvent]) -> Vec<OwnedEvent> {
-    events
-        .iter()
-        .map(|event| OwnedEvent { arrival: event.arrival + 100_000, ..event.clone() })
-        .collect()
 }
 
 #[test]
@@ -546,7 +539,7 @@ fn what_cannot_be_decoded_is_damage_also_if_the_checksums_are_right() {
     let footer = u32::from_le_bytes(*bytes[..bytes.len() - 4].last_chunk().unwrap()) as usize;
     let mut found = 0;
     // The footer has its own decoder.
-    for at in (4..bytes.len() - footer - 8).step_by(3) {
+    for at in (4..bytes.len() - footer - 8).step_by(11) {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
         let file = again(&file, &flipped);
@@ -560,7 +553,7 @@ fn what_cannot_be_decoded_is_damage_also_if_the_checksums_are_right() {
             found += 1;
         }
     }
-    assert!(found > 100, "{found}");
+    assert!(found > 50, "{found}");
 }
 
 #[test]
