@@ -1,0 +1,85 @@
+//! Segments that are open to be read column by column.
+//!
+//! A merge or an erasure replaces the file of a segment. The new file has other groups of
+//! rows. So a reader that knows the old file does not go on with the new one: it is told that
+//! the segment is gone, and asks again which segments there are. A file that is open can be
+//! read to its end.
+//!
+//! What belongs here: opening, and what is kept open. What does not: which segments a
+//! question reads (`events/columns`), and their values (`weir-segments`).
+
+use std::sync::Arc;
+
+use weir_segments::{Columns, Error as FileError, Segment, TypedColumn};
+
+use super::catalog::{self, SealedSegment};
+use super::read::{absent, open, read_from};
+use super::{lock, objects};
+use crate::{Result, Store};
+
+/// The columns of a segment, which is fetched first if it is in the bucket alone. `known` are
+/// the typed columns of the project. `None`: the catalog does not have the segment any more.
+///
+/// # Errors
+/// [`crate::Error::Damaged`] when the file is missing or damaged, and errors of the bucket and
+/// of the store.
+pub(in crate::events) async fn open_columns(
+    store: &Store,
+    sealed: &SealedSegment,
+    known: &[TypedColumn],
+) -> Result<Option<Arc<Columns>>> {
+    let segments = &store.segments;
+    let kept = lock(&segments.columns).get(&sealed.file).map(Arc::clone);
+    if let Some(columns) = kept {
+        if let Some(objects) = &segments.objects {
+            objects.used(&sealed.file);
+        }
+        return Ok(Some(columns));
+    }
+    match open(store, sealed).await? {
+        Some(segment) => keep(store, sealed, segment, known).await.map(Some),
+        None if is_listed(store, sealed).await? => Err(absent(store, sealed)),
+        None => Ok(None),
+    }
+}
+
+/// The same after a group of rows could not be read because of `error`: the columns of a sound
+/// copy, if the local one was damaged and there is another.
+///
+/// # Errors
+/// `error` as one of the store, which is logged and counted, if there is no sound copy; and
+/// those of [`open_columns`].
+pub(in crate::events) async fn open_columns_again(
+    store: &Store,
+    sealed: &SealedSegment,
+    known: &[TypedColumn],
+    error: FileError,
+) -> Result<Arc<Columns>> {
+    if matches!(error, FileError::Damaged { .. })
+        && let Some(segment) = objects::fetch_again(store, sealed).await?
+    {
+        return keep(store, sealed, segment, known).await;
+    }
+    Err(store.segments.error(error))
+}
+
+/// Reads the columns of an open segment, and keeps them open.
+async fn keep(
+    store: &Store,
+    sealed: &SealedSegment,
+    segment: Segment,
+    known: &[TypedColumn],
+) -> Result<Arc<Columns>> {
+    let known = known.to_vec();
+    let work = move |segment: &Segment| segment.columns(&known);
+    let columns = Arc::new(read_from(store, sealed, segment, work).await?);
+    lock(&store.segments.columns).insert(sealed.file.clone(), Arc::clone(&columns));
+    Ok(columns)
+}
+
+/// Whether the catalog has this file.
+async fn is_listed(store: &Store, sealed: &SealedSegment) -> Result<bool> {
+    let end = sealed.first.saturating_add(1);
+    let found = catalog::newest_before(store, sealed.project, sealed.partition, end).await?;
+    Ok(found.is_some_and(|found| found.file == sealed.file))
+}
