@@ -598,7 +598,7 @@ pub(super) mod tests {
         }
         for length in 1..raw.len() {
             let mut count = 0;
-            let _ = each_plain(&raw[..length], |_: BorrowedEvent<'_>| {
+            let _ = each_plain::<BorrowedEvent<'_>>(&raw[..length], |_| {
                 count += 1;
                 ControlFlow::Continue(())
             });
