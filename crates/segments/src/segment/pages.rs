@@ -3,10 +3,10 @@
 //! Texts are decoded here from the decompressed pages: without one object for each value,
 //! and codes of dictionaries stay codes. Numbers and booleans are decoded by `parquet`.
 //!
-//! A file is read only up to what was compared with its checksums. What cannot be decoded,
-//! or has another number of values than its group has rows, is [`Error::Damaged`]. A page
-//! has a bound in bytes ([`PAGE`]), and no count of a file decides how much is allocated
-//! before it was compared with the rows of the group.
+//! Nothing is decoded before it was compared with its checksums. What cannot be decoded, or
+//! has another number of values than its group has rows, is [`Error::Damaged`]. A page has a
+//! bound in bytes ([`PAGE`]), and counts that the file states are compared with the rows of
+//! the group before memory is allocated for them.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -274,7 +274,7 @@ impl<'a> GroupReader<'a> {
             if page > end {
                 break;
             }
-            end = end.max(page + 1);
+            end = page + 1;
             count += 1;
         }
         let run = || {
