@@ -19,7 +19,8 @@
 //! A later value of another type is null in the column, and so is everything that a column
 //! cannot hold exactly as JSON means it, except that numbers are doubles: text with half a
 //! surrogate pair, numbers beyond the range. If a name occurs twice in one object, the last
-//! value counts. The column `properties` has all of them.
+//! value counts. If an object cannot be read to its end, all columns are null. The column
+//! `properties` has all of them, and the footer counts what a column does not hold.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -322,6 +322,33 @@ fn rows_and_columns_that_are_not_there_are_an_error() {
 }
 
 #[test]
+fn a_column_with_another_number_of_rows_than_its_group_is_damage() {
+    let file = File::of(&[events(1, 3_000)]);
+    let columns = file.open().columns(&[]).unwrap();
+    let group = columns.groups()[0];
+    let (mut numbers, mut doubles) = (Vec::new(), Vec::new());
+    let (mut set, mut valid) = (Bits::default(), Bits::default());
+    let text = ColumnName::Typed("$lib".to_owned());
+    for rows in [2_999, 3_001] {
+        let mut reader = columns.group(RowGroup { rows, ..group });
+        for read in [
+            reader.numbers(&ColumnName::Timestamp, &mut numbers),
+            reader.doubles("count", &mut doubles, &mut valid),
+            reader.booleans(&ColumnName::Historical, &mut set, &mut valid),
+            reader.codes(&ColumnName::Event).map(|_| ()),
+            reader.codes(&text).map(|_| ()),
+            reader.each_text(&ColumnName::Uuid, |_, _| ControlFlow::Continue(())),
+            reader.each_with(&ColumnName::Uuid, &[], |_, _| ()),
+        ] {
+            assert!(matches!(read, Err(Error::Damaged { part: Part::Content(_), .. })), "{read:?}");
+        }
+    }
+    let mut reader = columns.group(RowGroup { rows: 2, ..group });
+    let error = reader.dictionary(&ColumnName::Event).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "three names: {error}");
+}
+
+#[test]
 fn columns_have_their_names() {
     use ColumnName::{Arrival, DistinctId, ElementsChain, Event, Historical, Properties};
     for column in [
@@ -451,6 +478,7 @@ fn a_list_of_typed_columns_that_does_not_fit_is_damage() {
         b"%24browser:x,%24lib:0,count:0,paying:0",
         b"%24browser:0,%24lib:0,count:0,paying,,",
         b"%24browser:0,%24lib:0,count:0,pay:0,n:",
+        b"$browser:0,$lib:0,count:0,paying:0,a:0",
         b"%ffbrowser:0,%24lib:0,count:0,paying:0",
     ] {
         let mut bytes = bytes.clone();
@@ -538,8 +566,14 @@ fn what_cannot_be_decoded_is_damage_also_if_the_checksums_are_right() {
     let bytes = fs::read(&file.path).unwrap();
     let footer = u32::from_le_bytes(*bytes[..bytes.len() - 4].last_chunk().unwrap()) as usize;
     let mut found = 0;
+    let columns = file.open().columns(&[]).unwrap();
+    let names = columns.chunk(columns.groups()[0], ColumnName::Event.base().unwrap()).unwrap();
+    let codes = names.data_page_offset() as usize..;
+    let length = names.compressed_size() - names.data_page_offset()
+        + names.dictionary_page_offset().unwrap();
     // The footer has its own decoder.
-    for at in (4..bytes.len() - footer - 8).step_by(11) {
+    let all = (4..bytes.len() - footer - 8).step_by(11);
+    for at in all.chain(codes.take(length as usize)) {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
         let file = again(&file, &flipped);
