@@ -6,9 +6,10 @@
 //!
 //! - An open block may have got further events. They are cut off.
 //! - A block may have been sealed. It is then read from its segment.
-//! - A segment may have been merged, rewritten without erased events, or removed for its age.
-//!   If its file is still open, it is read to its end. Otherwise the part is gone, and the
-//!   reader makes the snapshot again.
+//! - A segment may have been merged. Its file stays for ten minutes, and is read meanwhile.
+//! - A segment may have been rewritten without erased events, or removed for its age, or its
+//!   merge was earlier. If it is still open, it is read to its end. Otherwise the part is
+//!   gone, and the reader makes the snapshot again.
 //!
 //! Events of erased persons that are still stored are rows of the parts. An open part says
 //! which rows these are ([`OpenSegment::erased_rows`], [`OpenBlock::erased_rows`]), and the

@@ -1,13 +1,14 @@
 //! Segments that are open to be read column by column.
 //!
-//! A merge or an erasure replaces the file of a segment. The new file has other groups of
-//! rows. So a reader that knows the old file does not go on with the new one: it is told that
-//! the segment is gone, and asks again which segments there are. A file that is open can be
-//! read to its end.
+//! A merge or an erasure replaces the file of a segment, and the new file has other groups of
+//! rows. So a reader that knows the old file reads the old one: to its end if it is open, and
+//! if a merge has replaced it, until it is removed. Otherwise the segment is gone for the
+//! reader, who then asks again which segments there are.
 //!
 //! What belongs here: opening, and what is kept open. What does not: which segments a
 //! question reads (`events/columns`), and their values (`weir-segments`).
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use weir_segments::{Columns, Error as FileError, Segment, TypedColumn};
@@ -18,7 +19,7 @@ use super::{lock, objects};
 use crate::{Result, Store};
 
 /// The columns of a segment, which is fetched first if it is in the bucket alone. `known` are
-/// the typed columns of the project. `None`: the catalog does not have the segment any more.
+/// the typed columns of the project. `None`: the segment is gone.
 ///
 /// # Errors
 /// [`crate::Error::Damaged`] when the file is missing or damaged, and errors of the bucket and
@@ -36,7 +37,11 @@ pub(in crate::events) async fn open_columns(
         }
         return Ok(Some(columns));
     }
-    match open(store, sealed).await? {
+    let segment = match open(store, sealed).await? {
+        Some(segment) => Some(segment),
+        None => open_merged(store, sealed).await?,
+    };
+    match segment {
         Some(segment) => keep(store, sealed, segment, known).await.map(Some),
         None if is_listed(store, sealed).await? => Err(absent(store, sealed)),
         None => Ok(None),
@@ -61,6 +66,20 @@ pub(in crate::events) async fn open_columns_again(
         return keep(store, sealed, segment, known).await;
     }
     Err(store.segments.error(error))
+}
+
+/// Opens the file of a segment that a merge has replaced; `None`: it is not here any more.
+async fn open_merged(store: &Store, sealed: &SealedSegment) -> Result<Option<Segment>> {
+    let segments = &store.segments;
+    let sums = lock(&segments.former_sums).get(&sealed.file).cloned();
+    let (Some(files), Some(sums)) = (&segments.files, sums) else { return Ok(None) };
+    let (path, bytes) = (files.path(&sealed.file), sealed.bytes);
+    let file = path.clone();
+    let opened = segments.blocking(path, move || Segment::open(&file, bytes, &sums));
+    match opened.await? {
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(|error| segments.error(error)),
+    }
 }
 
 /// Reads the columns of an open segment, and keeps them open.

@@ -45,7 +45,7 @@ mod seal;
 mod start;
 mod table;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::future::Future;
 use std::io::ErrorKind;
@@ -149,6 +149,9 @@ pub(crate) struct Segments {
     /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed
     /// later.
     replaced: Mutex<Vec<(String, i64)>>,
+    /// Checksums of files that merges have replaced, by their names. The catalog does not
+    /// have them any more. Readers who know the former segments may still open the files.
+    former_sums: Mutex<HashMap<String, Vec<u8>>>,
     /// Which logs of tables are complete.
     tables: Tables,
     /// Held by the task that changes files or rows of the catalog.
@@ -182,6 +185,7 @@ impl Segments {
             columns: Mutex::new(Cache::with_weighter(OPEN, COLUMN_BYTES, ColumnsWeight)),
             runs: Mutex::default(),
             replaced: Mutex::default(),
+            former_sums: Mutex::default(),
             tables: Tables::default(),
             changing: Arc::default(),
             unreadable: Mutex::default(),
@@ -340,7 +344,18 @@ impl Segments {
         let all = std::mem::take(&mut *replaced).into_iter();
         let (due, kept): (Vec<_>, Vec<_>) = all.partition(|(name, at)| is_due(name, *at));
         *replaced = kept;
-        due.into_iter().map(|(name, _)| name).collect()
+        drop(replaced);
+        let due: Vec<String> = due.into_iter().map(|(name, _)| name).collect();
+        self.forget_sums(&due);
+        due
+    }
+
+    /// Forgets the checksums of files that merges have replaced.
+    fn forget_sums<'a>(&self, names: impl IntoIterator<Item = &'a String>) {
+        let mut sums = lock(&self.former_sums);
+        for name in names {
+            sums.remove(name);
+        }
     }
 
     /// Closes segments whose files are removed.

@@ -10,9 +10,10 @@ use super::super::support::{PROJECT, batch, events, records};
 use super::damage::flip;
 use super::erasing::{add, erase, person, pointer};
 use super::removing::add_at;
-use super::support::{Opened, add_blocks, drop_old, merge_once, now, seal};
+use super::support::{NOW, Opened, add_blocks, drop_old, merge_once, now, seal};
 use crate::erasures::erase_stored;
 use crate::events::columns::OPEN_BYTES;
+use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, StoredEvent, TimeRange, apply,
     open_again, open_part, purge, snapshot,
@@ -281,6 +282,7 @@ async fn blocks_that_are_sealed_meanwhile_are_read_from_their_segments() {
     assert_eq!(held.iter().filter(|part| is_segment(part)).count(), 20);
     let before: Vec<_> = held.iter().filter(|part| is_segment(part)).flat_map(events_of).collect();
 
+    // The replaced files are removed immediately.
     while merge_once(store, 2, 10_000).await.is_some() {}
     assert_eq!(read(store, &of_segments).await, None, "merged segments are gone");
     let left = open_columns(store, &of_segments).await;
@@ -293,6 +295,30 @@ async fn blocks_that_are_sealed_meanwhile_are_read_from_their_segments() {
     assert_eq!(merged.version(), of_blocks.version());
     assert_eq!(read(store, &merged).await.unwrap(), sent);
     assert_eq!(read(store, &of_blocks).await.unwrap(), sent);
+    assert_eq!(store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn merged_segments_can_be_read_until_their_files_are_removed() {
+    let mut opened = Opened::new().await;
+    let sent = without_warnings(&add_blocks(&opened.store, PROJECT, 24, 20).await);
+    seal(&opened.store, 20).await;
+    // Nothing is open.
+    opened = opened.reopen().await;
+    let store = &opened.store;
+    let before = all(store).await;
+    let bounds = MergeBounds { fan_in: 2, events: 10_000 };
+    let mut merged = 0;
+    while merge_segments_within(store, now(), bounds).await.unwrap().is_some() {
+        merged += 1;
+    }
+    assert!(merged > 4, "some are merged twice");
+    for _ in 0..2 {
+        assert_eq!(read(store, &before).await.unwrap(), sent);
+    }
+    remove_replaced(store, Timestamp::from_micros(NOW + DAY)).await.unwrap();
+    assert_eq!(read(store, &before).await, None);
+    assert_eq!(shown(store).await, sent);
     assert_eq!(store.segment_damage(), 0);
 }
 
