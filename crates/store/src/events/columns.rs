@@ -13,7 +13,8 @@
 //!
 //! Events of erased persons that are still stored are rows of the parts. An open part says
 //! which rows these are ([`OpenSegment::erased_rows`], [`OpenBlock::erased_rows`]), and the
-//! reader must omit them. The snapshot has the list of erasures from after its transaction.
+//! reader must omit them. The snapshot has the list of erasures from after its transaction,
+//! and says whether there are later ones ([`EventSnapshot::has_later_erasures`]).
 //!
 //! What belongs here: the parts, and their columns. What does not: what a question makes of
 //! them, and the order of the values in a file (`weir-segments`).
@@ -199,6 +200,17 @@ impl EventSnapshot {
     /// Which events these are.
     pub fn version(&self) -> SnapshotVersion {
         self.version
+    }
+
+    /// Whether persons may have been erased since. Then an answer from these events must not be
+    /// given, and the snapshot is to be made again.
+    pub fn has_later_erasures(&self, store: &Store) -> bool {
+        match (&self.erased, store.erasures.of(self.project)) {
+            (Some(own), Some(current)) => !Arc::ptr_eq(own, &current),
+            (None, Some(_)) => true,
+            // They are done.
+            (_, None) => false,
+        }
     }
 
     /// Waits for room for the events of a block.

@@ -41,10 +41,12 @@ pub(in crate::events) async fn open_columns(
         Some(segment) => Some(segment),
         None => open_merged(store, sealed).await?,
     };
-    match segment {
-        Some(segment) => keep(store, sealed, segment, known).await.map(Some),
-        None if is_listed(store, sealed).await? => Err(absent(store, sealed)),
-        None => Ok(None),
+    if let Some(segment) = segment {
+        return keep(store, sealed, segment, known).await.map(Some);
+    }
+    match is_listed(store, sealed).await? {
+        true => Err(absent(store, sealed)),
+        false => Ok(None),
     }
 }
 

@@ -388,10 +388,13 @@ async fn erased_events_are_rows_to_omit_until_they_are_removed() {
     let closed = (0, 3);
     open_columns(store, &before).await;
     assert!(store.blocks.columns(PROJECT, closed).is_some());
+    assert!(!before.has_later_erasures(store));
 
     erase(store, "ada", true).await.unwrap();
+    assert!(before.has_later_erasures(store));
     assert!(store.blocks.columns(PROJECT, closed).is_none(), "it has a text of the person");
     let pending = all(store).await;
+    assert!(!pending.has_later_erasures(store));
     assert_ne!(pending.version(), before.version());
     for _ in 0..2 {
         // From the storage, and from memory.
