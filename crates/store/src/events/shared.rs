@@ -461,6 +461,23 @@ mod tests {
     }
 
     #[test]
+    fn columns_from_before_an_erasure_are_not_kept() {
+        let blocks = SharedBlocks::default();
+        let block = BlockBuilder::begin(PROJECT, &event(1, "a")).unwrap();
+        let columns = BlockColumns::of(block.encoded_from(0).unwrap(), 1).unwrap();
+        let columns = Arc::new(columns);
+        let removals = blocks.removals();
+        blocks.forget(PROJECT);
+        blocks.put_columns(PROJECT, BLOCK, Arc::clone(&columns), removals);
+        assert_eq!(blocks.columns(PROJECT, BLOCK), None);
+        blocks.put_columns(PROJECT, BLOCK, Arc::clone(&columns), blocks.removals());
+        blocks.forget(ProjectId(8));
+        assert_eq!(blocks.columns(PROJECT, BLOCK), Some(columns));
+        blocks.forget(PROJECT);
+        assert_eq!(blocks.columns(PROJECT, BLOCK), None);
+    }
+
+    #[test]
     fn large_blocks_are_not_kept_and_all_together_are_bounded() {
         let blocks = SharedBlocks::default();
         let large = |arrival: u64, bytes: usize| {

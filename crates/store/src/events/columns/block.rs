@@ -66,7 +66,7 @@ pub(super) async fn open(
 
 impl BlockColumns {
     /// The columns of the events up to an arrival number.
-    fn of(encoded: &[u8], last: u64) -> Result<Self> {
+    pub(in crate::events) fn of(encoded: &[u8], last: u64) -> Result<Self> {
         let (mut arrivals, mut times) = (Vec::new(), Vec::new());
         let (mut names, mut distinct_ids) = (Texts::default(), Texts::default());
         each_plain::<BorrowedEvent<'_>>(encoded, |event| {
