@@ -7,6 +7,7 @@
 //! them (`work`).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::Notify;
@@ -91,6 +92,19 @@ impl Erased {
         arrival: u64,
         distinct_id: &str,
     ) -> Option<usize> {
+        let (at, bound) = self.last_of(partition, distinct_id)?;
+        (arrival <= bound).then_some(at)
+    }
+
+    /// The arrival number of the last event of a partition with this distinct id that is
+    /// erased. `None`: all of its events stay.
+    pub(crate) fn bound_of(&self, partition: u16, distinct_id: &str) -> Option<u64> {
+        self.last_of(partition, distinct_id).map(|(_, bound)| bound)
+    }
+
+    /// The last erasure of a distinct id, by its number in [`Self::pending`], and its bound in
+    /// a partition.
+    fn last_of(&self, partition: u16, distinct_id: &str) -> Option<(usize, u64)> {
         if !self.has_unlisted
             && self.prints.binary_search(&fingerprint(self.project, distinct_id)).is_err()
         {
@@ -98,7 +112,7 @@ impl Erased {
         }
         let at = *self.ids.get(&persons::first_id(self.project, distinct_id).0)?;
         let bound = self.pending.get(at)?.bounds.get(usize::from(partition))?;
-        (arrival <= *bound).then_some(at)
+        Some((at, *bound))
     }
 
     /// Whether an event is erased.
@@ -168,6 +182,8 @@ pub(super) fn quoted(text: &str) -> Option<String> {
 #[derive(Debug, Default)]
 pub(crate) struct Active {
     projects: RwLock<HashMap<ProjectId, Arc<Erased>>>,
+    /// How often `projects` was changed, with its lock.
+    changes: AtomicU64,
     /// Locked by the one who changes `projects`.
     changing: Mutex<()>,
     changed: Notify,
@@ -187,7 +203,14 @@ impl Active {
 
     /// The erasures of a project whose events are not shown any more. `None`: all are shown.
     pub(crate) fn of(&self, project: ProjectId) -> Option<Arc<Erased>> {
-        self.read().get(&project).filter(|erased| !erased.ids.is_empty()).cloned()
+        self.numbered(project).0
+    }
+
+    /// The same, and a number. As long as the number is the same, so are the erasures.
+    pub(crate) fn numbered(&self, project: ProjectId) -> (Option<Arc<Erased>>, u64) {
+        let projects = self.read();
+        let erased = projects.get(&project).filter(|erased| !erased.ids.is_empty()).cloned();
+        (erased, self.changes.load(Ordering::Relaxed))
     }
 
     /// The erasures of each project that are not done.
@@ -252,13 +275,14 @@ impl Active {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.read().get(&project).cloned();
         let pending = change(before.as_ref().map(|of| of.pending.clone()).unwrap_or_default());
+        let erased = (!pending.is_empty()).then(|| Arc::new(Erased::of(project, pending)));
         // The former ones are dropped after the lock.
-        if pending.is_empty() {
-            self.write().remove(&project);
-        } else {
-            let erased = Arc::new(Erased::of(project, pending));
-            self.write().insert(project, erased);
-        }
+        let mut projects = self.write();
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        match erased {
+            Some(erased) => projects.insert(project, erased),
+            None => projects.remove(&project),
+        };
     }
 
     /// Wakes the task that removes the data.
@@ -313,8 +337,13 @@ mod tests {
             assert_eq!(erased.taken_by(3, arrival, distinct_id), expected, "{distinct_id}");
         }
         assert_eq!(erased.bound(0), 20);
+        let bounds = ["ada", "a-1", "bob"].map(|id| erased.bound_of(3, id));
+        assert_eq!(bounds, [Some(20), Some(10), None]);
         assert!(active.of(ProjectId(8)).is_none());
+        let (_, number) = active.numbered(PROJECT);
+        assert_eq!(active.numbered(PROJECT).1, number);
         active.update(PROJECT, Uuid::from_u128(2), |_| None);
+        assert_ne!(active.numbered(PROJECT).1, number);
         assert_eq!(active.of(PROJECT).unwrap().taken_by(0, 20, "ada"), None);
         active.update(PROJECT, Uuid::from_u128(1), |_| None);
         assert!(active.of(PROJECT).is_none());

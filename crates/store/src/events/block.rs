@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read as _;
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, SurrealValue};
@@ -115,6 +116,33 @@ impl<'a> From<&'a StoredEvent> for NewEvent<'a> {
             warnings: event.warnings.iter().map(String::as_str).collect(),
         }
     }
+}
+
+/// An event of a block that was decompressed: the fields of [`StoredEvent`] in its order. Its
+/// texts are in the block.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BorrowedEvent<'a> {
+    /// Arrival number within the project.
+    pub arrival: u64,
+    /// Unique within the project.
+    pub uuid: Uuid,
+    /// Name of the event.
+    pub event: &'a str,
+    /// Distinct id of the event.
+    pub distinct_id: &'a str,
+    /// Event time, microseconds since 1970.
+    pub timestamp: i64,
+    /// When it was accepted, microseconds since 1970.
+    pub received_at: i64,
+    /// Properties as JSON object text.
+    pub properties: &'a str,
+    /// Compact element chain, or empty.
+    pub elements_chain: &'a str,
+    /// Whether it was sent with `historical_migration`.
+    pub historical: bool,
+    /// Codes of the warnings about what was altered.
+    #[serde(borrow)]
+    pub warnings: Vec<&'a str>,
 }
 
 /// First and last event time, microseconds.
@@ -385,26 +413,46 @@ impl BlockBuilder {
 
 /// The events of a block, in order of arrival.
 pub(super) fn decode(data: &[u8]) -> Result<Vec<StoredEvent>, Error> {
+    decode_plain(&decompress(data)?)
+}
+
+/// The events of a block before compression.
+pub(super) fn decompress(data: &[u8]) -> Result<Vec<u8>, Error> {
     // The data says how large it becomes. Otherwise there would have to be room for the
     // largest block.
     let size = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(LARGEST).min(LARGEST);
-    let raw = zstd::bulk::decompress(data, size).map_err(|e| broken(e.to_string()))?;
-    decode_plain(&raw)
+    zstd::bulk::decompress(data, size).map_err(|e| broken(e.to_string()))
 }
 
 /// Events as they are in a block before compression.
 pub(super) fn decode_plain(raw: &[u8]) -> Result<Vec<StoredEvent>, Error> {
-    let mut rest = raw;
     let mut events = Vec::new();
+    each_plain(raw, |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    })?;
+    Ok(events)
+}
+
+/// Shows the events of a block before compression, in order, until `see` breaks. An event is
+/// a [`StoredEvent`], or a [`BorrowedEvent`] whose texts are not copied.
+pub(super) fn each_plain<'a, T: Deserialize<'a>>(
+    raw: &'a [u8],
+    mut see: impl FnMut(T) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let mut rest = raw;
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
         let (body, after) =
             after.split_at_checked(length).ok_or_else(|| broken("a cut event".to_owned()))?;
-        events.push(postcard::from_bytes(body).map_err(|e| broken(e.to_string()))?);
+        let event = postcard::from_bytes(body).map_err(|e| broken(e.to_string()))?;
+        if see(event).is_break() {
+            break;
+        }
         rest = after;
     }
-    Ok(events)
+    Ok(())
 }
 
 /// One event of a block, by its index. The events behind it are not decompressed.
@@ -491,6 +539,71 @@ pub(super) mod tests {
         let begin = block.bytes();
         block.push(new).unwrap();
         assert_eq!(decode_plain(block.encoded_from(begin).unwrap()).unwrap(), [stored]);
+    }
+
+    #[test]
+    fn an_event_whose_texts_are_in_its_block_is_the_stored_one() {
+        let warnings = vec!["clamped_future".to_owned(), "distinct_id_cut".to_owned()];
+        let chain = "a:nth-child=\"1\"".to_owned();
+        let altered =
+            StoredEvent { warnings, elements_chain: chain, historical: true, ..event(3, "ädä") };
+        let stored = vec![event(1, "a"), altered, event(4, "")];
+        let block = BlockBuilder::remainder(ProjectId(1), 1, &stored).unwrap().unwrap();
+        let (data, _) = block.finish().unwrap();
+        let raw = decompress(&data).unwrap();
+        assert_eq!(raw, block.encoded_from(0).unwrap());
+        let read = |most: usize| {
+            let mut found: Vec<BorrowedEvent<'_>> = Vec::new();
+            each_plain(&raw, |event| {
+                found.push(event);
+                match found.len() < most {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            })
+            .unwrap();
+            found
+        };
+        for most in 1..=3 {
+            let found = read(most);
+            assert_eq!(found.len(), most);
+            for (found, stored) in found.iter().zip(&stored) {
+                let BorrowedEvent {
+                    arrival,
+                    uuid,
+                    event,
+                    distinct_id,
+                    timestamp,
+                    received_at,
+                    properties,
+                    elements_chain,
+                    historical,
+                    warnings,
+                } = found.clone();
+                let warnings = warnings.into();
+                let new = NewEvent {
+                    arrival,
+                    uuid,
+                    event,
+                    distinct_id,
+                    timestamp,
+                    received_at,
+                    properties,
+                    elements_chain,
+                    historical,
+                    warnings,
+                };
+                assert_eq!(new.to_stored(), *stored);
+            }
+        }
+        for length in 1..raw.len() {
+            let mut count = 0;
+            let _ = each_plain::<BorrowedEvent<'_>>(&raw[..length], |_| {
+                count += 1;
+                ControlFlow::Continue(())
+            });
+            assert!(count < 3, "{length}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod arrivals;
 mod block;
 mod by_step;
 mod by_time;
+mod columns;
 mod keys;
 mod next;
 mod purge;
@@ -43,9 +44,13 @@ pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
 pub use arrivals::{ArrivalPage, Found, Search, arrivals, search};
-pub use block::{BlockBuilder, NewEvent, Span, StoredEvent, Summary};
+pub use block::{BlockBuilder, BorrowedEvent, NewEvent, Span, StoredEvent, Summary};
 pub use by_step::{TimeSteps, by_step};
 pub use by_time::{Cursor, page, page_until};
+pub use columns::{
+    BlockColumns, EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, SnapshotVersion,
+    open_again, open_part, snapshot,
+};
 pub use next::{EventBounds, first_times, next_time};
 pub use purge::purge;
 pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};

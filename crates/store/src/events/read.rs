@@ -15,7 +15,7 @@ use weir_model::ProjectId;
 use weir_segments::run::Key;
 
 use super::apply::Head;
-use super::block::{BlockBuilder, StoredEvent, Summary, decode, decode_one};
+use super::block::{BlockBuilder, StoredEvent, Summary, decode, decode_one, decompress};
 use super::shared::{NeededEnd, SharedEvents};
 use super::uuids::{self, Place, UuidKeys};
 use super::{PARTITIONS, keys, segments};
@@ -341,6 +341,21 @@ pub(crate) async fn read_whole_block(
         Some(data) => decode(&data),
         None => Ok(segments::block(store, project, block_ref).await?.unwrap_or_default()),
     }
+}
+
+/// The events of a block, sealed or not, as they are before compression, also those that are
+/// to be erased. `None`: the block was removed.
+pub(super) async fn read_encoded(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+) -> Result<Option<Vec<u8>>> {
+    if let Some(data) = block_data(store, project, block_ref).await? {
+        return decompress(&data).map(Some);
+    }
+    let Some(events) = segments::block(store, project, block_ref).await? else { return Ok(None) };
+    let block = BlockBuilder::remainder(project, block_ref.1, &events)?;
+    Ok(block.as_ref().and_then(|block| block.encoded_from(0)).map(<[u8]>::to_vec))
 }
 
 /// The compressed events of a block that is not sealed.

@@ -5,7 +5,8 @@
 //! how far it must go, and otherwise reads the storage. What is here is committed: a
 //! consumer shares the events of a batch after its transaction, and readers share what they
 //! have read. Only erasing a person changes blocks. The blocks of the project are then removed
-//! from here, and what a reader has read before is not kept.
+//! from here, and what a reader has read before is not kept. The same holds for the columns
+//! of blocks that questions have read.
 //!
 //! What belongs here: which blocks are in memory, as far as which event. What does not:
 //! reading and decoding a block (`read`), filling it (`weir-ingest`).
@@ -18,6 +19,7 @@ use quick_cache::unsync::Cache;
 use weir_model::ProjectId;
 
 use super::block::{BlockBuilder, StoredEvent, Summary, decode_plain};
+use super::columns::BlockColumns;
 use super::read::BlockRef;
 use super::scan::size;
 use crate::Store;
@@ -28,9 +30,13 @@ const BLOCK_BYTES: u64 = 16 << 20;
 const LARGEST: usize = 4 << 20;
 /// Upper bound of the bytes of the summaries in memory.
 const SUMMARY_BYTES: u64 = 8 << 20;
-/// Numbers of blocks and summaries to expect. The caches size their tables by them.
+/// Upper bound of the bytes of the columns of blocks in memory.
+const COLUMN_BYTES: u64 = 16 << 20;
+/// Numbers of blocks, summaries and columns of blocks to expect. The caches size their tables
+/// by them.
 const BLOCKS: usize = 64;
 const SUMMARIES: usize = 20_000;
+const COLUMNS: usize = 512;
 /// Bytes that an entry takes beside its content.
 const OVERHEAD: usize = 100;
 /// Blocks at the end of a batch that a consumer shares. The newest events of a partition
@@ -155,6 +161,15 @@ impl Weighter<Key, Arc<Summary>> for SummaryWeight {
     }
 }
 
+#[derive(Debug, Clone)]
+struct ColumnsWeight;
+
+impl Weighter<Key, Arc<BlockColumns>> for ColumnsWeight {
+    fn weight(&self, _key: &Key, columns: &Arc<BlockColumns>) -> u64 {
+        (OVERHEAD + columns.memory()) as u64
+    }
+}
+
 /// The last event that a reader needs of a block in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeededEnd {
@@ -169,6 +184,8 @@ pub(crate) struct SharedBlocks {
     blocks: Mutex<Cache<Key, Held, BlockWeight>>,
     /// Summaries of closed blocks, without names and distinct ids.
     summaries: Mutex<Cache<Key, Arc<Summary>, SummaryWeight>>,
+    /// Columns of closed blocks, also with events that are to be erased.
+    columns: Mutex<Cache<Key, Arc<BlockColumns>, ColumnsWeight>>,
     /// How often blocks were removed.
     removals: AtomicU64,
 }
@@ -178,6 +195,7 @@ impl Default for SharedBlocks {
         Self {
             blocks: Mutex::new(Cache::with_weighter(BLOCKS, BLOCK_BYTES, BlockWeight)),
             summaries: Mutex::new(Cache::with_weighter(SUMMARIES, SUMMARY_BYTES, SummaryWeight)),
+            columns: Mutex::new(Cache::with_weighter(COLUMNS, COLUMN_BYTES, ColumnsWeight)),
             removals: AtomicU64::new(0),
         }
     }
@@ -284,12 +302,37 @@ impl SharedBlocks {
         }
     }
 
+    /// The columns of a closed block, if they are in memory.
+    pub(super) fn columns(
+        &self,
+        project: ProjectId,
+        block_ref: BlockRef,
+    ) -> Option<Arc<BlockColumns>> {
+        lock(&self.columns).get(&(project, block_ref)).map(Arc::clone)
+    }
+
+    /// Keeps the columns of a block to which no further events are added, unless blocks were
+    /// removed since: `removals` is the number from before it was read.
+    pub(super) fn put_columns(
+        &self,
+        project: ProjectId,
+        block_ref: BlockRef,
+        columns: Arc<BlockColumns>,
+        removals: u64,
+    ) {
+        let mut kept = lock(&self.columns);
+        if self.removals() == removals {
+            kept.insert((project, block_ref), columns);
+        }
+    }
+
     /// Removes the blocks of a project.
     pub(crate) fn forget(&self, project: ProjectId) {
         // Before the locks: what is put later is compared with this number.
         self.removals.fetch_add(1, Ordering::AcqRel);
         lock(&self.blocks).retain(|(of, _), _| *of != project);
         lock(&self.summaries).retain(|(of, _), _| *of != project);
+        lock(&self.columns).retain(|(of, _), _| *of != project);
     }
 }
 
@@ -415,6 +458,23 @@ mod tests {
         blocks.add(PROJECT, BLOCK, 0, held(1, 5));
         blocks.add(PROJECT, BLOCK, 3, held(6, 7));
         assert_eq!(last(&blocks, NeededEnd::To(0)), None);
+    }
+
+    #[test]
+    fn columns_from_before_an_erasure_are_not_kept() {
+        let blocks = SharedBlocks::default();
+        let block = BlockBuilder::begin(PROJECT, &event(1, "a")).unwrap();
+        let columns = BlockColumns::of(block.encoded_from(0).unwrap(), 1).unwrap();
+        let columns = Arc::new(columns);
+        let removals = blocks.removals();
+        blocks.forget(PROJECT);
+        blocks.put_columns(PROJECT, BLOCK, Arc::clone(&columns), removals);
+        assert_eq!(blocks.columns(PROJECT, BLOCK), None);
+        blocks.put_columns(PROJECT, BLOCK, Arc::clone(&columns), blocks.removals());
+        blocks.forget(ProjectId(8));
+        assert_eq!(blocks.columns(PROJECT, BLOCK), Some(columns));
+        blocks.forget(PROJECT);
+        assert_eq!(blocks.columns(PROJECT, BLOCK), None);
     }
 
     #[test]

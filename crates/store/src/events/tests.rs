@@ -4,6 +4,7 @@ mod applying;
 mod arrivals;
 mod by_step;
 mod bytes;
+mod columns;
 mod next;
 mod pages;
 mod purge;

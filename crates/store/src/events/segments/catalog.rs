@@ -38,19 +38,19 @@ const RUNS: Operation = Operation::read("runs of event uuids");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SealedSegment {
     pub(super) project: ProjectId,
-    pub(super) partition: u16,
+    pub(in crate::events) partition: u16,
     /// First arrival number of its first block.
     pub(super) first: u64,
     /// Arrival number of its last event.
-    pub(super) last: u64,
+    pub(in crate::events) last: u64,
     /// The number of its events.
-    pub(super) rows: u64,
+    pub(in crate::events) rows: u64,
     /// Bytes of the file.
     pub(super) bytes: u64,
     /// Name of the file (`files`).
     pub(crate) file: String,
     /// Earliest and latest event time, microseconds.
-    pub(super) times: Span,
+    pub(in crate::events) times: Span,
     /// When its file was written, microseconds.
     pub(super) sealed_at: i64,
     /// How often its events were merged with others.
@@ -283,6 +283,29 @@ impl Segments {
     }
 }
 
+/// All segments of a project as of a transaction, at most `most`. They are in the order of
+/// their ids.
+pub(in crate::events) async fn all_of(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    project: ProjectId,
+    most: usize,
+) -> Result<Vec<SealedSegment>, Failure> {
+    let (from, to) = (keys::segment(project, 0, 0), keys::segment(project, u16::MAX, 0));
+    let (mut all, mut rest) = (Vec::new(), Some(keyspace.range(from, to)?));
+    while let Some(range) = rest.take() {
+        let (rows, more) = tx.first::<SegmentRow>(&range, ROWS).await?;
+        for row in rows {
+            all.push(SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS))?);
+        }
+        if all.len() > most {
+            return Err(Error::TooLarge { statement: SEGMENTS.name }.into());
+        }
+        rest = more;
+    }
+    Ok(all)
+}
+
 /// Bytes of the segments of a project.
 pub(in crate::events) async fn bytes(store: &Store, project: ProjectId) -> Result<u64> {
     let mut all = Segments::of(store, project).await?;
@@ -294,7 +317,10 @@ pub(in crate::events) async fn bytes(store: &Store, project: ProjectId) -> Resul
 }
 
 /// The typed columns of a project, in the order in which they were added.
-pub(super) async fn columns(store: &Store, project: ProjectId) -> Result<Vec<TypedColumn>> {
+pub(in crate::events) async fn columns(
+    store: &Store,
+    project: ProjectId,
+) -> Result<Vec<TypedColumn>> {
     let row = store.db.get_one::<ColumnsRow>(COLUMNS, keys::columns(project)).await?;
     let columns = row.map(|row| row.columns).unwrap_or_default().into_iter();
     let column = |ColumnRow { property, kind }| {

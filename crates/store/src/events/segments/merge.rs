@@ -262,11 +262,20 @@ async fn merge_group(
             Ok(())
         }
     };
-    store.db.transact(MERGE, (), work).await?;
+    let replaced = group.iter().map(|segment| &segment.file);
+    // Before the catalog loses them.
+    let mut former = Vec::with_capacity(group.len());
+    for file in replaced.clone() {
+        former.extend(catalog::sums(store, file).await?.map(|sums| (file.clone(), sums)));
+    }
+    lock(&segments.former_sums).extend(former);
+    if let Err(error) = store.db.transact(MERGE, (), work).await {
+        segments.forget_sums(replaced);
+        return Err(error);
+    }
     uploaded.named();
     lock(&segments.open).insert(merged.file.clone(), open);
     log.commit(store, columns, group, &[merged], now).await;
-    let replaced = group.iter().map(|segment| &segment.file);
     segments.close(replaced.clone());
     let replaced = replaced.map(|file| (file.clone(), now.micros()));
     lock(&segments.replaced).extend(replaced);

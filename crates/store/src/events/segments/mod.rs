@@ -17,6 +17,7 @@
 //! | `files` | names of files, directories |
 //! | `catalog` | which segments and runs there are |
 //! | `read` | the events of a sealed block |
+//! | `columns` | segments that are open to be read column by column |
 //! | `runs` | where the event of a sealed uuid is; merging runs |
 //! | `repair` | finding damaged runs, and writing them again |
 //! | `seal` | moving blocks into a segment |
@@ -30,6 +31,7 @@
 
 mod catalog;
 mod check;
+mod columns;
 mod erase;
 mod files;
 mod merge;
@@ -43,7 +45,7 @@ mod seal;
 mod start;
 mod table;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::future::Future;
 use std::io::ErrorKind;
@@ -56,10 +58,11 @@ use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use weir_model::ProjectId;
-use weir_segments::{Error as FileError, Segment};
+use weir_segments::{Columns, Error as FileError, Segment};
 
-pub(super) use self::catalog::bytes;
+pub(super) use self::catalog::{SealedSegment, all_of, bytes, columns as typed_columns};
 pub use self::check::{Miscount, Unsound, check_counts, check_files};
+pub(super) use self::columns::{open_columns, open_columns_again};
 pub(crate) use self::erase::{
     erase_blocks, erase_segment, has_files, has_replaced, segment_count, segments_to_check,
 };
@@ -74,8 +77,8 @@ pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
 pub use self::repair::{damage_found, repair_runs};
-pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, Old, drop_older, removed};
+pub(super) use self::retention::{purge, removed_in, unsealed_in};
 pub(super) use self::runs::{Found, find, find_readable, forget, holds_any, unreadable};
 pub use self::seal::{SealBounds, SealReport, seal_all};
 pub(crate) use self::start::start;
@@ -99,7 +102,9 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 const OPEN_BYTES: u64 = 16 << 20;
 /// Counted of an open segment at least, so that the number of open files is bounded.
 const LEAST_WEIGHT: u64 = 64 << 10;
-/// Open segments to expect. The cache sizes its table by it.
+/// Upper bound of the memory of open columns, beside their segments.
+const COLUMN_BYTES: u64 = 8 << 20;
+/// Open segments to expect. The caches size their tables by it.
 const OPEN: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -108,6 +113,15 @@ struct SegmentWeight;
 impl Weighter<String, Segment> for SegmentWeight {
     fn weight(&self, _file: &String, segment: &Segment) -> u64 {
         LEAST_WEIGHT.max(segment.memory() as u64)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ColumnsWeight;
+
+impl Weighter<String, Arc<Columns>> for ColumnsWeight {
+    fn weight(&self, _file: &String, columns: &Arc<Columns>) -> u64 {
+        LEAST_WEIGHT.max(columns.memory() as u64)
     }
 }
 
@@ -127,12 +141,17 @@ pub(crate) struct Segments {
     objects: Option<Objects>,
     /// Segments that were read last, by the names of their files.
     open: Mutex<Cache<String, Segment, SegmentWeight>>,
+    /// The columns of segments that questions have read last, by the names of their files.
+    columns: Mutex<Cache<String, Arc<Columns>, ColumnsWeight>>,
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
     /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed
     /// later.
     replaced: Mutex<Vec<(String, i64)>>,
+    /// Checksums of files that merges have replaced, by their names. The catalog does not
+    /// have them any more. Readers who know the former segments may still open the files.
+    former_sums: Mutex<HashMap<String, Vec<u8>>>,
     /// Which logs of tables are complete.
     tables: Tables,
     /// Held by the task that changes files or rows of the catalog.
@@ -163,8 +182,10 @@ impl Segments {
             files: directory.map(Files::of),
             objects: bucket.filter(|_| directory.is_some()).map(Objects::new).transpose()?,
             open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
+            columns: Mutex::new(Cache::with_weighter(OPEN, COLUMN_BYTES, ColumnsWeight)),
             runs: Mutex::default(),
             replaced: Mutex::default(),
+            former_sums: Mutex::default(),
             tables: Tables::default(),
             changing: Arc::default(),
             unreadable: Mutex::default(),
@@ -323,14 +344,26 @@ impl Segments {
         let all = std::mem::take(&mut *replaced).into_iter();
         let (due, kept): (Vec<_>, Vec<_>) = all.partition(|(name, at)| is_due(name, *at));
         *replaced = kept;
-        due.into_iter().map(|(name, _)| name).collect()
+        drop(replaced);
+        let due: Vec<String> = due.into_iter().map(|(name, _)| name).collect();
+        self.forget_sums(&due);
+        due
+    }
+
+    /// Forgets the checksums of files that merges have replaced.
+    fn forget_sums<'a>(&self, names: impl IntoIterator<Item = &'a String>) {
+        let mut sums = lock(&self.former_sums);
+        for name in names {
+            sums.remove(name);
+        }
     }
 
     /// Closes segments whose files are removed.
     fn close<'a>(&self, names: impl IntoIterator<Item = &'a String>) {
-        let mut open = lock(&self.open);
+        let (mut open, mut columns) = (lock(&self.open), lock(&self.columns));
         for name in names {
             open.remove(name);
+            columns.remove(name);
         }
     }
 

@@ -26,8 +26,8 @@ mod log;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -297,6 +297,14 @@ impl Objects {
         for (_, name) in oldest {
             if self.local_bytes() <= self.cache {
                 return;
+            }
+            {
+                let mut columns = lock(&segments.columns);
+                if columns.peek(&name).is_some_and(|columns| Arc::strong_count(columns) > 1) {
+                    continue;
+                }
+                // They share the segment.
+                columns.remove(&name);
             }
             {
                 let mut open = lock(&segments.open);

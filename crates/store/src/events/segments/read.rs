@@ -54,27 +54,36 @@ pub(in crate::events) async fn event(
 struct InSegment {
     segment: Segment,
     sealed: SealedSegment,
-    path: PathBuf,
     rows: BlockRows,
 }
 
 impl InSegment {
-    /// Reads a part of the segment. If the local copy is damaged, another one is read.
+    /// As [`read_from`].
     async fn read<T: Send + 'static>(
         self,
         store: &Store,
         work: impl Fn(&Segment) -> Result<T, FileError> + Clone + Send + 'static,
     ) -> Result<T> {
-        let (segments, Self { segment, sealed, path, .. }) = (&store.segments, self);
-        let again = work.clone();
-        let mut done = segments.blocking(path.clone(), move || work(&segment)).await?;
-        if matches!(done, Err(FileError::Damaged { .. }))
-            && let Some(segment) = objects::fetch_again(store, &sealed).await?
-        {
-            done = segments.blocking(path, move || again(&segment)).await?;
-        }
-        done.map_err(|error| segments.error(error))
+        read_from(store, &self.sealed, self.segment, work).await
     }
+}
+
+/// Reads a part of a segment. If the local copy is damaged, another one is read.
+pub(super) async fn read_from<T: Send + 'static>(
+    store: &Store,
+    sealed: &SealedSegment,
+    segment: Segment,
+    work: impl Fn(&Segment) -> Result<T, FileError> + Clone + Send + 'static,
+) -> Result<T> {
+    let (segments, path) = (&store.segments, path_of(store, sealed));
+    let again = work.clone();
+    let mut done = segments.blocking(path.clone(), move || work(&segment)).await?;
+    if matches!(done, Err(FileError::Damaged { .. }))
+        && let Some(segment) = objects::fetch_again(store, sealed).await?
+    {
+        done = segments.blocking(path, move || again(&segment)).await?;
+    }
+    done.map_err(|error| segments.error(error))
 }
 
 /// The segment with a block, and the rows of the block.
@@ -83,7 +92,9 @@ async fn find(
     project: ProjectId,
     (partition, first): BlockRef,
 ) -> Result<Option<InSegment>> {
-    let Some(files) = &store.segments.files else { return Ok(None) };
+    if store.segments.files.is_none() {
+        return Ok(None);
+    }
     let mut missing: Option<String> = None;
     loop {
         let end = first.saturating_add(1);
@@ -93,8 +104,7 @@ async fn find(
             let blocks = segment.blocks();
             let at = blocks.binary_search_by_key(&first, |block| block.first).ok();
             let rows = at.and_then(|at| blocks.get(at)).copied();
-            let path = files.path(&sealed.file);
-            return Ok(rows.map(|rows| InSegment { segment, sealed, path, rows }));
+            return Ok(rows.map(|rows| InSegment { segment, sealed, rows }));
         }
         // The name of a file is never used again: if the catalog still names it, it was not
         // merged.
@@ -142,12 +152,16 @@ pub(super) async fn open(store: &Store, sealed: &SealedSegment) -> Result<Option
 
 /// The error for a segment whose file does not exist.
 pub(super) fn absent(store: &Store, sealed: &SealedSegment) -> crate::Error {
-    let path = match &store.segments.files {
-        Some(files) => files.path(&sealed.file),
-        None => sealed.file.clone().into(),
-    };
+    let path = path_of(store, sealed);
     let detail = format!("{} does not exist, or its checksums", path.display());
     store.segments.damaged(path, detail)
+}
+
+fn path_of(store: &Store, sealed: &SealedSegment) -> PathBuf {
+    match &store.segments.files {
+        Some(files) => files.path(&sealed.file),
+        None => sealed.file.clone().into(),
+    }
 }
 
 pub(super) fn stored(event: OwnedEvent) -> StoredEvent {

@@ -277,7 +277,21 @@ async fn remove_files(store: &Store, segments: &[SealedSegment]) -> Result<()> {
 /// Errors of the store.
 pub async fn removed(store: &Store, project: ProjectId) -> Result<u64> {
     let row = store.db.get_one::<RemovedRow>(REMOVED, keys::removed(project)).await?;
-    Ok(row.map_or(0, |row| u64::try_from(row.events).unwrap_or(0)))
+    Ok(events_of(row))
+}
+
+/// The same as of a transaction.
+pub(in crate::events) async fn removed_in(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    project: ProjectId,
+) -> Result<u64, Failure> {
+    let row: Option<RemovedRow> = tx.get_one(&keyspace.key(keys::removed(project))?).await?;
+    Ok(events_of(row))
+}
+
+fn events_of(row: Option<RemovedRow>) -> u64 {
+    row.map_or(0, |row| u64::try_from(row.events).unwrap_or(0))
 }
 
 /// The blocks in a range of arrival numbers that have a record.
@@ -287,13 +301,23 @@ pub(super) async fn unsealed(
     partition: u16,
     (low, end): (u64, u64),
 ) -> Result<Vec<u64>> {
-    let id = |first| keys::block(project, partition, first);
-    let range = Arc::new(store.db.keyspace().await?.range(id(low), id(end))?);
-    let work = move |tx: Transaction| {
-        let range = Arc::clone(&range);
-        async move { tx.numbers::<3>(&range).await }
+    let keyspace = store.db.keyspace().await?;
+    let work = move |tx: Transaction| async move {
+        unsealed_in(&tx, keyspace, project, partition, (low, end)).await
     };
-    let found = store.db.transact(KEPT, (), work).await?;
+    store.db.transact(KEPT, (), work).await
+}
+
+/// The same as of a transaction.
+pub(in crate::events) async fn unsealed_in(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    project: ProjectId,
+    partition: u16,
+    (low, end): (u64, u64),
+) -> Result<Vec<u64>, Failure> {
+    let id = |first| keys::block(project, partition, first);
+    let found = tx.numbers::<3>(&keyspace.range(id(low), id(end))?).await?;
     Ok(found.into_iter().filter_map(|[_, _, first]| u64::try_from(first).ok()).collect())
 }
 

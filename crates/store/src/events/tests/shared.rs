@@ -11,7 +11,7 @@ use crate::events::{
 use crate::tests::stores;
 
 /// A batch that adds an event to the newest block, and the event as a consumer shares it.
-async fn added(store: &Store, from: u64, new: &StoredEvent) -> (Apply, Added) {
+pub(super) async fn added(store: &Store, from: u64, new: &StoredEvent) -> (Apply, Added) {
     let head = head(store, PROJECT, 0).await.unwrap().unwrap();
     let mut block = open_block(store, PROJECT, 0, &head).await.unwrap().unwrap();
     let begin = block.bytes();

@@ -12,6 +12,7 @@ use weir_objects::{Access, Bucket, BucketLocation};
 use weir_testservers::{Moto, SwitchedProxy, python};
 
 use super::super::support::{PROJECT, ada, batch, events, records};
+use super::columns::{read_properties, shown, without_warnings};
 use super::damage::flip;
 use super::erasing;
 use super::reading::known;
@@ -24,9 +25,9 @@ use super::support::{
 use crate::erasures::erase_stored;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
-    Copied, HeldObjects, Scan, SealBounds, SealReport, SegmentCopies, SegmentFile, Selection,
-    StoredEvent, apply, damage_found, position, purge, repair_runs, seal_all, stored_uuids,
-    uses_bucket, write_persons,
+    Copied, HeldObjects, Needed, OpenPart, Scan, SealBounds, SealReport, SegmentCopies,
+    SegmentFile, Selection, StoredEvent, TimeRange, apply, damage_found, open_again, open_part,
+    position, purge, repair_runs, seal_all, snapshot, stored_uuids, uses_bucket, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
 use crate::{Error, Result, SegmentBucket, Settings, Store, checkpoint};
@@ -434,6 +435,24 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     assert_eq!(all(&opened.store).await.unwrap(), sent);
     assert_eq!(opened.store.segment_damage(), 0);
+    // By columns: when it is opened, and while it is open.
+    opened = opened.reopen_after(|_| flip(&copy, middle)).await;
+    assert_eq!(shown(&opened.store).await, without_warnings(&sent));
+    let found = snapshot(&opened.store, PROJECT, TimeRange::ALL).await.unwrap();
+    let mut held = Vec::new();
+    for part in found.parts() {
+        held.extend(open_part(&opened.store, &found, part, Needed::Columns).await.unwrap());
+    }
+    flip(&copy, middle);
+    let mut fetched = 0;
+    for part in &held {
+        let OpenPart::Segment(segment) = part else { continue };
+        let Err(error) = read_properties(segment) else { continue };
+        let again = open_again(&opened.store, &found, segment, error).await.unwrap();
+        read_properties(&again).unwrap();
+        fetched += 1;
+    }
+    assert_eq!((fetched, opened.store.segment_damage()), (1, 0));
     // A merge does the same.
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     seal(&opened.store, 20).await;

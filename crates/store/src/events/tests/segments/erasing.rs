@@ -10,6 +10,7 @@ use weir_model::events::EventQuery;
 use weir_model::{OrganizationId, PersonId, Timestamp, UserId};
 
 use super::super::support::{PROJECT, batch, query, records};
+use super::columns::shown;
 use super::support::{NOW, Opened, merge_once, now, seal};
 use crate::erasures::{
     Begun, FILE, NewErasure, begin, erase_stored, finish, note_log_end, of_person, without_log_end,
@@ -126,6 +127,8 @@ async fn assert_shown(
     see_each(store, PROJECT, &uuids, |event| seen.push(event.clone())).await.unwrap();
     seen.sort_by_key(|event| std::cmp::Reverse(event.timestamp));
     assert_eq!(seen.iter().collect::<Vec<_>>(), expected);
+    let columns = shown(store).await;
+    assert_eq!(columns.iter().rev().collect::<Vec<_>>(), expected);
     for event in sent {
         let query = EventQuery { uuid: Some(event.uuid), ..query(1) };
         let found = page(store, PROJECT, &query).await.unwrap().0;

@@ -1,6 +1,7 @@
 //! Sealed events: the same for every reader, on a real engine with files.
 
 mod bucket;
+mod columns;
 mod counts;
 mod crashes;
 mod damage;

@@ -9,6 +9,7 @@ use weir_model::Timestamp;
 use weir_model::events::EventQuery;
 
 use super::super::support::{PROJECT, query};
+use super::columns::{shown, without_warnings};
 use super::support::{NOW, ids};
 use crate::Store;
 use crate::events::{
@@ -31,6 +32,7 @@ pub(super) struct Seen {
     by_step: Option<Vec<u64>>,
     searched: Vec<Vec<StoredEvent>>,
     scanned: Vec<Vec<StoredEvent>>,
+    columns: Vec<StoredEvent>,
     counted: Vec<(u64, u64)>,
     next: Vec<Option<i64>>,
     first: Vec<i64>,
@@ -52,6 +54,8 @@ impl Seen {
             let query = EventQuery { uuid: Some(*uuid), ..query(3) };
             by_uuid.push(page(store, PROJECT, &query).await.unwrap().0.pop());
         }
+        let (scanned, columns) = (scanned(store).await, shown(store).await);
+        assert!(columns == without_warnings(&scanned[0]), "columns have other events");
         Self {
             by_time: by_time(store).await,
             by_uuid,
@@ -65,7 +69,8 @@ impl Seen {
             .await
             .unwrap(),
             searched: searched(store).await,
-            scanned: scanned(store).await,
+            scanned,
+            columns,
             counted: counted(store).await,
             next: next(store).await,
             first: first_times(store, PROJECT, wanted(i64::MIN), 20, |time| time + DAY)
@@ -99,7 +104,9 @@ impl Seen {
                 $(assert!(self.$field == other.$field, "`{}` differs", stringify!($field));)*
             };
         }
-        same!(scanned, by_time, by_uuid, each, stored, searched, skipped, by_step, counted);
+        same!(
+            scanned, columns, by_time, by_uuid, each, stored, searched, skipped, by_step, counted
+        );
         same!(next, first, received);
         assert_eq!(self, other);
     }
