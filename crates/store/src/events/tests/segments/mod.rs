@@ -7,6 +7,7 @@ mod damage;
 mod duplicates;
 mod erasing;
 mod merging;
+mod people;
 mod persons;
 mod reading;
 mod removing;
