@@ -33,8 +33,7 @@ const PASSES: usize = 64;
 pub(super) const SCANNED: u32 = 4_096;
 
 pub(super) const READ: Operation = Operation::read(NAME);
-const READ_MERGES: Operation =
-    Operation::read("merges of persons").within(Duration::from_secs(60));
+const READ_MERGES: Operation = Operation::read("merges of persons").within(Duration::from_secs(60));
 
 /// The event counts of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -114,7 +114,7 @@ async fn the_map_says_what_the_records_of_persons_say() {
         let (mut random, mut model) = (Random(seed), Model::new(IDS));
         for round in 0..20_u64 {
             let before = model.roots.clone();
-            let (mut batches, mut changed) = (Vec::new(), Vec::new());
+            let (mut batches, mut changed): (_, Vec<usize>) = (Vec::new(), Vec::new());
             for _ in 0..4 {
                 let mut writes = Vec::new();
                 let [one, other] = [random.below(IDS), random.below(IDS)];
