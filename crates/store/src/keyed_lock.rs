@@ -34,8 +34,8 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// A lock for each key that is in use: the id of an organization or an export, or the
-/// table and id of a record. Clones share them.
+/// A lock for each key that is in use: the id of an organization, an export or a project, or
+/// the table and id of a record. Clones share them.
 #[derive(Debug)]
 pub(crate) struct KeyedLocks<K: Key> {
     locks: Arc<Mutex<HashMap<K, Lock>>>,

@@ -213,9 +213,10 @@ impl PeopleMaps {
     fn keep(&self, project: ProjectId, people: &Arc<People>, position: MergePosition) {
         let mut state = self.state();
         let found = state.projects.get_mut(&project);
-        if let Some(found) = found.filter(|found| found.feed.is_of(position)) {
-            found.map = Some((Arc::clone(people), position));
-        }
+        let found = found.filter(|found| found.feed.is_of(position));
+        let replaced = found.and_then(|found| found.map.replace((Arc::clone(people), position)));
+        drop(state);
+        drop(replaced);
     }
 
     fn drop_unused(&self, now: Instant, most_bytes: usize) {
