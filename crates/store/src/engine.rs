@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::events::{self, BucketState, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;
 use crate::migrations;
+use crate::people::PeopleMaps;
 use crate::plugin_runtime::changes::ChangeNotifier;
 use crate::traffic::TrafficCounters;
 
@@ -132,6 +133,7 @@ pub struct Store {
     pub(crate) segments: Arc<Segments>,
     pub(crate) rankings: Rankings,
     pub(crate) members: MembersRead,
+    pub(crate) people: Arc<PeopleMaps>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -174,6 +176,7 @@ impl Store {
             segments: Arc::new(segments),
             rankings: counts::no_rankings(),
             members: counts::no_members(),
+            people: Arc::default(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         };

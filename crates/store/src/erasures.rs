@@ -247,7 +247,9 @@ async fn erase(
             async move { plan.write(&tx).await }
         }
     };
-    let (report, ids) = store.db.transact(BEGIN, (changing, locks), work).await?;
+    // It removes merges. Whatever its outcome is, the map of persons is made again.
+    let ticket = store.people.begin_removal(project);
+    let (report, ids) = store.db.transact(BEGIN, (changing, locks, ticket), work).await?;
     let pending = report.pending(id, &ids, project);
     let ids = pending.ids.clone();
     store.erasures.add(project, pending);

@@ -8,12 +8,16 @@
 //! members who cancel runs, and by the deletion of the export. Changes of one record are
 //! also locked from their read to their write (`update`).
 //!
+//! The lock of a project is for the map of its persons (`people`): of several questions, one
+//! reads the merges.
+//!
 //! What belongs here: the locks. What does not: which organizations a change affects
 //! (`activity::change`), and the consistency of data, which transactions ensure. A write
 //! without the lock may conflict with a write that holds it, and one of both runs again.
 //!
-//! - A lock is held for one transaction with its attempts. It is never held while a body
-//!   is read, a password is hashed or a request is sent to another host.
+//! - A lock is held for one transaction with its attempts, or while merges are read. It is
+//!   never held while a body is read, a password is hashed or a request is sent to another
+//!   host.
 //! - A caller that needs several locks takes them in one call, in the order of ids, so
 //!   that there is no deadlock.
 //! - Locks are granted in the order of arrival. A caller that is dropped while it waits
@@ -30,8 +34,8 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// A lock for each key that is in use: the id of an organization or an export, or the
-/// table and id of a record. Clones share them.
+/// A lock for each key that is in use: the id of an organization, an export or a project, or
+/// the table and id of a record. Clones share them.
 #[derive(Debug)]
 pub(crate) struct KeyedLocks<K: Key> {
     locks: Arc<Mutex<HashMap<K, Lock>>>,

@@ -50,6 +50,7 @@ pub mod members;
 mod memory_budget;
 pub mod organizations;
 pub mod passkeys;
+pub mod people;
 pub mod persons;
 pub mod plugin_configs;
 pub mod plugin_runtime;

@@ -160,7 +160,14 @@ pub(crate) struct LeadsTo {
 
 /// The id of the person that a distinct id creates.
 pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
-    PersonId(Uuid::new_v5(&NAMESPACE, format!("{project}:{distinct_id}").as_bytes()))
+    first_id_of_bytes(project, distinct_id.as_bytes())
+}
+
+/// The same for a distinct id as a file of events has it.
+pub(crate) fn first_id_of_bytes(project: ProjectId, distinct_id: &[u8]) -> PersonId {
+    let mut name = format!("{project}:").into_bytes();
+    name.extend_from_slice(distinct_id);
+    PersonId(Uuid::new_v5(&NAMESPACE, &name))
 }
 
 impl Stored {

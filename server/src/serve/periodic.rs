@@ -16,6 +16,7 @@ use weir_store::Store;
 use weir_store::counts::{Counting, Progress};
 use weir_store::erasures;
 use weir_store::events::{self, MergedSegments, SealBounds, SealReport};
+use weir_store::people;
 
 use super::retention::Retention;
 use crate::app::App;
@@ -270,13 +271,15 @@ async fn seal_now(app: &App, store: &Store, bounds: SealBounds) -> Result<(), we
     }
 }
 
-/// The disk guard, the progress of ingestion, and the gauges that no other code sets.
+/// The disk guard, unused memory of questions, the progress of ingestion, and the gauges that
+/// no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
     let (mut damage, mut failures, mut refused) = (0, 0, 0);
     loop {
         tick.tick().await;
         store.check_disk();
+        people::drop_unused(&store, Instant::now());
         let found = store.segment_damage();
         app.metrics.segment_damage.inc_by(found.saturating_sub(damage));
         damage = found;

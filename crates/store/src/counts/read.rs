@@ -14,7 +14,7 @@ use super::{Counts, Slot, group_scope, is_complete};
 use crate::db::Operation;
 use crate::events::{LIVE_PARTITIONS, PARTITIONS, heads, historical_partition, live_partition};
 use crate::transaction::{ENTRIES_PER_READ, Entry, IdRange, Transaction};
-use crate::{Result, Store, persons};
+use crate::{Error, Result, Store, persons};
 
 /// Distinct ids whose counts one call reads. The counts of persons behind are not complete.
 const IDS: usize = 20_000;
@@ -33,6 +33,7 @@ const PASSES: usize = 64;
 pub(super) const SCANNED: u32 = 4_096;
 
 pub(super) const READ: Operation = Operation::read(NAME);
+const READ_MERGES: Operation = Operation::read("merges of persons").within(Duration::from_secs(60));
 
 /// The event counts of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -285,6 +286,45 @@ pub(crate) async fn merged_into(
         }
     }
     Ok(None)
+}
+
+/// Shows all merges of a project as of one moment, some at a time: which id was merged into
+/// which person. It may begin again.
+///
+/// # Errors
+/// [`Error::Making`] while merges from before an update are not all here; the error of `see`;
+/// when the store cannot be read.
+pub(crate) async fn merges(
+    store: &Store,
+    project: ProjectId,
+    see: impl Fn(&[(PersonId, PersonId)]) -> Result<()> + Send + Sync + 'static,
+) -> Result<()> {
+    if !is_complete(store, project).await? {
+        return Err(Error::Making { statement: READ_MERGES.name });
+    }
+    let keys = CountKeys::of(store.db.keyspace().await?, project)?;
+    let reading = Arc::new((keys, see));
+    let work = move |tx: Transaction| {
+        let reading = Arc::clone(&reading);
+        async move {
+            let (keys, see) = &*reading;
+            let mut rest = Some(keys.scope(MERGES));
+            while let Some(range) = rest.take() {
+                let (entries, more) = tx.scan(&range, SCANNED).await?;
+                let mut merges = Vec::with_capacity(entries.len());
+                for Entry { key, value } in &entries {
+                    let (from, into) = (keys.read(key)?.0, entries::merged_into(value)?);
+                    merges.push((PersonId(from), PersonId(into)));
+                }
+                see(&merges)?;
+                rest = more;
+                // Entries in memory are read without waiting for anything.
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        }
+    };
+    store.db.transact(READ_MERGES, (), work).await
 }
 
 /// The first entries of a range, and the rest of it.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use surrealdb::types::{Bytes, Object, RecordId, RecordIdKey, SurrealValue, Value, Variables};
 use uuid::Uuid;
-use weir_model::ProjectId;
 use weir_model::definitions::{EventDefinition, PropertyDefinition};
+use weir_model::{PersonId, ProjectId};
 use weir_segments::run::Key;
 
 use super::block::{Span, Summary};
@@ -104,6 +104,15 @@ impl ProjectWrite {
             warnings: Vec::new(),
             affected: Vec::new(),
         }
+    }
+
+    /// Which ids it merges into which persons.
+    fn merges(&self) -> Vec<(PersonId, PersonId)> {
+        let merges = self.persons.iter().filter_map(|person| match &person.state {
+            PersonState::Merged(Merged { into, .. }) => Some((person.id, *into)),
+            PersonState::Person(_) | PersonState::Erased => None,
+        });
+        merges.collect()
     }
 }
 
@@ -335,17 +344,12 @@ impl Records<Content, Placed> {
         let mut counts: Vec<Value> = Vec::new();
         let mut first: Vec<Value> = Vec::new();
         for write in apply.projects {
-            let project = write.project;
+            let (project, merges) = (write.project, write.merges());
             records.uuids.extend(write.uuids.into_iter().map(|(uuid, first, index)| Placed {
                 project,
                 uuid,
                 place: Place { partition, first, index },
             }));
-            let merges = write.persons.iter().filter_map(|person| match &person.state {
-                PersonState::Merged(Merged { into, .. }) => Some((person.id, *into)),
-                PersonState::Person(_) | PersonState::Erased => None,
-            });
-            let merges: Vec<_> = merges.collect();
             let (slot, mut counted) = (Slot::Partition(partition), write.counts);
             merges.iter().for_each(|(_, into)| counted.mark_person(*into));
             records.counts.add(keyspace, project, slot, &counted, &merges)?;
@@ -492,13 +496,20 @@ impl Records<Row, Entry> {
 /// these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
+    let merges = apply.projects.iter().map(|write| (write.project, write.merges()));
+    let merges: Vec<_> = merges.filter(|(_, merges)| !merges.is_empty()).collect();
     let records = Arc::new(Records::of(apply, keyspace)?.encode(keyspace)?);
     let segments = Arc::clone(&store.segments);
     let write = move |tx| {
         let (records, segments) = (Arc::clone(&records), Arc::clone(&segments));
         async move { records.write(&tx, &segments).await }
     };
-    store.db.transact(APPLY, (), write).await
+    let ticket = store.people.begin_merges(merges);
+    let done = store.db.transact(APPLY, ticket.clone(), write).await;
+    if let Some(ticket) = ticket {
+        ticket.end(&done);
+    }
+    done
 }
 
 /// The position of a partition.

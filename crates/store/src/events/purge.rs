@@ -61,6 +61,7 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     imports::purge(store, project).await?;
     erasures::purge(store, project).await?;
     store.blocks.forget(project);
+    store.people.forget(project);
     // What needs disk space comes last.
     purge_uuids(store, project).await?;
     let keyspace = store.db.keyspace().await?;

@@ -29,16 +29,16 @@ const IDS: usize = 12;
 const KEYS: [&str; 3] = ["acme", "umbrella", "7"];
 
 /// Random numbers that are the same in every run.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 }
 
-fn name(id: usize) -> String {
+pub(super) fn name(id: usize) -> String {
     format!("user-{id}")
 }
 
@@ -155,7 +155,7 @@ impl Model {
 }
 
 /// Applies a batch of events after those that are stored.
-async fn store_more(
+pub(super) async fn store_more(
     store: &Store,
     partition: u16,
     events: &[StoredEvent],
@@ -359,7 +359,7 @@ async fn events_that_are_removed_before_they_are_counted_are_not_subtracted() {
 }
 
 /// Polls a future a number of times and drops it then.
-async fn after_polls<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+pub(super) async fn after_polls<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -8,6 +8,7 @@ mod damage;
 mod duplicates;
 mod erasing;
 mod merging;
+mod people;
 mod persons;
 mod reading;
 mod removing;
