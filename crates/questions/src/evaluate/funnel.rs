@@ -1,0 +1,502 @@
+//! How far persons get in a funnel, and how long they take (QRY-13, QRY-14).
+//!
+//! An attempt begins with the first step and has a window from then on. Of several attempts,
+//! a later one replaces an earlier one that is not further, because its window ends later.
+//! The attempt that gets furthest counts, and of those the first.
+
+use crate::query::FunnelOrder;
+
+use super::percentile;
+
+/// Most steps of a funnel: bits of [`FunnelEvent::steps`].
+const STEPS_MAX: usize = 32;
+
+/// An event of a person, for a funnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunnelEvent {
+    /// Its time.
+    pub time: i64,
+    /// The steps that it is: bit 0 is the first one.
+    pub steps: u32,
+    /// The exclusions that it is: bit 0 is the first one.
+    pub exclusions: u32,
+}
+
+/// Between which steps an exclusion counts, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExclusionRange {
+    /// After this step.
+    pub from_step: usize,
+    /// Before this step.
+    pub to_step: usize,
+}
+
+/// The rules of a funnel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunnelRules {
+    steps: usize,
+    order: FunnelOrder,
+    window: i64,
+    exclusions: Vec<ExclusionRange>,
+}
+
+/// How far a person got.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FunnelOutcome {
+    /// The times of the steps that the person did, in the order in which they were done. Empty:
+    /// the person did not begin.
+    pub times: Vec<i64>,
+    /// Whether the person did an excluded event in between, and does not count.
+    pub is_excluded: bool,
+}
+
+impl FunnelOutcome {
+    /// The number of steps that count.
+    pub fn steps(&self) -> usize {
+        if self.is_excluded { 0 } else { self.times.len() }
+    }
+}
+
+/// An attempt: its steps so far.
+#[derive(Debug, Clone, Default)]
+struct Attempt {
+    times: Vec<i64>,
+    /// The positions of its last events among those of their time, if there are several.
+    used: Vec<usize>,
+    is_excluded: bool,
+}
+
+impl Attempt {
+    fn start(&self) -> i64 {
+        self.times.first().copied().unwrap_or(i64::MIN)
+    }
+
+    fn with(&self, time: i64, position: Option<usize>) -> Self {
+        let mut next = self.clone();
+        // Only events of the same time can be used twice.
+        if next.times.last() != Some(&time) {
+            next.used.clear();
+        }
+        next.times.push(time);
+        next.used.extend(position);
+        next
+    }
+
+    fn uses(&self, time: i64, position: Option<usize>) -> bool {
+        let is_used = |position| self.used.contains(&position);
+        self.times.last() == Some(&time) && position.is_some_and(is_used)
+    }
+
+    /// Whether it is further than another one, or as far and not excluded as that is.
+    fn replaces(&self, best: &Self) -> bool {
+        self.times.len() > best.times.len()
+            || (self.times.len() == best.times.len() && best.is_excluded && !self.is_excluded)
+    }
+
+    fn outcome(self) -> FunnelOutcome {
+        FunnelOutcome { times: self.times, is_excluded: self.is_excluded }
+    }
+}
+
+impl FunnelRules {
+    /// The rules of a funnel of 1 to 32 steps with a window in microseconds. Exclusions of
+    /// steps in any order count between the first and the last step that a person does.
+    pub fn new(
+        steps: usize,
+        order: FunnelOrder,
+        window: i64,
+        exclusions: Vec<ExclusionRange>,
+    ) -> Self {
+        let steps = steps.clamp(1, STEPS_MAX);
+        let within = |range: ExclusionRange| ExclusionRange {
+            from_step: range.from_step.min(steps),
+            to_step: range.to_step.min(steps - 1),
+        };
+        let exclusions = exclusions.into_iter().map(within).collect();
+        Self { steps, order, window, exclusions }
+    }
+
+    /// How far a person gets with its sorted events. Strict order needs all events of the
+    /// person, also those that are no step. Events of the same time follow each other in the
+    /// order of the steps, but in strict order in that of the input.
+    pub fn person(&self, events: &[FunnelEvent]) -> FunnelOutcome {
+        match self.order {
+            FunnelOrder::Unordered => self.unordered(events),
+            FunnelOrder::Ordered | FunnelOrder::Strict => self.ordered(events, i64::MAX),
+        }
+    }
+
+    /// The same for attempts that begin within a range. Steps in any order have no beginning,
+    /// so for them all attempts count.
+    pub fn person_within(&self, events: &[FunnelEvent], begin: i64, end: i64) -> FunnelOutcome {
+        if self.order == FunnelOrder::Unordered {
+            return self.person(events);
+        }
+        let last = end.saturating_add(self.window);
+        let first = events.partition_point(|event| event.time < begin);
+        let events = events.get(first..).unwrap_or_default();
+        let count = events.partition_point(|event| event.time <= last);
+        self.ordered(events.get(..count).unwrap_or_default(), end)
+    }
+
+    fn ordered(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {
+        // By the number of steps that they have done.
+        let mut attempts: Vec<Option<Attempt>> = vec![None; self.steps + 1];
+        let mut best = Attempt::default();
+        let mut rest = events;
+        while let Some(event) = rest.first() {
+            let is_strict = self.order == FunnelOrder::Strict;
+            let same = match is_strict {
+                true => 1,
+                false => rest.partition_point(|other| other.time <= event.time),
+            };
+            let (group, after) = rest.split_at(same);
+            rest = after;
+            for event in group {
+                self.exclude(event, &mut attempts, &mut best);
+            }
+            if group.len() == 1 {
+                // From the last step, so that an event is one step of an attempt.
+                for step in (0..self.steps).rev() {
+                    self.advance(event, None, step, end, &mut attempts, &mut best);
+                }
+                if is_strict {
+                    forget(event, &mut attempts);
+                }
+            } else {
+                // From the first step, so that events of the same time follow each other.
+                for step in 0..self.steps {
+                    for (position, event) in group.iter().enumerate() {
+                        let position = Some(position);
+                        self.advance(event, position, step, end, &mut attempts, &mut best);
+                    }
+                }
+            }
+            if best.times.len() == self.steps && !best.is_excluded {
+                break;
+            }
+        }
+        best.outcome()
+    }
+
+    /// Marks attempts that are between the steps of an exclusion.
+    fn exclude(&self, event: &FunnelEvent, attempts: &mut [Option<Attempt>], best: &mut Attempt) {
+        for range in selected(&self.exclusions, event.exclusions) {
+            for done in range.from_step + 1..=range.to_step {
+                let Some(Some(attempt)) = attempts.get_mut(done) else { continue };
+                if attempt.is_excluded || !self.is_in_window(attempt, event.time) {
+                    continue;
+                }
+                attempt.is_excluded = true;
+                // An earlier attempt that got as far has the same event in between.
+                if best.times.len() == done && self.is_in_window(best, event.time) {
+                    best.is_excluded = true;
+                }
+            }
+        }
+    }
+
+    fn is_in_window(&self, attempt: &Attempt, time: i64) -> bool {
+        time.saturating_sub(attempt.start()) <= self.window
+    }
+
+    /// Adds a step to the attempt that has done all steps before it.
+    fn advance(
+        &self,
+        event: &FunnelEvent,
+        position: Option<usize>,
+        step: usize,
+        end: i64,
+        attempts: &mut [Option<Attempt>],
+        best: &mut Attempt,
+    ) {
+        if event.steps & (1 << step) == 0 {
+            return;
+        }
+        let next = match step {
+            0 if event.time >= end => return,
+            0 => Attempt::default().with(event.time, position),
+            _ => match attempts.get(step) {
+                Some(Some(attempt))
+                    if self.is_in_window(attempt, event.time)
+                        && !attempt.uses(event.time, position) =>
+                {
+                    attempt.with(event.time, position)
+                }
+                _ => return,
+            },
+        };
+        // An attempt that is there keeps the time at which it got there.
+        let is_there = step > 0
+            && attempts.get(step + 1).is_some_and(|slot| {
+                slot.as_ref().is_some_and(|other| other.start() == next.start())
+            });
+        if is_there {
+            return;
+        }
+        if next.replaces(best) {
+            *best = next.clone();
+        }
+        if !next.is_excluded
+            && let Some(slot) = attempts.get_mut(step + 1)
+        {
+            *slot = Some(next);
+        }
+    }
+
+    fn unordered(&self, events: &[FunnelEvent]) -> FunnelOutcome {
+        let mut best = Attempt::default();
+        let mut clean = Assignment::new(self.steps);
+        // Without regard to exclusions: the furthest attempt decides whether a person is
+        // excluded.
+        let mut any = (!self.exclusions.is_empty()).then(|| Assignment::new(self.steps));
+        let mut furthest = 0;
+        for event in events {
+            let begin = event.time.saturating_sub(self.window);
+            clean.expire(begin);
+            if event.exclusions != 0 {
+                let is_best = clean.len() > 0 && clean.len() == best.times.len();
+                if is_best && self.is_in_window(&best, event.time) {
+                    best.is_excluded = true;
+                }
+                clean.clear();
+            }
+            clean.add(event.time, event.steps);
+            if let Some(any) = &mut any {
+                any.expire(begin);
+                any.add(event.time, event.steps);
+                furthest = furthest.max(any.len());
+            }
+            let (done, most) = (clean.len(), best.times.len());
+            if done > most || (done == most && best.is_excluded) {
+                best = Attempt { times: clean.times(), ..Attempt::default() };
+            }
+            if best.times.len() == self.steps && !best.is_excluded {
+                return best.outcome();
+            }
+        }
+        best.is_excluded |= furthest > best.times.len();
+        best.outcome()
+    }
+}
+
+/// The ranges of the exclusions that an event is.
+fn selected(ranges: &[ExclusionRange], bits: u32) -> impl Iterator<Item = ExclusionRange> {
+    let numbered = ranges.iter().copied().enumerate().take(STEPS_MAX);
+    numbered.filter(move |(at, _)| bits & (1 << at) != 0).map(|(_, range)| range)
+}
+
+/// In strict order, an attempt ends with an event that is not its next step.
+fn forget(event: &FunnelEvent, attempts: &mut [Option<Attempt>]) {
+    for (done, attempt) in attempts.iter_mut().enumerate().skip(1) {
+        let is_new = attempt.as_ref().is_some_and(|attempt| {
+            attempt.times.last() == Some(&event.time) && event.steps & (1 << (done - 1)) != 0
+        });
+        if !is_new {
+            *attempt = None;
+        }
+    }
+}
+
+/// Events in a window, each for one step that it is, as many as there can be, and of all
+/// such choices the one with the latest events. When early events expire, the rest is still
+/// the largest choice, so each event is handled once.
+#[derive(Debug)]
+struct Assignment {
+    /// For each step: the time of its event, and the steps that the event is.
+    events: Vec<Option<(i64, u32)>>,
+}
+
+impl Assignment {
+    fn new(steps: usize) -> Self {
+        Self { events: vec![None; steps] }
+    }
+
+    fn len(&self) -> usize {
+        self.events.iter().flatten().count()
+    }
+
+    fn clear(&mut self) {
+        self.events.fill(None);
+    }
+
+    /// Removes events before a time.
+    fn expire(&mut self, begin: i64) {
+        for event in &mut self.events {
+            if event.is_some_and(|(time, _)| time < begin) {
+                *event = None;
+            }
+        }
+    }
+
+    /// The times of its events, in order.
+    fn times(&self) -> Vec<i64> {
+        let mut times: Vec<i64> = self.events.iter().flatten().map(|(time, _)| *time).collect();
+        times.sort_unstable();
+        times
+    }
+
+    /// Adds an event. If there is no step for one more, it replaces the earliest event whose
+    /// step it can have, perhaps after others have moved to other steps.
+    fn add(&mut self, time: i64, steps: u32) {
+        // Breadth first: from which step each step was found.
+        let count = self.events.len();
+        let mut found_from: Vec<Option<Option<usize>>> = vec![None; count];
+        let mut queue: Vec<usize> = Vec::new();
+        queue.extend(visit(&mut found_from, steps, None));
+        let mut at = 0;
+        let mut target: Option<(i64, usize)> = None;
+        while let Some(step) = queue.get(at).copied() {
+            at += 1;
+            match self.events.get(step).copied().flatten() {
+                None => {
+                    target = Some((i64::MIN, step));
+                    break;
+                }
+                Some((other, mask)) => {
+                    if target.is_none_or(|(earliest, _)| other < earliest) {
+                        target = Some((other, step));
+                    }
+                    queue.extend(visit(&mut found_from, mask, Some(step)));
+                }
+            }
+        }
+        let Some((_, mut step)) = target else { return };
+        // Each event on the way moves one step further.
+        while let Some(Some(from)) = found_from.get(step).copied().flatten() {
+            self.events[step] = self.events[from];
+            step = from;
+        }
+        self.events[step] = Some((time, steps));
+    }
+}
+
+/// Notes from which step those of an event were found, and returns the new ones.
+fn visit(seen: &mut [Option<Option<usize>>], steps: u32, from: Option<usize>) -> Vec<usize> {
+    let mut new = Vec::new();
+    for (step, found) in seen.iter_mut().enumerate() {
+        if steps & (1 << step) != 0 && found.is_none() {
+            *found = Some(from);
+            new.push(step);
+        }
+    }
+    new
+}
+
+/// The totals of a funnel over persons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunnelTotals {
+    /// Persons who did at least one, two, … steps.
+    counts: Vec<u64>,
+    /// For each step but the first one: the times since the step before, in microseconds.
+    times: Vec<Vec<i64>>,
+}
+
+/// The totals of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepTotals {
+    /// Persons who did this many steps or more.
+    pub count: u64,
+    /// The average time since the step before, in seconds.
+    pub average: Option<f64>,
+    /// The median of that time, in seconds.
+    pub median: Option<f64>,
+}
+
+impl FunnelTotals {
+    /// For a funnel of this many steps.
+    pub fn new(steps: usize) -> Self {
+        Self { counts: vec![0; steps], times: vec![Vec::new(); steps.saturating_sub(1)] }
+    }
+
+    /// Counts a person.
+    pub fn add(&mut self, outcome: &FunnelOutcome) {
+        let done = outcome.steps();
+        for count in self.counts.iter_mut().take(done) {
+            *count += 1;
+        }
+        let counted = outcome.times.iter().take(done);
+        let pairs = counted.clone().zip(counted.skip(1));
+        for (times, (before, after)) in self.times.iter_mut().zip(pairs) {
+            times.push(after - before);
+        }
+    }
+
+    /// The bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let times: usize = self.times.iter().map(Vec::capacity).sum();
+        (times + self.counts.capacity()) * size_of::<i64>()
+    }
+
+    /// The totals of each step.
+    pub fn steps(&self) -> Vec<StepTotals> {
+        self.counts
+            .iter()
+            .enumerate()
+            .map(|(step, count)| {
+                let times = step.checked_sub(1).and_then(|at| self.times.get(at));
+                let times = times.map_or(&[] as &[i64], Vec::as_slice);
+                let mut seconds: Vec<f64> = times.iter().copied().map(as_seconds).collect();
+                StepTotals {
+                    count: *count,
+                    average: average(&seconds),
+                    median: percentile(&mut seconds, 0.5),
+                }
+            })
+            .collect()
+    }
+}
+
+/// How long persons take, in bins of the same width.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// The average in seconds, to hundredths.
+    pub average: Option<f64>,
+    /// The beginning of each bin in seconds, and the persons in it.
+    pub bins: Vec<(i64, u64)>,
+}
+
+/// The width of a bin if all persons take equally long, in seconds.
+const ONE_BIN: i64 = 60;
+/// Most bins that follow from the number of persons.
+const BINS_MAX: f64 = 60.0;
+
+/// The histogram of times in microseconds: with this many bins and one more, or by the cube
+/// root of the number of persons.
+pub fn histogram(times: &[i64], bins: Option<u32>) -> Histogram {
+    let seconds: Vec<f64> = times.iter().copied().map(as_seconds).collect();
+    let average = average(&seconds).map(|average| (average * 100.0).round() / 100.0);
+    let least = seconds.iter().copied().min_by(f64::total_cmp);
+    let most = seconds.iter().copied().max_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (least, most) else {
+        return Histogram { average, bins: Vec::new() };
+    };
+    let count = match bins {
+        Some(bins) => i64::from(bins.clamp(1, 90)),
+        None => (seconds.len() as f64).cbrt().ceil().clamp(1.0, BINS_MAX) as i64,
+    };
+    let (from, to) = (least.floor() as i64, most.ceil() as i64);
+    let width = match (to - from).div_euclid(count) + i64::from((to - from) % count != 0) {
+        0 => ONE_BIN,
+        width => width,
+    };
+    let mut counted: Vec<(i64, u64)> = (0..=count).map(|at| (from + at * width, 0)).collect();
+    for second in seconds {
+        let at = (second.floor() as i64 - from) / width;
+        if let Some((_, persons)) = usize::try_from(at).ok().and_then(|at| counted.get_mut(at)) {
+            *persons += 1;
+        }
+    }
+    Histogram { average, bins: counted }
+}
+
+fn as_seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+fn average(numbers: &[f64]) -> Option<f64> {
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+}
+
+#[cfg(test)]
+mod tests;
