@@ -4,9 +4,8 @@
 //! a later one replaces an earlier one that is not further, because its window ends later.
 //! The attempt that gets furthest counts, and of those the first.
 
-use crate::query::FunnelOrder;
-
 use super::percentile;
+use crate::query::FunnelOrder;
 
 /// Most steps of a funnel: bits of [`FunnelEvent::steps`].
 const STEPS_MAX: usize = 32;

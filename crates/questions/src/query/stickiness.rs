@@ -133,7 +133,7 @@ impl StickinessFilter {
 impl Serialize for StickinessFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let computed = if self.is_cumulative { CUMULATIVE } else { NON_CUMULATIVE };
-        let inner = Written { criteria: self.criteria, computed };
+        let inner = WrittenFilter { criteria: self.criteria, computed };
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry("stickinessFilter", &inner)?;
         map.end()
@@ -141,7 +141,7 @@ impl Serialize for StickinessFilter {
 }
 
 #[derive(Serialize)]
-struct Written {
+struct WrittenFilter {
     #[serde(rename = "stickinessCriteria")]
     criteria: StickinessCriteria,
     #[serde(rename = "computedAs")]
