@@ -68,3 +68,38 @@ pub struct ResolvedRange {
     /// Its last instant, which is included.
     pub date_to: weir_model::Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use weir_model::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_says_what_it_was_computed_from() {
+        let time = |text: &str| Timestamp::parse(text).unwrap();
+        let answer = Answer {
+            results: vec![1, 2],
+            has_more: None,
+            resolved_date_range: Some(ResolvedRange {
+                date_from: time("2026-08-14T00:00:00Z"),
+                date_to: time("2026-08-21T23:59:59.999999Z"),
+            }),
+            timezone: "UTC".to_owned(),
+            is_cached: false,
+            last_refresh: time("2026-08-21T14:05:00Z"),
+        };
+        let value = serde_json::to_value(&answer).unwrap();
+        let expected = json!({
+            "results": [1, 2],
+            "resolved_date_range": { "date_from": "2026-08-14T00:00:00Z",
+                "date_to": "2026-08-21T23:59:59.999999Z" },
+            "timezone": "UTC",
+            "is_cached": false,
+            "last_refresh": "2026-08-21T14:05:00Z",
+        });
+        assert_eq!(value, expected);
+        assert_eq!(serde_json::from_value::<Answer<Vec<i32>>>(value).unwrap(), answer);
+    }
+}

@@ -54,6 +54,13 @@ impl FunnelOutcome {
     pub fn steps(&self) -> usize {
         if self.is_excluded { 0 } else { self.times.len() }
     }
+
+    /// The time from one step to a later one, counted from 0, in microseconds. `None`: they do
+    /// not both count.
+    pub fn between(&self, from_step: usize, to_step: usize) -> Option<i64> {
+        let counted = self.times.get(..self.steps())?;
+        Some(counted.get(to_step)? - counted.get(from_step)?)
+    }
 }
 
 /// An attempt: its steps so far.

@@ -43,7 +43,10 @@ pub struct HogQLFilters {
 
 impl HogQLQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        fields.check(&["query", "values", "filters"], &["variables", "connectionId"])?;
+        fields.check(
+            &["query", "values", "filters"],
+            &["variables", "connectionId", "sendRawQuery"],
+        )?;
         let filters = match fields.get("filters") {
             Some(input) => HogQLFilters::read(&input.object()?)?,
             None => HogQLFilters::default(),

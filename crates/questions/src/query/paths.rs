@@ -88,7 +88,7 @@ impl PathsQuery {
 
 impl PathsFilter {
     fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        const READ: [&str; 9] = [
+        const READ: [&str; 10] = [
             "edgeLimit",
             "includeEventTypes",
             "startPoint",
@@ -98,9 +98,9 @@ impl PathsFilter {
             "stepLimit",
             "minEdgeWeight",
             "maxEdgeWeight",
-        ];
-        const REFUSED: [&str; 6] = [
             "pathsHogQLExpression",
+        ];
+        const REFUSED: [&str; 5] = [
             "pathReplacements",
             "localPathCleaningFilters",
             "pathStartKey",
@@ -117,6 +117,12 @@ impl PathsFilter {
                 .collect::<Result<Vec<_>, _>>()?,
             None => Vec::new(),
         };
+        // Clients also send the expression when it is not used.
+        if let Some(input) = fields.get("pathsHogQLExpression").filter(|_| events.is_empty())
+            && !matches!(input.value.as_str(), Some("" | "event"))
+        {
+            return Err(input.invalid("Weir does not support this field."));
+        }
         let number = |name: &str, least: i64, most: i64| -> Result<Option<u32>, FieldError> {
             let Some(input) = fields.get(name) else { return Ok(None) };
             Ok(u32::try_from(input.integer(least, most)?).ok())

@@ -144,7 +144,8 @@ fn the_other_kinds_have_one_form() {
     let paths = written(&json!({
         "kind": "PathsQuery",
         "pathsFilter": { "includeEventTypes": ["$pageview", "custom_event"],
-            "startPoint": "https://a.example/b/", "endPoint": "/", "pathReplacements": false },
+            "startPoint": "https://a.example/b/", "endPoint": "/", "pathReplacements": false,
+            "pathsHogQLExpression": "a || b" },
     }));
     assert_eq!(
         paths["pathsFilter"],
@@ -322,6 +323,11 @@ fn faults_have_the_path_of_their_field() {
                 "retentionFilter": { "targetEntity": { "id": 3, "type": "actions" } } }),
             "retentionFilter__targetEntity__type",
             "invalid_choice",
+        ),
+        (
+            json!({ "kind": "PathsQuery", "pathsFilter": { "pathsHogQLExpression": "a || b" } }),
+            "pathsFilter__pathsHogQLExpression",
+            "invalid_input",
         ),
         (
             json!({ "kind": "PathsQuery", "pathsFilter": { "stepLimit": 21 } }),

@@ -67,7 +67,7 @@ impl Buckets {
 
     /// The number of the bucket of an event. `None`: the event does not count.
     pub fn index(&self, micros: i64) -> Option<usize> {
-        if micros < self.begin || micros >= self.end {
+        if !(self.begin..self.end).contains(&micros) {
             return None;
         }
         let after = self.boundaries.partition_point(|boundary| *boundary <= micros);

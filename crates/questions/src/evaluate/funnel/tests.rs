@@ -179,6 +179,8 @@ fn totals_are_exact() {
         times: times.iter().map(|time| time * second).collect(),
         is_excluded: false,
     };
+    assert_eq!(outcome(&[0, 10, 30]).between(0, 2), Some(30 * second));
+    assert_eq!(outcome(&[0, 10]).between(0, 2), None);
     let mut totals = FunnelTotals::new(3);
     for times in [&[0, 10, 30][..], &[5, 25], &[7, 37], &[9], &[]] {
         totals.add(&outcome(times));
