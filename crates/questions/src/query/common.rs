@@ -105,12 +105,16 @@ impl Scope {
 
 /// The filters of `properties` and `fixedProperties`.
 pub(super) fn filters(fields: &Fields<'_>, left: &mut usize) -> Result<FilterGroup, FieldError> {
+    let (own, fixed) = (fields.get("properties"), fields.get("fixedProperties"));
+    let mut depth = 1;
+    if own.is_some() && fixed.is_some() {
+        // Both may become groups in one.
+        depth = 2;
+        *left = left.saturating_sub(2);
+    }
     let mut all = FilterGroup::default();
-    for name in ["properties", "fixedProperties"] {
-        if let Some(input) = fields.get(name) {
-            // An empty object is what some clients send for no filters.
-            all = all.and(FilterGroup::read(&input, left)?);
-        }
+    for input in [own, fixed].into_iter().flatten() {
+        all = all.and(FilterGroup::read(&input, left, depth)?);
     }
     Ok(all)
 }

@@ -192,13 +192,13 @@ impl FilterGroup {
         self
     }
 
-    /// Reads a list of filters, or a group. Each filter and each inner group takes one from
-    /// `left`.
-    pub(super) fn read(input: &Input<'_>, left: &mut usize) -> Result<Self, FieldError> {
-        Self::read_at(input, left, 1)
-    }
-
-    fn read_at(input: &Input<'_>, left: &mut usize, depth: usize) -> Result<Self, FieldError> {
+    /// Reads a list of filters, or a group, at this depth from 1. Each filter and each inner
+    /// group takes one from `left`.
+    pub(super) fn read(
+        input: &Input<'_>,
+        left: &mut usize,
+        depth: usize,
+    ) -> Result<Self, FieldError> {
         if depth > FILTER_DEPTH_MAX {
             let detail = format!("Groups are nested more than {FILTER_DEPTH_MAX} deep.");
             return Err(input.fault("max_length", detail));
@@ -219,7 +219,7 @@ impl FilterGroup {
             })?;
             let fields = item.object()?;
             filters.push(match fields.get("values") {
-                Some(_) => Filter::Group(Self::read_at(&item, left, depth + 1)?),
+                Some(_) => Filter::Group(Self::read(&item, left, depth + 1)?),
                 None => Filter::Property(PropertyFilter::read(&fields)?),
             });
         }
@@ -422,7 +422,7 @@ mod tests {
 
     fn read(value: &Value) -> Result<FilterGroup, FieldError> {
         let mut left = FILTERS_MAX;
-        FilterGroup::read(&Input::root(value), &mut left)
+        FilterGroup::read(&Input::root(value), &mut left, 1)
     }
 
     #[test]

@@ -387,6 +387,14 @@ fn fixed_filters_are_filters() {
     let Query::Trends(trends) = Query::read(&query).unwrap() else { panic!() };
     assert_eq!(trends.scope.properties.logic, Logic::And);
     assert_eq!(trends.scope.properties.filters.len(), 2);
+    // The canonical form is within the bounds too.
+    let filter = || json!({ "key": "a", "value": 1 });
+    let deep = (1..4).fold(
+        json!({ "type": "OR", "values": [filter()] }),
+        |inner, _| json!({ "type": "OR", "values": [inner] }),
+    );
+    written(&json!({ "kind": "TrendsQuery", "series": [pageview()], "properties": deep,
+        "fixedProperties": vec![filter(); 94] }));
 }
 
 #[test]
