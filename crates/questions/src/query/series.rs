@@ -119,7 +119,7 @@ impl Math {
                 let math = input.choice()?;
                 let property = fields.required("math_property")?.name(NAME_MAX)?;
                 if let Some(kind) = fields.get("math_property_type")
-                    && !kind.value.as_str().is_some_and(|kind| EVENT_PROPERTIES.contains(&kind))
+                    && kind.value.as_str().is_none_or(|kind| !EVENT_PROPERTIES.contains(&kind))
                 {
                     return Err(kind.no_choice());
                 }
