@@ -59,7 +59,7 @@ impl FunnelOutcome {
     /// not both count.
     pub fn between(&self, from_step: usize, to_step: usize) -> Option<i64> {
         let counted = self.times.get(..self.steps())?;
-        Some(counted.get(to_step)? - counted.get(from_step)?)
+        Some(counted.get(to_step)?.saturating_sub(*counted.get(from_step)?))
     }
 }
 
@@ -424,7 +424,7 @@ impl FunnelTotals {
         let counted = outcome.times.iter().take(done);
         let pairs = counted.clone().zip(counted.skip(1));
         for (times, (before, after)) in self.times.iter_mut().zip(pairs) {
-            times.push(after - before);
+            times.push(after.saturating_sub(*before));
         }
     }
 
