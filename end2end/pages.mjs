@@ -42,7 +42,7 @@ const states = (seen) =>
 
 console.log(`# Pages
 
-Every page that the browser tests check: in both themes, at 1280 and 320 px, without sideways scrolling.
+Every page that the browser tests check: in both themes at 1280 and 320 px, and without sideways scrolling at 1280, 960, 800, 720, 640 and 320 px.
 The state "map" is the usual one, with a little of everything; what such a page says to assistive technology, at both widths, is in \`end2end/tests/aria/\`.
 Made by \`end2end/pages.mjs\` from a run of the tests; not to be edited.
 The size is that of the page's HTML after gzip, the largest that was seen.

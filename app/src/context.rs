@@ -540,8 +540,8 @@ fn lead_to(sign_in: &str) {
             visit.back
         } else {
             let parts = use_context::<http::request::Parts>();
-            let asked = parts.as_ref().and_then(|parts| parts.uri.path_and_query());
-            local_path::to_open_later(asked.map_or("/", http::uri::PathAndQuery::as_str))
+            let requested = parts.as_ref().and_then(|parts| parts.uri.path_and_query());
+            local_path::to_open_later(requested.map_or("/", http::uri::PathAndQuery::as_str))
         };
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
@@ -550,8 +550,8 @@ fn lead_to(sign_in: &str) {
 /// Whether the request is for a page below `/account`, or comes from one.
 fn is_account_page() -> bool {
     let Ok((_, visit)) = context() else { return false };
-    let asked = use_context::<http::request::Parts>().map(|parts| parts.uri.path().to_owned());
-    let page = if visit.is_call { visit.back } else { asked.unwrap_or_default() };
+    let requested = use_context::<http::request::Parts>().map(|parts| parts.uri.path().to_owned());
+    let page = if visit.is_call { visit.back } else { requested.unwrap_or_default() };
     page.starts_with("/account")
 }
 

@@ -4,10 +4,10 @@
 use weir_model::scopes::{ScopeAction, ScopeObject};
 
 /// The chosen access to one kind of object. `None`: no access.
-pub(crate) type Choice = Option<ScopeAction>;
+pub(crate) type Access = Option<ScopeAction>;
 
 /// Parses the value of a field, such as `project:read`.
-pub(crate) fn choice(scope: &str) -> Choice {
+pub(crate) fn access(scope: &str) -> Access {
     match scope.rsplit(':').next() {
         Some("read") => Some(ScopeAction::Read),
         Some("write") => Some(ScopeAction::Write),
@@ -57,17 +57,17 @@ const GRANTED_TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
     ),
 ];
 
-/// The choices of a preset, in the order of [`ScopeObject::OFFERED`]. `None` if the user
-/// chooses them one by one, or if the preset has no choices.
-pub(crate) fn choices_of(preset: &str) -> Option<Vec<Choice>> {
+/// The access that a preset gives, in the order of [`ScopeObject::OFFERED`]. `None` if the user
+/// chooses it for each kind of object, or if the preset has none.
+pub(crate) fn access_of(preset: &str) -> Option<Vec<Access>> {
     if preset == "read" {
         return Some(vec![Some(ScopeAction::Read); ScopeObject::OFFERED.len()]);
     }
     let (_, scopes) = GRANTED_TOGETHER.iter().find(|(word, _)| *word == preset)?;
-    let choice = |object: &ScopeObject| {
+    let access = |object: &ScopeObject| {
         scopes.iter().find(|(named, _)| named == object).map(|(_, action)| *action)
     };
-    Some(ScopeObject::OFFERED.iter().map(choice).collect())
+    Some(ScopeObject::OFFERED.iter().map(access).collect())
 }
 
 /// Formats a day: `2027-02-18` becomes 18 Feb 2027.
@@ -81,14 +81,14 @@ pub(crate) fn day(text: &str) -> Option<String> {
     Some(format!("{day} {} {year}", MONTHS.get(month.checked_sub(1)?)?))
 }
 
-/// The sentence for a preset, the choices in the order of [`ScopeObject::OFFERED`], and
+/// The sentence for a preset, the chosen access in the order of [`ScopeObject::OFFERED`], and
 /// the last day.
-pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> String {
+pub(crate) fn sentence(preset: &str, chosen: &[Access], until: Option<&str>) -> String {
     let what = match preset {
         "all" => "Can do everything you may do".to_owned(),
         "read" => "Can read everything you can see".to_owned(),
         _ => {
-            let of_preset = choices_of(preset);
+            let of_preset = access_of(preset);
             let chosen = of_preset.as_deref().unwrap_or(chosen);
             let parts: Vec<String> = [(ScopeAction::Read, "read"), (ScopeAction::Write, "write")]
                 .into_iter()
@@ -106,11 +106,11 @@ pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> 
     }
 }
 
-fn all_with(chosen: &[Choice], action: ScopeAction) -> Option<String> {
+fn all_with(chosen: &[Access], action: ScopeAction) -> Option<String> {
     let names: Vec<String> = chosen
         .iter()
         .zip(ScopeObject::OFFERED)
-        .filter(|(choice, _)| **choice == Some(action))
+        .filter(|(access, _)| **access == Some(action))
         .map(|(_, object)| things(*object).to_ascii_lowercase())
         .collect();
     match names.as_slice() {
@@ -124,11 +124,11 @@ fn all_with(chosen: &[Choice], action: ScopeAction) -> Option<String> {
 mod tests {
     use weir_model::scopes::{ScopeAction, ScopeObject};
 
-    use super::{Choice, GRANTED_TOGETHER, choices_of, day, sentence, things};
+    use super::{Access, GRANTED_TOGETHER, access_of, day, sentence, things};
 
     #[test]
     fn sentences() {
-        let none: Vec<Choice> = vec![None; ScopeObject::OFFERED.len()];
+        let none: Vec<Access> = vec![None; ScopeObject::OFFERED.len()];
         let mut some = none.clone();
         for (object, action) in [
             (ScopeObject::Organization, ScopeAction::Read),
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn presets_offer_existing_scopes() {
         for (word, scopes) in GRANTED_TOGETHER {
-            let chosen = choices_of(word).unwrap();
+            let chosen = access_of(word).unwrap();
             assert_eq!(chosen.iter().flatten().count(), scopes.len(), "{word}");
         }
     }

@@ -47,9 +47,9 @@ impl Notice {
     pub fn text_in_cookie(&self) -> String {
         let [text, undo] = NAMES;
         let message = self.text_that_fits(text);
-        let Some(way) = &self.undo else { return message };
-        let mut all = format!("{message}&{undo}={}", encode(&way.function));
-        for (name, value) in &way.fields {
+        let Some(action) = &self.undo else { return message };
+        let mut all = format!("{message}&{undo}={}", encode(&action.function));
+        for (name, value) in &action.fields {
             all.push('&');
             all.push_str(&encode(name));
             all.push('=');

@@ -10,7 +10,6 @@ use crate::server_fns::account::Viewer;
 use crate::ui::field::{Typed, provide_typed_values};
 use crate::ui::time::provide_zone;
 
-/// The facts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PageFacts {
     /// Scheme and host to which clients can send events.
@@ -89,7 +88,6 @@ pub(crate) fn apply_preferences(viewer: &Viewer) {
     }
 }
 
-/// The facts of this page.
 pub(crate) fn page_facts() -> PageFacts {
     use_context().unwrap_or_default()
 }

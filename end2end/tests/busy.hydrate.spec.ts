@@ -36,6 +36,56 @@ test("a form that is being sent says so and is not sent twice", async ({ page, s
   await expect(button).toHaveText("Save name");
 });
 
+test.describe("before the code has arrived on a slow line", () => {
+  // The code of the page is preloaded, and not used as long as the entry is missing.
+  test.use({ expectedOnConsole: /^Failed to load resource|was preloaded using link preload/ });
+
+  test("a pressed link or button shows that a document loads", async ({ page, server }) => {
+    await enter(page, server, true, "/account");
+    await alive(page, true);
+    await page.route("**/*.wasm", () => undefined);
+    const html = page.locator("html");
+    /** Opens the page as far as its start script runs. The next document waits for the returned call. */
+    const open = async (next: string): Promise<() => void> => {
+      await page.goto("/account", { waitUntil: "commit" });
+      await page.locator("link[rel=preload][as=fetch]").first().waitFor({ state: "attached" });
+      await expect(html).not.toHaveAttribute("data-opening");
+      let answer = (): void => undefined;
+      const answered = new Promise<void>((done) => (answer = done));
+      await page.route(next, async (route) => {
+        await answered;
+        await route.continue();
+      });
+      return answer;
+    };
+
+    const showPage = await open("**/account/preferences");
+    const link = page.getByRole("navigation", { name: "Account", exact: true }).getByRole("link", { name: "Preferences" });
+    // These load no document.
+    await page.evaluate(() => {
+      const pressed = `<a id="here" href="/account#here">Here</a><form><button id="nothing" formmethod="dialog">Nothing</button></form>`;
+      document.body.insertAdjacentHTML("beforeend", pressed);
+      document.getElementById("here")?.click();
+      document.getElementById("nothing")?.click();
+    });
+    await link.click({ noWaitAfter: true });
+    await expect(link).toHaveAttribute("data-pressed");
+    await expect(page.locator("[data-pressed]")).toHaveCount(1);
+    await expect(html).toHaveAttribute("data-opening");
+    showPage();
+    await expect(page.getByRole("heading", { level: 1, name: "Preferences" })).toBeVisible();
+    await expect(html).not.toHaveAttribute("data-opening");
+
+    const save = await open("**/_fn/rename_account");
+    const button = page.getByRole("button", { name: "Save name" });
+    await button.click({ noWaitAfter: true });
+    await expect(button).toHaveAttribute("data-pressed");
+    await expect(html).toHaveAttribute("data-opening");
+    save();
+    await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  });
+});
+
 test("a button without a busy text is disabled as well", async ({ page, server }) => {
   await enter(page, server, true, "/account");
   await alive(page, true);

@@ -37,7 +37,9 @@ test("filters and ranges are in the address", async ({ page, server, scripts }) 
   await expect(page).toHaveURL(/property=plan&value=free/);
   await expect(row(page, "pot bought").first()).toBeVisible();
   await expect(row(page, "cup bought")).toHaveCount(0);
-  await expect(page.getByText("The filter applies to the list.")).toBeVisible();
+  // The chart counts what the list has.
+  await expect(page.locator(".events-chart")).toContainText(/ events? accepted, 0 dropped, and 0 requests rejected\./);
+  await expect(page.getByText("The filter applies to the list.")).toHaveCount(0);
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
   await expect(page).toHaveURL(/value=free.*range=7d/);
   await expect(row(page, "pot bought").first()).toBeVisible();
@@ -63,6 +65,29 @@ test("columns are chosen", async ({ page, server, scripts }) => {
   await expect(page).toHaveURL(/columns=time/);
   await expect(heading("Event time")).toBeVisible();
   await expect(heading("Library")).toHaveCount(0);
+});
+
+test("properties are columns", async ({ page, server, scripts }) => {
+  await openEvents(page, server, scripts);
+  await page.locator(".properties-menu > summary").click();
+  await page.getByRole("checkbox", { name: "plan", exact: true }).check();
+  await page.getByRole("button", { name: "Show properties" }).click();
+  await expect(page).toHaveURL(/properties=plan/);
+  await expect(page.getByRole("columnheader", { name: "plan", exact: true })).toBeVisible();
+  await expect(row(page, "cup bought").first().getByRole("cell", { name: "pro", exact: true })).toBeVisible();
+  await alive(page, scripts);
+  await checkPage(page, "events with a property as column");
+  // New rows have the value too, and other choices keep the column.
+  await page.goto("/projects/1/start");
+  await send(server, await projectKey(page), { event: "tin bought", distinct_id: "cyd", properties: { plan: "team" } });
+  await page.goto("/projects/1/events?properties=plan");
+  await alive(page, scripts);
+  await expect(async () => {
+    await look(page, scripts);
+    await expect(row(page, "tin bought").first().getByRole("cell", { name: "team", exact: true })).toBeVisible({ timeout: 2_000 });
+  }).toPass();
+  await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
+  await expect(page).toHaveURL(/range=7d.*properties=plan/);
 });
 
 test("the panel has properties, steps, raw payload and requests", async ({ page, server, scripts }) => {

@@ -2,6 +2,56 @@
 
 import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 
+test("the code of a page loads while its link is hovered or focused, its data when the link is pressed", async ({ page, server }) => {
+  await enter(page, server, true, "/account");
+  await alive(page, true);
+  const link = (name: string) => page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name });
+  const code = () => page.waitForRequest((request) => request.url().endsWith(".wasm"));
+  const ofFocused = code();
+  await link("Exports").focus();
+  await ofFocused;
+  const ofHovered = code();
+  await link("Migrations").hover();
+  await ofHovered;
+
+  let calls = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith("/_fn/get_imports")) calls += 1;
+  });
+  await page.mouse.down();
+  await expect.poll(() => calls).toBe(1);
+  await expect(page).toHaveURL(/\/account$/);
+  await page.mouse.up();
+  await expect(page.getByRole("heading", { level: 1, name: "Migrations" })).toBeVisible();
+  expect(calls, "the page takes the data that was loaded").toBe(1);
+});
+
+test("a list shows how long ago something was, and the time under the pointer and for the keyboard", async ({ page, server }) => {
+  await page.clock.install();
+  await enter(page, server, true, "/account");
+  await alive(page, true);
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Members" }).click();
+  const time = page.getByRole("table", { name: "Members" }).locator("time.ago").first();
+  await expect(time).toHaveAttribute("data-ago", /^(now|\d+ min ago)$/);
+  await expect(time).toHaveText(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
+  /** The opacity of the time, and of its age. */
+  const shown = () => time.evaluate((element) => [getComputedStyle(element.firstElementChild!).opacity, getComputedStyle(element, "::after").opacity]);
+  await page.mouse.move(0, 0);
+  await expect.poll(shown).toEqual(["0", "1"]);
+  await time.hover();
+  await expect.poll(shown).toEqual(["1", "0"]);
+  await page.mouse.move(0, 0);
+  await page.locator(".row-menu > summary").first().focus();
+  await expect.poll(shown).toEqual(["1", "0"]);
+
+  await page.clock.fastForward("01:00:00");
+  await expect(time).toHaveAttribute("data-ago", "1 h ago");
+  // The server says nothing about ages.
+  await page.reload();
+  await alive(page, true);
+  await expect(time).toHaveAttribute("data-ago", "1 h ago");
+});
+
 test("the palette searches, and returns the focus", async ({ page, server }) => {
   await enter(page, server, true, "/account");
   await alive(page, true);

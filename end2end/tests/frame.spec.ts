@@ -1,6 +1,6 @@
 // What is around every page: the rail, the breadcrumb, search, preferences, messages, help, the instance.
 
-import { alive, apiKey, call, checkPage, enter, expect, newKey, person, save, signIn, test, visit } from "./helpers";
+import { alive, apiKey, call, checkPage, enter, expect, newKey, newOrganization, person, save, send, signIn, test, visit } from "./helpers";
 
 test("the navigation stays in the organization and project of the page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -57,6 +57,32 @@ test("the breadcrumb leads back to what the page belongs to", async ({ page, ser
   await page.goto("/projects/1/settings/keys");
   await expect(crumbs.getByRole("listitem").filter({ visible: true })).toHaveText(["Project settings", "Project keys"]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+});
+
+test("the navigation counts what fails beside its page", async ({ page, server, scripts }) => {
+  const key = await apiKey(page, server, scripts);
+  const { id, project, token } = await newOrganization(server, key);
+  const main = page.getByRole("navigation", { name: "Main" });
+  await page.goto(`/projects/${project}/settings`);
+  await expect(main.locator(".nav-badge")).toHaveCount(0);
+
+  for (const [at, hook] of ["processEvent", "onEvent"].entries()) {
+    const plugins = `/api/organizations/${id}/pipeline_destinations/`;
+    const plugin = (await call(server, key, "POST", plugins, { plugin_type: "source", name: hook })).id;
+    const code = `export function ${hook}(event) {\n  throw new Error("broken")\n}\n`;
+    await call(server, key, "PATCH", `${plugins}${plugin}/update_source/`, { "index.js": code });
+    const config = { plugin, order: at + 1, enabled: true, config: {} };
+    await call(server, key, "POST", `/api/projects/${project}/pipeline_transformation_configs/`, config);
+  }
+  // They run from a moment after they were added, and are counted a moment after they failed.
+  await expect(async () => {
+    await send(server, token, { event: "paid", distinct_id: "ada" });
+    await page.reload();
+    await expect(main.getByRole("link", { name: "Transformations" })).toHaveText("Transformations1 failing transformation", { timeout: 1_000 });
+    await expect(main.getByRole("link", { name: "Plugins" })).toHaveText("Plugins1 failing destination or app", { timeout: 1_000 });
+  }).toPass();
+  await expect(main.locator(".nav-badge")).toHaveCount(2);
+  await expect(main.getByRole("link", { name: "Plugins" })).toHaveAttribute("title", "Failed in the last 24 hours");
 });
 
 test("on a phone the navigation is behind a button", async ({ page, server, scripts }) => {

@@ -437,8 +437,8 @@ const THEMES = [
 /** The narrowest screen on which nothing may be lost. */
 const PHONE = { width: 320, height: 800 };
 
-/** A usual screen, what is left of 1920, 1600 and 1280 px at 200 % zoom, and a phone. */
-const WIDTHS = [1280, 960, 800, 640, PHONE.width];
+/** A usual screen, what is left of 1920, 1600, 1440 and 1280 px at 200 % zoom, and a phone. */
+const WIDTHS = [1280, 960, 800, 720, 640, PHONE.width];
 
 /** Runs in the page: what leaves its place sideways, and cannot be scrolled to there. */
 function overflowing(): string[] {

@@ -1,7 +1,7 @@
 // Lists: files with their rows, actions on several entries, and the height of rows.
 
 import type { Page } from "@playwright/test";
-import { addTransformations, alive, apiKey, call, checkPage, enter, expect, join, newKey, newOrganization, projectKey, send, sent, test } from "./helpers";
+import { addTransformations, alive, apiKey, call, checkPage, enter, expect, install, join, newKey, newOrganization, projectKey, send, sent, test } from "./helpers";
 
 /** Opens a page. */
 async function open(page: Page, scripts: boolean, path: string): Promise<void> {
@@ -17,7 +17,7 @@ async function select(page: Page, scripts: boolean, ...names: string[]): Promise
 
 test("lists are downloaded with their filter", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
-  await send(server, await projectKey(page), { event: "cup bought", distinct_id: "ada" });
+  await send(server, await projectKey(page), { event: "cup bought", distinct_id: "ada", properties: { plan: "pro" } });
   const key = await apiKey(page, server, scripts);
   const { id } = (await call(server, key, "GET", "/api/organizations/")).results[0];
   await expect(async () => {
@@ -31,7 +31,9 @@ test("lists are downloaded with their filter", async ({ page, server, scripts })
     [`/organizations/${id}/activity?kind=PersonalAPIKey`, "id,time"],
     ["/projects/1/definitions?q=cup", "name,events_30d"],
     ["/projects/1/persons?q=ada", "id,name"],
+    ["/projects/1/definitions/cup%20bought", "property,types"],
     ["/projects/1/settings/keys", "key,events_24h"],
+    ["/instance/organizations", "id,name"],
   ] as const) {
     await open(page, scripts, path);
     const link = page.getByRole("link", { name: "Download CSV" });
@@ -41,6 +43,13 @@ test("lists are downloaded with their filter", async ({ page, server, scripts })
     expect(answer.headers()["content-disposition"], path).toMatch(/^attachment; filename="[a-z0-9-]+\.csv"$/);
     expect((await answer.text()).replaceAll('"', ""), path).toMatch(new RegExp(`^${head},`));
   }
+  // A page with several lists has a file for each.
+  await open(page, scripts, "/account/security");
+  const sessions = page.getByRole("link", { name: "Download CSV of sessions" });
+  await expect(sessions).toHaveAttribute("href", "/_csv/account/security/sessions");
+  await open(page, scripts, "/projects/1/persons?q=ada");
+  await page.getByRole("row").filter({ hasText: "ada" }).first().getByRole("link").first().click();
+  await expect(page.getByRole("link", { name: "Download CSV" })).toHaveAttribute("href", /^\/_csv\/projects\/1\/persons\/[^/]+\/events$/);
   await open(page, scripts, "/projects/1/persons?q=ada");
   const file = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download CSV" }).click();
@@ -90,6 +99,54 @@ test("exports are paused and resumed together", async ({ page, server, scripts }
   await sent(page, () => page.getByRole("button", { name: "Pause selected", exact: true }).click());
   await expect(page.getByText("Paused 1 export.")).toBeVisible();
   expect(await states()).toBe(1);
+});
+
+test("persons are deleted together, after their number was typed", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const project = await projectKey(page);
+  const names = ["bulk-ada", "bulk-bob", "bulk-cyd"];
+  for (const name of names) await send(server, project, { event: "seen", distinct_id: name });
+  const list = "/projects/1/persons?q=bulk-";
+  await expect(async () => {
+    await page.goto(list);
+    await expect(page.getByRole("row").filter({ hasText: "bulk-" })).toHaveCount(3, { timeout: 2_000 });
+  }).toPass();
+  await alive(page, scripts);
+  await select(page, scripts, "bulk-ada", "bulk-bob");
+  await page.getByRole("button", { name: "Delete selected..." }).click();
+  await page.waitForURL(/ids/);
+  await alive(page, scripts);
+  await expect(page.getByText("Delete 2 persons?")).toBeVisible();
+  await expect(page.getByRole("main").locator(".alert li")).toHaveCount(2);
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await expect(page.getByText("Delete 2 persons?")).toHaveCount(0);
+  await alive(page, scripts);
+  await select(page, scripts, "bulk-ada", "bulk-bob");
+  await page.getByRole("button", { name: "Delete selected..." }).click();
+  await page.waitForURL(/ids/);
+  await alive(page, scripts);
+  await page.getByLabel("What is deleted").fill("2 persons");
+  await page.getByRole("button", { name: "Delete persons" }).click();
+  await expect(page.getByText("Deleted 2 persons.")).toBeVisible();
+  await page.goto(list);
+  await expect(page.getByRole("row").filter({ hasText: "bulk-" })).toHaveCount(1);
+  await expect(page.getByRole("row").filter({ hasText: "bulk-cyd" })).toHaveCount(1);
+});
+
+test("the projects of a plugin are switched together", async ({ page, server, scripts }) => {
+  const key = await apiKey(page, server, scripts);
+  const { id, project } = await newOrganization(server, key);
+  const plugin = await install(server, key, id, "bot-filter");
+  for (const [at, name] of ["One", "Two"].entries()) {
+    const body = { plugin, name, order: at + 1, enabled: false, config: {} };
+    await call(server, key, "POST", `/api/projects/${project}/pipeline_transformation_configs/`, body);
+  }
+  await open(page, scripts, `/organizations/${id}/plugins/transformations/${plugin}`);
+  const table = page.getByRole("table", { name: "Projects that use it" });
+  await select(page, scripts, "One", "Two");
+  await sent(page, () => page.getByRole("button", { name: "Switch selected on", exact: true }).click());
+  await expect(page.getByText("Switched on 2 configs.")).toBeVisible();
+  await expect(table.getByText("On", { exact: true })).toHaveCount(2);
 });
 
 test("what fails is said, and the rest is done", async ({ page, server, scripts }) => {

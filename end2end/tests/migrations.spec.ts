@@ -75,6 +75,20 @@ test("the printed script imports, resumes where it stopped, and is followed", as
   await alive(page, scripts);
   await checkPage(page, "migrations with chosen columns");
 
+  // With more columns than fit, the frame scrolls below its headings.
+  const all = ["historical", "sent", "accepted", "dropped", "rate", "times", "order", "last"];
+  await page.setViewportSize({ width: 1280, height: 140 });
+  await page.goto(`/projects/1/migrations?${all.map((name) => `columns=${name}`).join("&")}`);
+  await alive(page, scripts);
+  const [scrolled, away] = await page.locator(".table-frame", { has: came }).evaluate((frame) => {
+    frame.scrollTop = frame.scrollHeight;
+    const heading = frame.querySelector("th")!.getBoundingClientRect();
+    return [frame.scrollTop, heading.top - frame.getBoundingClientRect().top];
+  });
+  expect(scrolled).toBeGreaterThan(0);
+  expect(Math.abs(away!)).toBeLessThan(2);
+  await page.setViewportSize({ width: 1280, height: 800 });
+
   const answer = await page.request.get("/_csv/projects/1/migrations");
   expect(answer.status()).toBe(200);
   expect(await answer.text()).toContain("historical_migration");

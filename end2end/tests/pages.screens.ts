@@ -5,7 +5,7 @@
 // Not part of the checks: nothing is compared.
 
 import { shot, shotOfRefusal, visit } from "../screens";
-import { alive, enter, expect, furnish, join, newKey, projectKey, send, test, UNKNOWN_ID } from "./helpers";
+import { alive, call, enter, expect, furnish, join, newKey, projectKey, send, test, UNKNOWN_ID } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -138,11 +138,19 @@ test("the other pages", async ({ page, server }) => {
     await join(server, api, made.organization!, { name, email: `${name.toLowerCase()}@weir.example`, password: "nine slow otters in a barn" });
   }
   const root = `/organizations/${made.organization}`;
+  await call(server, api, "PATCH", `/api/instance${root}/limits/`, {
+    events_per_month_limit: 3,
+    events_per_month_action: "drop",
+    members_limit: 5,
+    members_action: "reject",
+  });
   for (const [name, path] of [
+    ["organization-limited", root],
     ["members", `${root}/members`],
     ["invites", `${root}/invites`],
     ["domains", `${root}/domains`],
     ["domain", `${root}/domains/${made.domain}`],
+    ["domain-token-gone", `${root}/domains/${made.domain}/token`],
     ["activity", `${root}/activity`],
     ["exports", `${root}/exports`],
     ["export-new", `${root}/exports/new`],
@@ -179,6 +187,8 @@ test("the other pages", async ({ page, server }) => {
     ["help-page", "/help/sign-in"],
     ["search", "/search?q=a"],
     ["instance", "/instance"],
+    ["instance-organizations", "/instance/organizations"],
+    ["instance-limits", `/instance${root}`],
     ["gallery", "/gallery"],
   ] as const) {
     await visit(page, path, name);
@@ -187,6 +197,15 @@ test("the other pages", async ({ page, server }) => {
   await page.locator("li.key h2 a", { hasText: "Pictures" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Pictures" })).toBeVisible();
   await shot(page, "key");
+
+  await page.goto(`/projects/1/persons/${made.person}`);
+  await alive(page, true);
+  await page.locator("summary", { hasText: "Delete person" }).click();
+  await page.getByLabel("Delete its events too").check();
+  await shot(page, "person-delete");
+  await page.getByRole("button", { name: "Delete the person" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Deleted person" })).toBeVisible();
+  await shot(page, "person-deleted");
 
   await page.context().clearCookies();
   for (const [name, path] of [

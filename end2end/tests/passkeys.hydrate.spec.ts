@@ -3,7 +3,7 @@
 // without is a test of the server.
 
 import type { CDPSession, Page } from "@playwright/test";
-import { alive, apiKey, call, checkPage, type Credentials, expect, join, newOrganization, person, type Server, setUp, shot, test } from "./helpers";
+import { alive, apiKey, call, checkPage, type Credentials, expect, join, newOrganization, openMenu, person, type Server, setUp, shot, test } from "./helpers";
 
 /** A device that keeps passkeys and verifies its user. */
 interface Device {
@@ -113,13 +113,16 @@ test("a passkey signs in without address and password, and is the second step af
     await page.goto(`${named(server)}/account/security`);
     await alive(page, true);
     const table = page.getByRole("table", { name: "Passkeys" });
-    await table.locator("summary", { hasText: "Rename" }).click();
+    await openMenu(page, "Phone");
+    await table.getByRole("button", { name: "Rename..." }).click();
     await page.getByLabel("New name of Phone").fill("Old phone");
-    await table.getByRole("button", { name: "Rename" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rename passkey" }).click();
     await expect(table.getByRole("rowheader", { name: "Old phone" })).toBeVisible();
     await alive(page, true);
-    await table.locator("summary", { hasText: "Remove" }).click();
-    await table.getByRole("button", { name: "Remove" }).click();
+    await openMenu(page, "Old phone");
+    await table.getByRole("button", { name: "Remove..." }).click();
+    const asked = page.getByRole("dialog", { name: "Remove the passkey Old phone?" });
+    await asked.getByRole("button", { name: "Remove passkey" }).click();
     await expect(page.getByText("The passkey is removed, and two-step sign-in is off.")).toBeVisible();
     await forget(page);
     await page.goto(`${named(server)}/login?next=/account`);

@@ -47,8 +47,12 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
     await page.getByRole("main").getByRole("link", { name: "Drop reasons" }).click();
     await expect(page).toHaveURL(/\/projects\/1\/health#reasons$/);
     await expect(page).toHaveTitle(/^Health - .+ - Weir$/);
-    await alive(page, scripts);
-    expect(await count(page, code)).toBe(before + 1);
+    // The reasons are counted apart from the events, a moment later.
+    await expect(async () => {
+      await page.reload();
+      await alive(page, scripts);
+      expect(await count(page, code)).toBe(before + 1);
+    }).toPass();
     const found = entry(page, code);
     await expect(found.getByRole("heading", { name: reason })).toBeVisible();
     await expect(found).toContainText(word);

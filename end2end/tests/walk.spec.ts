@@ -397,7 +397,10 @@ test("every page is reached from the others, in one document with scripts", asyn
   const visited = [...walk.visited].filter((route) => route !== NO_ROUTE);
   expect(visited.sort(), "every route of app.rs is visited").toEqual(routes().sort());
   const listed = [...readFileSync(PAGES, "utf8").matchAll(/^\| [^`]* \| `([^`]+)`/gm)].map(([, address]) => address!);
-  expect(listed.length, "pages in pages.md").toBeGreaterThan(routes().length - 5);
+  const listedRoutes = new Set(listed.map(routeOf));
+  // The start leads to another page.
+  const unlisted = routes().filter((route) => route !== "/" && !listedRoutes.has(route));
+  expect.soft(unlisted, "routes that pages.md does not list; pages.mjs writes it").toEqual([]);
   expect(listed.filter((address) => !walk.visited.has(routeOf(address))), "pages of pages.md without a stop").toEqual([]);
 
   if (!scripts) return;

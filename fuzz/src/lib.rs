@@ -38,6 +38,7 @@ use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/checks.rs"]
 mod archives;
 
+mod passkeys;
 mod saml;
 
 /// Checks a file of `corpus/requests`: the target of a request, headers, an empty line,
@@ -82,4 +83,14 @@ pub fn check_callback(text: &str) {
 /// Checks a file of `corpus/saml_response`: the XML of a response.
 pub fn check_response(document: &[u8]) {
     saml::checks::check_response(document);
+}
+
+/// Checks a file of `corpus/passkey_answers`: the JSON text of a browser's answer.
+pub fn check_passkey_answer(text: &str) {
+    passkeys::checks::check_answer(text);
+}
+
+/// Checks a file of `corpus/attestations`: the CBOR of an authenticator.
+pub fn check_attestation(bytes: &[u8]) {
+    passkeys::checks::check_attestation(bytes);
 }

@@ -17,6 +17,7 @@ mod last;
 mod lease;
 mod place;
 pub mod schedule;
+mod segments;
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -29,12 +30,14 @@ use std::time::Instant;
 
 use uuid::Uuid;
 use weir_backup::{
-    About, Damage, Entry, Found, Limits, Manifest, Partial, Repository, Restored, Staging, Stored,
+    About, Damage, Entry, Fetch, Found, Limits, Manifest, Partial, Repository, Restored, Staging,
+    Stored,
 };
 use weir_ingest::log::{self, LogError};
 use weir_model::Timestamp;
 use weir_service::sealing::{KeyError, KeySource};
-use weir_store::{CheckpointError, checkpoint, erasures, schema_version};
+use weir_store::events::HeldObjects;
+use weir_store::{CheckpointError, SegmentBucket, checkpoint, erasures, schema_version};
 
 use crate::config::{Config, StoreKind};
 use crate::log_tools::has_store;
@@ -43,13 +46,12 @@ use crate::master_key;
 use crate::serve::StopSignals;
 use place::{Opened, Place};
 use schedule::Schedule;
+use segments::BucketSegments;
 
 pub use last::LastBackup;
 
 /// The directory in the data directory for the links of a backup while it is stored.
 const STAGING: &str = ".weir-backup";
-/// The file in the data directory that names the bucket of event segments.
-const CLAIM: &str = "segments/bucket";
 /// A file in the data directory that each server with a store writes.
 const CURRENT: &str = "store/CURRENT";
 /// The ingest log, in the data directory and in a backup.
@@ -67,9 +69,18 @@ pub enum BackupError {
     /// The data directory has no store.
     #[error("there is no store in the data directory `{0}`")]
     NoStore(PathBuf),
-    /// The files of events are in a bucket.
-    #[error("the files of events are in a bucket, which backups do not contain yet")]
+    /// Files of events are in a bucket that the settings do not name.
+    #[error(
+        "files of events are in a bucket: give this command the settings of the server \
+         (segments and others)"
+    )]
     InBucket,
+    /// Objects of the bucket of files of events cannot be kept from being removed.
+    #[error("the lock of the objects with files of events cannot be taken")]
+    Held(#[source] std::io::Error),
+    /// The files of events that are in a bucket cannot be listed.
+    #[error("the files of events that are in a bucket cannot be listed")]
+    Segments(#[source] weir_store::Error),
     /// The target is neither a directory of this machine nor a bucket.
     #[error("`{0}` is neither a directory nor a place such as s3://bucket/prefix")]
     Remote(PathBuf),
@@ -175,6 +186,7 @@ fn refuse_backup(config: &Config, directory: &Path) -> Result<Place, BackupError
         return Err(BackupError::NoStore(config.data.clone()));
     }
     refuse_other_user(&config.data)?;
+    segments::bucket(config)?;
     match Place::of(config, directory)? {
         Place::Directory(directory) if is_inside(&directory, &config.data) => {
             Err(BackupError::Inside(directory))
@@ -204,7 +216,7 @@ async fn make(
     let (staging, id) = begin.await?;
     // Before anything is linked, so that a wrong place is noticed first.
     let opened = place.create(config, id, began_at).await?;
-    let taken = take(&config.data, staging.path(), &is_stopped).await;
+    let linked = link_with_bucket(config, staging.path(), &is_stopped).await;
     let about = About {
         schema: schema_version(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -214,10 +226,18 @@ async fn make(
     let data = config.data.clone();
     let made = blocking(move || {
         let Opened { repository, mirror } = opened;
-        let stored = taken.and_then(|()| {
-            let partial = last_segment(staging.path())?;
-            let limits = Limits { is_stopped: &is_stopped, least_free };
-            Ok(repository.store(staging.path(), partial.as_ref(), about, limits)?)
+        let stored = linked.and_then(|Linked { held, mut in_bucket }| {
+            let stored = last_segment(staging.path()).and_then(|partial| {
+                let limits = Limits { is_stopped: &is_stopped, least_free };
+                let fetch = in_bucket.as_mut().map(|segments| segments as &mut dyn Fetch);
+                let (snapshot, partial) = (staging.path(), partial.as_ref());
+                Ok(repository.store_fetching(snapshot, partial, about, limits, fetch)?)
+            });
+            drop(held);
+            if let Some(segments) = in_bucket {
+                segments.close();
+            }
+            stored
         });
         let made = stored.map(|stored| {
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -288,7 +308,8 @@ pub async fn remove_abandoned(config: &Config) {
     if config.store == StoreKind::Memory {
         return;
     }
-    for name in [STAGING, check::STAGING].into_iter().chain(place::MIRRORS) {
+    let links = [STAGING, check::STAGING, segments::STAGING];
+    for name in links.into_iter().chain(place::MIRRORS) {
         let at = config.data.join(name);
         // It fails only when the process ends.
         let _ = blocking(move || {
@@ -307,7 +328,28 @@ fn remove_links(at: &Path, name: &str) {
     }
 }
 
-/// Links everything that a backup needs.
+/// What was linked for a backup, and what else it needs.
+struct Linked {
+    /// Objects of the bucket stay as long as this does.
+    held: Option<HeldObjects>,
+    /// `None`: all files of events are linked.
+    in_bucket: Option<BucketSegments>,
+}
+
+/// Links everything that a backup needs and the data directory has.
+async fn link_with_bucket(
+    config: &Config,
+    staging: &Path,
+    is_stopped: &Arc<AtomicBool>,
+) -> Result<Linked, BackupError> {
+    // The catalog in the links may name an object that is not needed any more afterwards.
+    let held = segments::hold(config).await?;
+    take(&config.data, staging, is_stopped).await?;
+    let in_bucket = BucketSegments::open(config, staging, Arc::clone(is_stopped)).await?;
+    Ok(Linked { held, in_bucket })
+}
+
+/// Links the files of a data directory.
 async fn take(data: &Path, staging: &Path, is_stopped: &AtomicBool) -> Result<(), BackupError> {
     for _ in 0..ATTEMPTS {
         let newest = link_log(data, staging).await?;
@@ -424,11 +466,18 @@ pub async fn restore(
         Ok((name, Timestamp::from_micros(manifest.created_at), restored))
     });
     let (name, began_at, Restored { files, bytes }) = restored.await?;
+    let to_upload = config.segment_bucket().map(|SegmentBucket { location, .. }| {
+        format!(
+            "\nAll files of events are in the data directory. After the start, Weir uploads them \
+             to {location}, which no other instance may use"
+        )
+    });
     Ok(format!(
         "Restored the backup {name} to {}: {files} files, {bytes} bytes\n\
          It began at {began_at}\n\
-         The master key is not in the backup: {key}",
-        config.data.display()
+         The master key is not in the backup: {key}{}",
+        config.data.display(),
+        to_upload.unwrap_or_default()
     ))
 }
 
@@ -477,16 +526,12 @@ fn is_list(entry: &Entry) -> bool {
     entry.path == erasures::FILE
 }
 
-/// Refuses settings with which no backup is complete.
+/// Refuses a store that has no files.
 fn refuse(config: &Config) -> Result<(), BackupError> {
-    if config.store == StoreKind::Memory {
-        return Err(BackupError::InMemory);
+    match config.store {
+        StoreKind::Memory => Err(BackupError::InMemory),
+        StoreKind::RocksDb => Ok(()),
     }
-    // The file says where the files of events are, whatever the settings of this command.
-    if config.segment_bucket().is_some() || config.data.join(CLAIM).exists() {
-        return Err(BackupError::InBucket);
-    }
-    Ok(())
 }
 
 /// Refuses another user than that of the server: links of that user could not be removed by
@@ -543,7 +588,14 @@ fn about_key(source: &dyn KeySource) -> String {
 }
 
 fn outcome(stored: &Stored, key: &str) -> String {
-    let Stored { name, files, bytes, new_files, new_bytes, kept_for, .. } = stored;
+    let Stored { name, files, bytes, new_files, new_bytes, kept_for, unsound, .. } = stored;
+    let unsound = match unsound {
+        0 => String::new(),
+        unsound => format!(
+            "\n{unsound} files of events are damaged or missing in the bucket, and so they are in \
+             this backup: the lines of the log name them"
+        ),
+    };
     let kept = match kept_for.is_empty() {
         true => String::new(),
         false => format!(
@@ -555,7 +607,7 @@ fn outcome(stored: &Stored, key: &str) -> String {
     format!(
         "Stored the backup {name}: {files} files, {bytes} bytes; \
          new: {new_files} files, {new_bytes} bytes\n\
-         {key}{kept}"
+         {key}{kept}{unsound}"
     )
 }
 

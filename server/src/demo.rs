@@ -106,9 +106,7 @@ struct Filled {
     email: String,
     /// Password of the owner and of the others.
     password: String,
-    /// Id of the project.
     project_id: i64,
-    /// Key of the project.
     project_api_key: String,
     /// A personal API key of the owner with all scopes.
     personal_api_key: String,

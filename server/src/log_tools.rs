@@ -122,7 +122,7 @@ pub async fn run(config: &Config, command: LogCommand) -> Result<(), LogToolErro
 /// How far the store has applied the log, if that can be read.
 enum Progress {
     /// Positions of all partitions.
-    Known(Vec<Position>),
+    Positions(Vec<Position>),
     /// Another process uses the data directory.
     InUse,
     /// The reason why it is not known.
@@ -140,7 +140,7 @@ async fn show(
         progress(config).await
     };
     let positions = match &progress {
-        Progress::Known(positions) => positions.as_slice(),
+        Progress::Positions(positions) => positions.as_slice(),
         Progress::InUse | Progress::Unknown(_) => &[],
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -192,7 +192,7 @@ async fn progress(config: &Config) -> Progress {
     let positions = events::positions(&store).await;
     let closed = store.close_at_end().await;
     match positions.and_then(|positions| closed.map(|()| positions)) {
-        Ok(positions) => Progress::Known(positions),
+        Ok(positions) => Progress::Positions(positions),
         Err(error) => Progress::Unknown(error.to_string()),
     }
 }

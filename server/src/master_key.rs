@@ -67,7 +67,6 @@ impl KeySource for KeyVariable {
     }
 }
 
-/// The key in a file.
 #[derive(Debug, Clone)]
 struct KeyFile {
     path: PathBuf,

@@ -23,7 +23,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use weir_export::engine::EngineCounts;
 use weir_ingest::Outcome;
-use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
@@ -87,8 +86,6 @@ pub struct Metrics {
     pub backup_interval_seconds: Gauge<f64, AtomicU64>,
     /// When the last backup began, in seconds since 1970; 0 without one.
     pub backup_last_success_seconds: Gauge<f64, AtomicU64>,
-    /// Seconds since then; 0 without a backup.
-    pub backup_age_seconds: Gauge<f64, AtomicU64>,
     /// Seconds that it took.
     pub backup_duration_seconds: Gauge<f64, AtomicU64>,
     /// Bytes of all of its files.
@@ -293,7 +290,6 @@ impl Metrics {
         let disk_low_bytes = Gauge::default();
         let backup_interval_seconds = Gauge::default();
         let backup_last_success_seconds = Gauge::default();
-        let backup_age_seconds = Gauge::default();
         let backup_duration_seconds = Gauge::default();
         let backup_bytes = Gauge::default();
         let backup_new_bytes = Gauge::default();
@@ -429,11 +425,6 @@ impl Metrics {
             backup_last_success_seconds.clone(),
         );
         registry.register(
-            "backup_age_seconds",
-            "Seconds since the last backup began; 0 without one",
-            backup_age_seconds.clone(),
-        );
-        registry.register(
             "backup_duration_seconds",
             "Seconds that the last backup took",
             backup_duration_seconds.clone(),
@@ -548,7 +539,6 @@ impl Metrics {
             disk_low_bytes,
             backup_interval_seconds,
             backup_last_success_seconds,
-            backup_age_seconds,
             backup_duration_seconds,
             backup_bytes,
             backup_new_bytes,
@@ -671,11 +661,9 @@ impl Metrics {
         self.disk_low_bytes.set(marks.low as f64);
     }
 
-    /// Shows the last backup, and its age at this time.
-    pub fn show_backup(&self, last: &LastBackup, now: Timestamp) {
-        let began_at = last.began_at.micros() as f64 / 1e6;
-        self.backup_last_success_seconds.set(began_at);
-        self.backup_age_seconds.set((now.micros() as f64 / 1e6 - began_at).max(0.0));
+    /// Shows the last backup.
+    pub fn show_backup(&self, last: &LastBackup) {
+        self.backup_last_success_seconds.set(last.began_at.micros() as f64 / 1e6);
         self.backup_duration_seconds.set(Duration::from_millis(last.took_ms).as_secs_f64());
         self.backup_bytes.set(i64::try_from(last.bytes).unwrap_or(i64::MAX));
         self.backup_new_bytes.set(i64::try_from(last.new_bytes).unwrap_or(i64::MAX));
@@ -771,31 +759,26 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_age_of_the_last_backup() {
+    fn the_page_has_the_last_backup() {
         let metrics = Metrics::new();
-        let began_at = Timestamp::from_micros(1_780_308_000_000_000);
         let last = LastBackup {
             directory: "/mnt/backups".into(),
             name: "20260601T100000.000Z-0123456789abcdef".to_owned(),
-            began_at,
+            began_at: Timestamp::from_micros(1_780_308_000_000_000),
             took_ms: 1_500,
             bytes: 7_000,
             new_bytes: 300,
         };
-        metrics.show_backup(&last, began_at.plus_seconds(90));
+        metrics.show_backup(&last);
         let page = metrics.page().unwrap();
         for line in [
             "weir_backup_last_success_seconds 1780308000.0",
-            "weir_backup_age_seconds 90.0",
             "weir_backup_duration_seconds 1.5",
             "weir_backup_bytes 7000",
             "weir_backup_new_bytes 300",
         ] {
             assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
         }
-        // The clock was set back since.
-        metrics.show_backup(&last, began_at.plus_seconds(-90));
-        assert_eq!(metrics.backup_age_seconds.get().to_bits(), 0.0_f64.to_bits());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum SealError {
     Store(#[from] weir_store::Error),
 }
 
-/// Seals all stored events, writes snapshots of persons if asked to, and returns the line to
+/// Seals all stored events, writes snapshots of persons if requested, and returns the line to
 /// print.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ use weir_store::plugin_runtime::PluginChange;
 /// Most projects in the cache. When it is full, it is emptied.
 const KEPT: usize = 10_000;
 
-/// The apps of all projects that were asked for. Cheap to clone.
+/// The apps of all projects that were requested. Cheap to clone.
 #[derive(Clone)]
 pub struct SiteApps(Arc<Inner>);
 

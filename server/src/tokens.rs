@@ -53,7 +53,7 @@ struct Inner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The key belongs to this project.
-    Known(ProjectRules),
+    Project(ProjectRules),
     /// No project has the key.
     Unknown,
     /// The store cannot answer at the moment.
@@ -86,7 +86,7 @@ impl TokenCache {
         if let Some(rules) = known.load().get(token)
             && rules.work_at(clock.now())
         {
-            return Verdict::Known(*rules);
+            return Verdict::Project(*rules);
         }
         if unknown.lock().get(token).is_some_and(|since| since.elapsed() < UNKNOWN_FOR) {
             return Verdict::Unknown;
@@ -105,7 +105,7 @@ impl TokenCache {
                         known
                     });
                 }
-                Verdict::Known(rules)
+                Verdict::Project(rules)
             }
             Ok(Ok(None)) => {
                 self.remember_unknown(token);

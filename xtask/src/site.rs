@@ -80,16 +80,47 @@ fn add_code(site: &mut Site, browser: wasm::Browser, mode: Mode) -> Result<()> {
 /// `<script type="module" src>`, so the content security policy need not allow inline
 /// scripts.
 fn boot(mode: Mode) -> String {
-    let import = match mode {
-        Mode::Release => format!("import * as app from \"./{BINDINGS}\";\n"),
-        // A dynamic import, so that the reload also works on a page that cannot start.
-        Mode::Dev => format!("{RELOAD}const app = await import(\"./{BINDINGS}\");\n"),
+    let reload = match mode {
+        Mode::Release => "",
+        Mode::Dev => RELOAD,
     };
+    // A dynamic import, so that what is before it also works on a page that cannot start.
     let load = format!(
-        "await app.default({{ module_or_path: new URL(\"./{ENTRY}\", import.meta.url) }});\n"
+        "const app = await import(\"./{BINDINGS}\");\n\
+         await app.default({{ module_or_path: new URL(\"./{ENTRY}\", import.meta.url) }});\n"
     );
-    format!("{import}{PRELOAD}{load}app.hydrate();\n")
+    format!("{reload}{PRESSED}{PRELOAD}{load}app.hydrate();\n")
 }
+
+/// Until the app answers, a pressed link or button loads a document, which takes long on a slow
+/// line. The style sheet shows what is pressed, and that a document loads.
+const PRESSED: &str = r#"const root = document.documentElement;
+const clear = () => {
+  delete root.dataset.opening;
+  for (const pressed of document.querySelectorAll("[data-pressed]")) delete pressed.dataset.pressed;
+};
+const note = (event, pressed) => setTimeout(() => {
+  if (event.defaultPrevented || root.hasAttribute("data-alive")) return;
+  root.dataset.opening = "";
+  if (pressed) pressed.dataset.pressed = "";
+  // The user can have stopped it.
+  setTimeout(clear, 30_000);
+});
+addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]:not([href^='#'], [download], [target])");
+  const elsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+  if (link?.origin !== location.origin || elsewhere) return;
+  const isHere = link.hash && link.pathname === location.pathname && link.search === location.search;
+  if (!isHere) note(event, link);
+});
+addEventListener("submit", (event) => {
+  // The method of the button, if it has one, is that of the form.
+  const method = event.submitter?.formMethod || event.target.method;
+  if (method !== "dialog") note(event, event.submitter);
+});
+// The browser can show this page again as it was left.
+addEventListener("pageshow", (event) => event.persisted && clear());
+"#;
 
 /// Loads the code of the page beside the entry.
 const PRELOAD: &str = r#"for (const href of document.querySelector("script[data-code]")?.dataset.code.split(" ") ?? []) {

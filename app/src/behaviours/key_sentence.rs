@@ -5,7 +5,7 @@ use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
 use weir_model::scopes::ScopeObject;
 
 use super::{closest, on, within, write};
-use crate::key_words::{Choice, choice, day, sentence};
+use crate::key_words::{Access, access, day, sentence};
 
 /// `data-sentence` in a form: updated at every change of the form.
 pub(super) fn start() {
@@ -24,8 +24,8 @@ fn of(form: &Element) -> String {
             .map(|input| input.value())
             .unwrap_or_default()
     };
-    let chosen: Vec<Choice> = (0..ScopeObject::OFFERED.len())
-        .map(|at| choice(&checked(&format!("scopes[{at}]"))))
+    let chosen: Vec<Access> = (0..ScopeObject::OFFERED.len())
+        .map(|at| access(&checked(&format!("scopes[{at}]"))))
         .collect();
     let option = within::<Element>(form, "option:checked")
         .and_then(|option| option.dyn_into::<HtmlOptionElement>().ok());

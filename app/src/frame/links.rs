@@ -63,8 +63,7 @@ pub(super) const RAIL: [Group; 3] = [
             entry("Event definitions", "definition", "d", Of::Project, "/definitions"),
             TRANSFORMATIONS,
             EXPORTS,
-            entry("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")
-                .with(&["/plugins"]),
+            PLUGINS,
             entry("Migrations", "migration", "m", Of::Project, "/migrations"),
         ],
     },
@@ -84,6 +83,8 @@ pub(super) const RAIL: [Group; 3] = [
 pub(super) const TRANSFORMATIONS: NavEntry =
     entry("Transformations", "transformation", "t", Of::Project, "/transformations");
 pub(super) const EXPORTS: NavEntry = entry("Exports", "export", "x", Of::Organization, "/exports");
+pub(super) const PLUGINS: NavEntry =
+    entry("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations").with(&["/plugins"]);
 
 /// The pages in the account menu.
 pub(super) const ACCOUNT: [NavEntry; 4] = [

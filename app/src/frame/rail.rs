@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::account_menu::AccountMenu;
-use super::links::{EXPORTS, NavEntry, RAIL, TRANSFORMATIONS};
+use super::links::{EXPORTS, NavEntry, PLUGINS, RAIL, TRANSFORMATIONS};
 use super::nav_target::NavTarget;
 use super::switcher::Switcher;
 use super::{Brand, RAIL_ID};
@@ -80,11 +80,15 @@ struct Badge {
 
 /// The badge of a page behind which something fails.
 fn badge(entry: NavEntry, failing: &FailingNav) -> Option<Badge> {
+    let of_configs = || "Failed in the last 24 hours".to_owned();
     let (count, what, title) = if entry == EXPORTS {
         (failing.exports, ("failing export", "failing exports"), reasons(failing))
     } else if entry == TRANSFORMATIONS {
         let what = ("failing transformation", "failing transformations");
-        (failing.transformations, what, "Failed in the last 24 hours".to_owned())
+        (failing.transformations, what, of_configs())
+    } else if entry == PLUGINS {
+        let what = ("failing destination or app", "failing destinations or apps");
+        (failing.plugins, what, of_configs())
     } else {
         return None;
     };
@@ -136,7 +140,7 @@ fn reasons(failing: &FailingNav) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{FailingLine, FailingNav, reasons};
+    use super::{EXPORTS, FailingLine, FailingNav, PLUGINS, TRANSFORMATIONS, badge, reasons};
 
     #[test]
     fn a_failing_export_has_its_time_its_next_try_and_its_reason() {
@@ -148,7 +152,8 @@ mod tests {
         };
         let failed =
             FailingLine { name: "Lake".to_owned(), next_try: None, error: None, ..retried.clone() };
-        let failing = FailingNav { exports: 4, first: vec![retried, failed], transformations: 0 };
+        let first = vec![retried, failed];
+        let failing = FailingNav { exports: 4, first, ..FailingNav::default() };
         let expected = [
             "Warehouse: Failing since 2026-08-21 14:05 UTC, next try 2026-08-21 15:00 UTC. \
              TimedOut: No answer.",
@@ -156,5 +161,15 @@ mod tests {
             "2 more",
         ];
         assert_eq!(reasons(&failing), expected.join("\n"));
+    }
+
+    #[test]
+    fn what_fails_is_counted_beside_its_own_page() {
+        let failing = FailingNav { exports: 1, transformations: 2, plugins: 3, first: Vec::new() };
+        for (entry, count) in [(EXPORTS, 1), (TRANSFORMATIONS, 2), (PLUGINS, 3)] {
+            let shown = badge(entry, &failing).map(|badge| badge.count);
+            assert_eq!(shown, Some(count), "{}", entry.label);
+            assert!(badge(entry, &FailingNav::default()).is_none(), "{}", entry.label);
+        }
     }
 }

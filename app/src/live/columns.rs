@@ -1,12 +1,13 @@
 //! The columns of the list of events that the user can choose. The choice is in the
 //! query of the URL.
 
+use crate::ui::columns::{OptionalColumn, shown};
 use crate::ui::table::Column;
 
 /// Name in the query of the URL, label, and whether it is shown without a choice. The name
 /// of the event is always shown. Links of users contain the names, so they stay: `person` is
 /// the distinct id, and `place` the URL or screen.
-pub(crate) const COLUMNS: [(&str, &str, bool); 7] = [
+pub(crate) const COLUMNS: [OptionalColumn; 7] = [
     ("outcome", "Outcome", true),
     ("person", "Distinct id", true),
     ("place", "URL or screen", true),
@@ -22,15 +23,14 @@ pub(crate) struct Columns([bool; COLUMNS.len()]);
 
 impl Default for Columns {
     fn default() -> Self {
-        Self(COLUMNS.map(|(_, _, is_default)| is_default))
+        Self::named(&[])
     }
 }
 
 impl Columns {
     /// The columns with these names. Without a known name: the default ones.
     pub(crate) fn named(names: &[String]) -> Self {
-        let chosen = COLUMNS.map(|(name, _, _)| names.iter().any(|one| one == name));
-        if chosen.contains(&true) { Self(chosen) } else { Self::default() }
+        Self(shown(&COLUMNS, names))
     }
 
     /// The names of the chosen columns. Empty if these are the default columns.

@@ -14,7 +14,7 @@ use gloo_net::eventsource::futures::EventSource;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use send_wrapper::SendWrapper;
-use weir_model::live::EventsFilter;
+use weir_model::live::{EventsFilter, PROPERTY_COLUMN};
 
 use super::row::Row;
 use super::rows::{insert, meets};
@@ -55,6 +55,8 @@ pub(super) struct LiveConnection {
 #[derive(Default)]
 struct Inner {
     filter: EventsFilter,
+    /// The properties whose values the rows have.
+    properties: Vec<String>,
     source: Option<SendWrapper<EventSource>>,
     /// Number of the current connection. Answers of earlier connections are ignored.
     number: u32,
@@ -72,15 +74,22 @@ struct Inner {
 }
 
 impl LiveConnection {
-    /// The rows that match a filter, beginning with these. It connects when the page runs
-    /// in the browser, if the list is live.
-    pub(super) fn new(project: i64, filter: EventsFilter, first: Vec<Row>, is_live: bool) -> Self {
+    /// The rows that match a filter, with the values of these properties, beginning with the
+    /// first rows. It connects when the page runs in the browser, if the list is live.
+    pub(super) fn new(
+        project: i64,
+        filter: EventsFilter,
+        properties: Vec<String>,
+        first: Vec<Row>,
+        is_live: bool,
+    ) -> Self {
         let mut rows = Vec::new();
         for row in first {
             insert(&mut rows, Arc::new(row));
         }
         let inner = Inner {
             filter,
+            properties,
             seen: rows.iter().map(|row| row.key.clone()).collect(),
             wait: 1,
             ..Inner::default()
@@ -197,20 +206,22 @@ impl LiveConnection {
         });
     }
 
-    /// The address of the stream with the filter.
+    /// The address of the stream with the filter and the properties.
     fn stream(self) -> String {
         let query = self.inner.try_with_value(|inner| {
-            let pairs = inner.filter.pairs();
+            let properties = inner.properties.iter().map(|name| (PROPERTY_COLUMN, name.as_str()));
+            let pairs = inner.filter.pairs().into_iter().chain(properties);
             let pair = |(name, value)| format!("{name}={}", local_path::encode(value));
-            pairs.into_iter().map(pair).collect::<Vec<_>>().join("&")
+            pairs.map(pair).collect::<Vec<_>>().join("&")
         });
         format!("/_live/{}?{}", self.project, query.unwrap_or_default())
     }
 
     /// The latest rows that match.
     async fn latest(self, limit: u16) -> Result<EventsPage, UiError> {
-        let filter = self.inner.try_with_value(|inner| inner.filter.clone());
-        list_events(self.project, filter.unwrap_or_default(), String::new(), limit).await
+        let asked = |inner: &Inner| (inner.filter.clone(), inner.properties.clone());
+        let (filter, properties) = self.inner.try_with_value(asked).unwrap_or_default();
+        list_events(self.project, filter, String::new(), limit, properties).await
     }
 
     fn number(self) -> Option<u32> {

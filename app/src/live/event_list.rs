@@ -18,6 +18,7 @@ use super::state::ConnectionState;
 use super::window::DrawWindow;
 use crate::server_fns::events::{EventView, get_event};
 use crate::ui::alert::Alert;
+use crate::ui::empty::first_event;
 use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::ZoneName;
@@ -36,6 +37,8 @@ pub(crate) struct ListSettings {
     pub(crate) page: String,
     pub(crate) filter: EventsFilter,
     pub(crate) columns: Columns,
+    /// The properties that have a column.
+    pub(crate) properties: Vec<String>,
     /// Whether new rows are added.
     pub(crate) is_live: bool,
     /// Whether it begins paused.
@@ -96,7 +99,8 @@ pub(crate) fn EventList(
 ) -> impl IntoView {
     let ListSettings { project, columns, has_dates, is_live, .. } = settings;
     let drawing = DrawWindow::new(rows.len());
-    let connection = LiveConnection::new(project, settings.filter.clone(), rows, is_live);
+    let (filter, properties) = (settings.filter.clone(), settings.properties.clone());
+    let connection = LiveConnection::new(project, filter, properties.clone(), rows, is_live);
     if settings.is_paused {
         connection.toggle_pause();
     }
@@ -116,13 +120,13 @@ pub(crate) fn EventList(
     on_key("/", || row_table::focus(FILTER));
 
     let is_empty = Memo::new(move |_| connection.rows.with(Vec::is_empty));
-    let style = RowStyle { project, columns, has_dates };
+    let style = RowStyle { project, columns, properties: properties.len(), has_dates };
     let nothing = settings.nothing.clone();
     let the_list = dynamic(move || {
         if is_empty.get() {
             empty(project, &nothing, connection)
         } else {
-            row_table(connection.rows, drawing, opening, style)
+            row_table(connection.rows, drawing, opening, style, &properties)
         }
     });
     let the_panel = dynamic(move || match shown.get() {
@@ -373,11 +377,7 @@ fn empty(project: i64, nothing: &Nothing, connection: LiveConnection) -> AnyView
                     <h2>"No event received yet"</h2>
                     <p>"Events that are sent with the key of this project appear here immediately, dropped ones too."</p>
                     <p><strong>{paused}</strong></p>
-                    <p>
-                        <a class="button button-primary" href=format!("/projects/{project}/start")>
-                            "Send the first event"
-                        </a>
-                    </p>
+                    {first_event(project)}
                 </div>
             }
             .into_any()

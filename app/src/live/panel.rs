@@ -2,6 +2,7 @@
 //! requests to the API.
 
 use leptos::prelude::*;
+use weir_model::outcomes::DropReason;
 
 use super::address;
 use super::badge::badge;
@@ -135,13 +136,15 @@ fn property_list(properties: Vec<(String, String)>) -> AnyView {
 /// What happened to the event, in order.
 fn steps(row: &Row, effects: Vec<String>) -> AnyView {
     let done = if row.is_rejected() {
-        "Its request was refused. Nothing was stored."
+        "Its request was refused. Nothing was stored.".to_owned()
+    } else if let Some(how) = transformation(row) {
+        format!("Not stored: {how}.")
     } else if row.is_dropped() {
-        "Dropped. It was not stored."
+        "Dropped. It was not stored.".to_owned()
     } else if row.reasons.is_empty() {
-        "Stored as sent."
+        "Stored as sent.".to_owned()
     } else {
-        "Stored with changes."
+        "Stored with changes.".to_owned()
     };
     let effects = effects.into_iter().map(|effect| view! { <li class="wrap">{effect}</li> });
     let list = view! {
@@ -152,6 +155,14 @@ fn steps(row: &Row, effects: Vec<String>) -> AnyView {
         </ol>
     };
     part("event-steps", "Steps", true, list.into_any())
+}
+
+/// The transformation that kept the event from being stored, and how.
+fn transformation(row: &Row) -> Option<&str> {
+    let codes = [DropReason::DroppedByTransformation, DropReason::TransformationUnavailable];
+    let is_named =
+        row.reasons.iter().any(|reason| codes.iter().any(|code| code.code() == reason.as_str()));
+    row.detail.as_deref().filter(|_| is_named)
 }
 
 /// The payload as text. A refused request has none.
@@ -185,4 +196,23 @@ fn requests(row: &Row, command: Option<String>, project: i64) -> AnyView {
         {read}
     };
     part("event-requests", "API request", false, content.into_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Row, transformation};
+
+    #[test]
+    fn the_transformation_that_dropped_an_event_is_named() {
+        let row = |reason: &str| {
+            let row = json!({"key": "k", "received_at": "", "outcome": "dropped", "size": 0,
+                             "reasons": [reason], "detail": "dropped by Bots (config 1)"});
+            serde_json::from_value::<Row>(row).unwrap()
+        };
+        let dropped = row("dropped_by_transformation");
+        assert_eq!(transformation(&dropped), Some("dropped by Bots (config 1)"));
+        assert_eq!(transformation(&row("duplicate_uuid")), None);
+    }
 }

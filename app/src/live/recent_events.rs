@@ -18,7 +18,6 @@ use crate::ui::time::Clock;
 /// Maximum number of rows.
 const ROWS: usize = 8;
 
-/// Recent events.
 #[component]
 pub(crate) fn RecentEvents(
     /// Number of the project.
@@ -28,7 +27,7 @@ pub(crate) fn RecentEvents(
     /// Scheme and host that events are sent to.
     host: String,
 ) -> impl IntoView {
-    let connection = LiveConnection::new(project, EventsFilter::default(), rows, true);
+    let connection = LiveConnection::new(project, EventsFilter::default(), Vec::new(), rows, true);
     let latest = Memo::new(move |_| {
         connection.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())
     });

@@ -37,6 +37,9 @@ pub(crate) struct Row {
     pub(crate) size: u64,
     /// Person id.
     pub(crate) person: Option<String>,
+    /// The values of the chosen properties as texts, in the order of the choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) properties: Vec<Option<String>>,
 }
 
 const _: () = assert!(SAMPLE_LIMIT == 4 << 10, "a caption says 4 KiB");
@@ -66,6 +69,7 @@ impl From<weir_model::live::LiveRow> for Row {
             library: row.library,
             size: row.size,
             person: row.person,
+            properties: Vec::new(),
         }
     }
 }

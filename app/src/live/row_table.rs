@@ -1,5 +1,6 @@
 //! The table of rows. Each row has a link to its panel.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -11,7 +12,9 @@ use super::badge::badge;
 use super::columns::Columns;
 use super::row::Row;
 use super::window::DrawWindow;
-use crate::ui::table::{Align, TableRow, cell, heading, row_view, truncated, truncated_link};
+use crate::ui::table::{
+    Align, Column, TableRow, cell, heading, is_wide, row_view, truncated, truncated_link,
+};
 use crate::ui::time::{Clock, Time};
 
 /// Id of the list.
@@ -83,6 +86,8 @@ pub(super) fn focus(id: &str) -> bool {
 pub(super) struct RowStyle {
     pub(super) project: i64,
     pub(super) columns: Columns,
+    /// The number of properties that have a column.
+    pub(super) properties: usize,
     /// Whether times have their dates.
     pub(super) has_dates: bool,
 }
@@ -93,18 +98,25 @@ pub(super) fn row_table(
     drawing: DrawWindow,
     opening: Opening,
     style: RowStyle,
+    // The names of the properties that have a column.
+    properties: &[String],
 ) -> AnyView {
     let drawn = move || {
         let is_reading = opening.open.with_untracked(Option::is_some);
         rows.with(|rows| drawing.drawn(rows, is_reading))
     };
-    let columns = style.columns.headings();
-    let labels: Vec<(&'static str, Align)> =
-        columns.iter().map(|column| (column.label, column.align)).collect();
+    let mut columns = style.columns.headings();
+    columns.extend(properties.iter().cloned().map(Column::named));
+    let labels: Vec<(Cow<'static, str>, Align)> =
+        columns.iter().map(|column| (column.label.clone(), column.align)).collect();
+    let frame = match is_wide(labels.len()) {
+        true => "table-frame table-frame-wide rows-frame",
+        false => "table-frame",
+    };
     let headings = columns.into_iter().map(heading).collect_view();
     view! {
         <div
-            class="table-frame"
+            class=frame
             id=LIST
             role="group"
             aria-label="Events"
@@ -132,7 +144,7 @@ fn entry(
     row: &Row,
     opening: Opening,
     style: RowStyle,
-    labels: &[(&'static str, Align)],
+    labels: &[(Cow<'static, str>, Align)],
 ) -> AnyView {
     let mut cells = vec![name(row, opening)];
     cells.extend(style.columns.names().map(|column| match column {
@@ -144,6 +156,7 @@ fn entry(
         "time" => time(row.timestamp.clone(), true),
         _ => time(Some(row.received_at.clone()), style.has_dates),
     }));
+    cells.extend((0..style.properties).map(|at| text(row.properties.get(at).unwrap_or(&None))));
     let class = if row.is_stored() { "row" } else { "row row-dropped" };
     row_view(TableRow::new(cells).class(class), labels)
 }

@@ -35,7 +35,8 @@ mod tests {
             serde_json::from_value::<Row>(row).unwrap()
         };
         let rows = vec![row("c"), row("b")];
-        let part = EventsPage { rows, older: Some(String::new()), is_early: false };
+        let part =
+            EventsPage { rows, older: Some(String::new()), is_early: false, frequent: Vec::new() };
         assert!(meets(Some("b"), &part));
         assert!(!meets(Some("a"), &part));
         // Without a known row, only a complete list has no gap.

@@ -1,6 +1,5 @@
 //! The state of a live list: connection, pause, gaps.
 
-/// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// Waits for the first answer.

@@ -12,22 +12,9 @@ use crate::ui::menu::Menu;
 /// The query parameter with the name of a column. It is repeated.
 pub(super) const PARAMETER: &str = "columns";
 
-/// A column that can be chosen: its name in the address, its label, and whether it is shown
-/// without a choice.
-pub(super) type Choice = (&'static str, &'static str, bool);
-
 /// The names of columns in the address.
 pub(super) fn in_address() -> Vec<String> {
     use_query_map().with(|query| query.get_all(PARAMETER)).unwrap_or_default()
-}
-
-/// The names of the columns to show, in the order of `all`: those that were asked for, without
-/// a known one those that are shown without a choice.
-pub(super) fn shown(all: &[Choice], asked: &[String]) -> Vec<&'static str> {
-    let is_asked = |name: &str| asked.iter().any(|one| one == name);
-    let has_choice = all.iter().any(|(name, ..)| is_asked(name));
-    let is_shown = |choice: &&Choice| if has_choice { is_asked(choice.0) } else { choice.2 };
-    all.iter().filter(is_shown).map(|(name, ..)| *name).collect()
 }
 
 /// The menu with the columns of a table.
@@ -81,20 +68,4 @@ fn heights() -> AnyView {
         </ActionForm>
     }
     .into_any()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Choice, shown};
-
-    #[test]
-    fn columns_are_those_of_the_address_or_the_default_ones() {
-        let all: [Choice; 3] = [("a", "A", true), ("b", "B", false), ("c", "C", true)];
-        let shown = |asked: &[&str]| {
-            shown(&all, &asked.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(shown(&[]), ["a", "c"]);
-        assert_eq!(shown(&["nonsense"]), ["a", "c"]);
-        assert_eq!(shown(&["c", "b"]), ["b", "c"]);
-    }
 }

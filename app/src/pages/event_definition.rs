@@ -4,11 +4,13 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::event_definitions::{VOLUME, addresses, uncounted, volume};
+use super::timeline::segment;
 use super::{in_path, project_in_path};
 use crate::server_fns::definitions::{
     EventDefinitionView, SampledPropertyView, get_event_definition,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
+use crate::ui::download::DownloadCsv;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -30,10 +32,13 @@ fn draw(project: ProjectView, found: EventDefinitionView) -> AnyView {
     let seen = found.seen.clone();
     let (stored, live) = addresses(project.id, &seen.name);
     let events = volume(seen.events, found.others);
+    let path = format!("/projects/{}/definitions/{}", project.id, segment(&seen.name));
+    let file = (!found.properties.is_empty()).then(|| view! { <DownloadCsv page=path /> });
     view! {
         <PageHead title=seen.name within=project.name>
             <a class="button" href=stored>"Show events"</a>
             <a class="button" href=live>"Watch live"</a>
+            {file}
         </PageHead>
         <ProjectZone zone=project.timezone />
         <dl class="facts">

@@ -13,7 +13,7 @@ use crate::server_fns::definitions::{EventDefinitionList, EventNameView, list_ev
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::download::DownloadCsv;
-use crate::ui::empty::{Empty, EmptyPage, NoMatch};
+use crate::ui::empty::{Empty, EmptyPage, NoMatch, first_event};
 use crate::ui::menu::RowMenu;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
@@ -146,11 +146,7 @@ fn nothing(project: i64) -> AnyView {
     view! {
         <Empty title="No event yet">
             <p>"The first event with a name adds it to this list."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{project}/start")>
-                    "Send the first event"
-                </a>
-            </p>
+            {first_event(project)}
         </Empty>
     }
     .into_any()

@@ -9,14 +9,15 @@ mod toolbar;
 
 use futures::future::try_join4;
 use leptos::prelude::*;
-use weir_model::live::EventsFilter;
+use leptos_router::hooks::use_query_map;
+use weir_model::live::{EventsFilter, PROPERTY_COLUMN, property_columns};
 
 use super::health::{RANGES, USUAL, received};
 use super::{columns_menu, project_in_path};
 use crate::error::UiError;
 use crate::live::{Columns, EventList, ListSettings, Nothing, address_of, selected_in_address};
 use crate::server_fns::events::{
-    EventCounts, EventView, EventsPage, count_events, get_event, list_events,
+    Counted, EventCounts, EventView, EventsPage, count_events, get_event, list_events,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
@@ -25,7 +26,7 @@ use crate::ui::download::DownloadCsv;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::status::Tone;
-use crate::ui::time::ProjectZone;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Events";
 /// Number of rows in the first page load.
@@ -41,6 +42,8 @@ struct Selection {
     project: i64,
     filter: EventsFilter,
     columns: Columns,
+    /// The properties that have a column.
+    properties: Vec<String>,
     /// Cursor of the previous page.
     before: String,
     is_paused: bool,
@@ -57,10 +60,12 @@ impl Selection {
             let known = RANGES.into_iter().find(|(name, _)| *name == range);
             filter.range = known.map_or(USUAL, |(name, _)| name).to_owned();
         }
+        let properties = use_query_map().with(|query| query.get_all(PROPERTY_COLUMN));
         Self {
             project: project_in_path(),
             filter,
             columns: Columns::named(&columns_menu::in_address()),
+            properties: property_columns(properties.unwrap_or_default()),
             before: in_query("before"),
             is_paused: in_query("paused") == "1",
         }
@@ -76,6 +81,7 @@ impl Selection {
         pairs.extend(
             self.columns.in_query().into_iter().map(|name| (columns_menu::PARAMETER, name)),
         );
+        pairs.extend(self.properties.iter().map(|name| (PROPERTY_COLUMN, name.as_str())));
         if !self.before.is_empty() {
             pairs.push(("before", &self.before));
         }
@@ -136,7 +142,7 @@ pub(crate) fn Events() -> impl IntoView {
 type Loaded = (ProjectView, EventsPage, EventCounts, Option<EventView>);
 
 async fn load(selection: Selection) -> Result<Loaded, UiError> {
-    let Selection { project, filter, before, .. } = selection;
+    let Selection { project, filter, properties, before, .. } = selection;
     // The list follows later changes of the selected row without new data.
     let selected = untrack(selected_in_address);
     let opened = async move {
@@ -146,7 +152,7 @@ async fn load(selection: Selection) -> Result<Loaded, UiError> {
         }
     };
     let counts = count_events(project, filter.clone());
-    let rows = list_events(project, filter, before, FIRST);
+    let rows = list_events(project, filter, before, FIRST, properties);
     try_join4(get_project(project), rows, counts, opened).await
 }
 
@@ -166,6 +172,7 @@ fn draw(selection: Selection, (project, found, counts, opened): Loaded) -> AnyVi
         page: selection.address(&[], None),
         filter: selection.filter.clone(),
         columns: selection.columns,
+        properties: selection.properties.clone(),
         is_live: selection.is_live(),
         is_paused: selection.is_paused,
         has_dates,
@@ -190,7 +197,7 @@ fn draw(selection: Selection, (project, found, counts, opened): Loaded) -> AnyVi
         <ProjectZone zone=project.timezone />
         {toolbar::filter_form(&selection)}
         {counts.has_invalid_times.then(unreadable)}
-        {toolbar::ranges_and_columns(&selection)}
+        {toolbar::ranges_and_columns(&selection, found.frequent)}
         {chart(counts, &selection)}
         {latest}
         <EventList settings=settings rows=found.rows selected=selected opened=opened />
@@ -211,8 +218,8 @@ fn unreadable() -> AnyView {
 /// Events over time. Dragging over the chart fills and sends the filter form
 /// (`behaviours::brush`).
 fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
-    let EventCounts { times, end, accepted, dropped, rejected, .. } = counts;
-    let sum = |values: &[u64]| values.iter().sum::<u64>();
+    let EventCounts { times, end, accepted, dropped, rejected, counted, .. } = counts;
+    let sum = |values: &[Option<u64>]| values.iter().flatten().sum::<u64>();
     let summary = received(sum(&accepted), sum(&dropped), sum(&rejected));
     let all = [
         ("Accepted", Tone::Good, accepted, ["accepted", "altered"]),
@@ -223,14 +230,9 @@ fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
     let series = all
         .into_iter()
         .filter(|(.., outcomes)| outcome.is_empty() || outcomes.contains(&outcome))
-        .map(|(label, tone, values, _)| Series {
-            label,
-            tone,
-            values: values.into_iter().map(Some).collect(),
-        })
+        .map(|(label, tone, values, _)| Series { label, tone, values })
         .collect();
-    let note = (!selection.is_whole())
-        .then(|| view! { <p class="hint">"The chart counts all events. The filter applies to the list."</p> });
+    let note = chart_note(counted, &selection.filter);
     view! {
         <section class="events-chart" aria-label="Events over time">
             <h2 class="hidden">"Events over time"</h2>
@@ -249,6 +251,30 @@ fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
     .into_any()
 }
 
+/// Which events the chart counts, if these are not those of the list.
+fn chart_note(counted: Counted, filter: &EventsFilter) -> Option<AnyView> {
+    let is_stored = ["accepted", "altered"].contains(&filter.outcome.as_str());
+    let note = match counted {
+        Counted::MatchingSince(since) => view! {
+            <p class="hint">
+                "The chart counts the matching events that were received since " <Time iso=since />
+                ". Searching older ones takes too long."
+            </p>
+        }
+        .into_any(),
+        Counted::All if filter.searches() => view! {
+            <p class="hint">"The chart counts all events: searching them takes too long. The filter applies to the list."</p>
+        }
+        .into_any(),
+        Counted::All if is_stored => view! {
+            <p class="hint">"The chart counts accepted and altered events together."</p>
+        }
+        .into_any(),
+        Counted::All | Counted::Matching => return None,
+    };
+    Some(note)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ALL, Columns, EventsFilter, Nothing, Selection, USUAL};
@@ -258,6 +284,7 @@ mod tests {
             project: 1,
             filter: EventsFilter { range: USUAL.to_owned(), ..EventsFilter::default() },
             columns: Columns::named(&[]),
+            properties: Vec::new(),
             before: String::new(),
             is_paused: false,
         };
@@ -272,13 +299,14 @@ mod tests {
             selection.filter.event = "a b".to_owned();
             selection.filter.range = "7d".to_owned();
             selection.columns = Columns::named(&["size".to_owned(), "time".to_owned()]);
+            selection.properties = vec!["plan".to_owned(), "$lib".to_owned()];
             selection.before = "9,,".to_owned();
         });
         let expected = "/projects/1/events?event=a%20b&range=7d&columns=size&columns=time\
-                        &before=9%2C%2C";
+                        &properties=plan&properties=%24lib&before=9%2C%2C";
         assert_eq!(changed.address(&[], None), expected);
         assert_eq!(
-            changed.address(&["columns", "before"], Some(ALL)),
+            changed.address(&["columns", "properties", "before"], Some(ALL)),
             "/projects/1/events?event=a%20b&range=all"
         );
         assert_eq!(changed.whole_filter(), "/projects/1/events?event=a%20b&range=7d");

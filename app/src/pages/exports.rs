@@ -31,7 +31,7 @@ use crate::ui::query::with_query;
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status};
 use crate::ui::table::truncated;
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
@@ -107,13 +107,13 @@ fn day(time: Timestamp) -> String {
 
 /// Links to older items, and back to the newest. `by` is the query parameter for the
 /// upper bound of the page; `begins` is its current value.
-fn ways(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
-    let way = |rel: &'static str, words: String, begins: Option<&str>| {
+fn pager_links(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
+    let link = |rel: &'static str, words: String, begins: Option<&str>| {
         let href = with_query(&[(by, begins)]);
         view! { <a class="button" rel=rel href=href>{words}</a> }
     };
-    let newest = (!begins.is_empty()).then(|| way("prev", format!("Newest {what}"), None));
-    let older = older.map(|older| way("next", format!("Older {what}"), Some(older)));
+    let newest = (!begins.is_empty()).then(|| link("prev", format!("Newest {what}"), None));
+    let older = older.map(|older| link("next", format!("Older {what}"), Some(older)));
     view! {
         <nav class="pager" aria-label=format!("Pages of {what}")>
             <div class="pager-ways">{newest}{older}</div>
@@ -125,7 +125,7 @@ fn ways(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyV
 /// When the schedule starts the next run.
 fn next_run(next: Option<String>, paused: bool) -> AnyView {
     match next {
-        Some(next) => view! { "Next run " <Time iso=next /> }.into_any(),
+        Some(next) => view! { "Next run " <Ago iso=next /> }.into_any(),
         None if paused => "No runs while paused".into_any(),
         None => "No further runs: its end has passed".into_any(),
     }

@@ -4,18 +4,19 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::person_counts::{number, times};
-use super::timeline::timeline;
+use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
 use crate::server_fns::groups::{GroupView, MemberList, get_group};
 use crate::server_fns::persons::CountsView;
 use crate::server_fns::projects::get_project;
 use crate::ui::copy::CopyValue;
+use crate::ui::download::DownloadCsv;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// Members on one page.
 const PAGE_SIZE: u32 = 50;
@@ -30,10 +31,12 @@ pub(crate) fn Group() -> impl IntoView {
             try_join(get_project(project), get_group(project, group_type, key, limit, offset))
         },
         |(project, group_type, key, list_page), (of, group)| {
+            let path =
+                format!("/projects/{project}/groups/{}/{}", segment(&group_type), segment(&key));
             let first_seen = group.first_seen.clone().map(|iso| {
                 view! {
                     <dt>"First seen"</dt>
-                    <dd><Time iso=iso /></dd>
+                    <dd><Ago iso=iso /></dd>
                 }
             });
             view! {
@@ -46,8 +49,8 @@ pub(crate) fn Group() -> impl IntoView {
                     {first_seen}
                 </dl>
                 {properties(&group)}
-                {members(project, group.members.clone(), list_page)}
-                {events(project, group)}
+                {members(project, &path, group.members.clone(), list_page)}
+                {events(project, &path, group)}
             }
             .into_any()
         },
@@ -79,7 +82,13 @@ fn properties(group: &GroupView) -> AnyView {
     .into_any()
 }
 
-fn members(project: i64, members: Result<MemberList, String>, list_page: ListPage) -> AnyView {
+fn members(
+    project: i64,
+    // The address of the page.
+    path: &str,
+    members: Result<MemberList, String>,
+    list_page: ListPage,
+) -> AnyView {
     let MemberList { count, is_exact, members } = match members {
         Ok(members) => members,
         Err(why) => {
@@ -109,10 +118,12 @@ fn members(project: i64, members: Result<MemberList, String>, list_page: ListPag
         TableRow::new(vec![truncated_link(href, shown), number(counts.as_ref()), first, last])
     };
     let rows = members.into_iter().map(row).collect();
+    let file = format!("{path}/persons");
     view! {
         <Section id="members" title="Members" hint=hint(count, is_exact)>
             <Table caption="Persons seen with the group" columns=columns rows=rows />
             <Pager page=list_page total=count what="members" />
+            <p><DownloadCsv page=file of="persons" /></p>
         </Section>
     }
     .into_any()
@@ -131,7 +142,7 @@ fn hint(count: u64, is_exact: bool) -> String {
     }
 }
 
-fn events(project: i64, group: GroupView) -> AnyView {
+fn events(project: i64, path: &str, group: GroupView) -> AnyView {
     let hint = match group.more {
         Some(false) => "",
         Some(true) => "The last ones that arrived. The group has older ones, which are not shown.",
@@ -139,6 +150,9 @@ fn events(project: i64, group: GroupView) -> AnyView {
             "The last ones that arrived. The group may have older ones, which are not searched."
         }
     };
+    let file = (!group.events.is_empty()).then(|| {
+        view! { <p><DownloadCsv page=format!("{path}/events") of="events" /></p> }
+    });
     let content = match (group.events.is_empty(), group.more) {
         (false, _) => timeline(project, group.events),
         (true, Some(_)) => view! {
@@ -149,8 +163,13 @@ fn events(project: i64, group: GroupView) -> AnyView {
             view! { <p>"None of the newest events of the project names the group."</p> }.into_any()
         }
     };
-    view! { <Section id="events" title="Latest events" hint=hint.to_owned()>{content}</Section> }
-        .into_any()
+    view! {
+        <Section id="events" title="Latest events" hint=hint.to_owned()>
+            {content}
+            {file}
+        </Section>
+    }
+    .into_any()
 }
 
 #[cfg(test)]

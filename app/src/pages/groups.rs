@@ -17,7 +17,7 @@ use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_quer
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Groups";
 /// Groups on one page.
@@ -142,7 +142,7 @@ fn row(project: i64, group: GroupRow) -> TableRow {
         truncated(group_type),
         cell(view! { <span class="mono">{truncated(key)}</span> }),
         cell(grouped(properties as u64)),
-        cell(view! { <Time iso=first_seen /> }),
+        cell(view! { <Ago iso=first_seen /> }),
     ])
 }
 

@@ -67,10 +67,13 @@ pub(crate) fn Health() -> impl IntoView {
 }
 
 fn selection() -> Selection {
-    let asked = in_query("range");
+    let requested = in_query("range");
     Selection {
         project: project_in_path(),
-        range: RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name),
+        range: RANGES
+            .into_iter()
+            .find(|(name, _)| *name == requested)
+            .map_or(USUAL, |(name, _)| name),
         compare: in_query("compare") == "1",
         by_event_time: in_query(BY) == EVENT_TIME,
         from: in_query("from"),
@@ -93,7 +96,7 @@ fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
     let (name, zone) = (project.name.clone(), project.timezone.clone());
     let why = reasons(&project, found, &traffic.trends);
     let refused = refusals(&traffic.total.refusals);
-    let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
+    let unknown_senders = unknown_senders(id, traffic.unknown_senders.clone());
     view! {
         <PageHead title=TITLE within=name>
             <a class="button" href=format!("/projects/{id}/health/events")>

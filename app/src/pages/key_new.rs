@@ -5,7 +5,7 @@ use weir_model::keys::LABEL_MAX;
 use weir_model::scopes::ScopeObject;
 
 use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
-use crate::key_words::{Choice, choice, day, sentence};
+use crate::key_words::{Access, access, day, sentence};
 use crate::server_fns::key_forms::{CreateKey, Expiry, KeyOffer, get_key_offer};
 use crate::ui::field::{Field, Ties, initial};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
@@ -70,12 +70,12 @@ fn said(expiries: &[Expiry]) -> String {
     sentence(&initial("preset", DEFAULT_PRESET.to_owned()), &chosen(), until.as_deref())
 }
 
-/// The choice for each kind of object in a form that failed.
-fn chosen() -> Vec<Choice> {
+/// The chosen access to each kind of object in a form that failed.
+fn chosen() -> Vec<Access> {
     ScopeObject::OFFERED
         .iter()
         .enumerate()
-        .map(|(at, _)| choice(&initial(&format!("scopes[{at}]"), String::new())))
+        .map(|(at, _)| access(&initial(&format!("scopes[{at}]"), String::new())))
         .collect()
 }
 

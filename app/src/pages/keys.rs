@@ -20,7 +20,7 @@ use crate::ui::menu::RowMenu;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "API keys";
 /// What revoking a key does.
@@ -147,7 +147,7 @@ pub(super) fn facts(key: &KeyView) -> AnyView {
         (Some(iso), true) => {
             view! { <span class="fault-text">"Expired "</span><Time iso=iso /> }.into_any()
         }
-        (Some(iso), false) => view! { <Time iso=iso /> }.into_any(),
+        (Some(iso), false) => view! { <Ago iso=iso /> }.into_any(),
         (None, _) => "Never".into_any(),
     };
     let used = match key.last.clone() {
@@ -166,7 +166,7 @@ pub(super) fn facts(key: &KeyView) -> AnyView {
         <ul class="chips" aria-label="Scopes">{scopes}</ul>
         <dl class="facts facts-row">
             <div><dt>"Works in"</dt><dd>{works_in}</dd></div>
-            <div><dt>"Created"</dt><dd><Time iso=key.created_at.clone() /></dd></div>
+            <div><dt>"Created"</dt><dd><Ago iso=key.created_at.clone() /></dd></div>
             <div><dt>"Last used"</dt><dd>{used}</dd></div>
             <div><dt>"Expires"</dt><dd>{expires}</dd></div>
         </dl>
@@ -193,7 +193,7 @@ fn scope_chip(scope: &str) -> AnyView {
 fn call(call: CallView) -> AnyView {
     let CallView { at, route, address } = call;
     view! {
-        <Time iso=at />
+        <Ago iso=at />
         {(!address.is_empty()).then(|| view! { " from " <code>{address}</code> })}
         {(!route.is_empty()).then(|| view! { <code class="key-route">{route}</code> })}
     }

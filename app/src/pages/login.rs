@@ -10,7 +10,7 @@ use super::in_query;
 use crate::form_names::KEPT;
 use crate::local_path::encode;
 use crate::server_fns::identity::{
-    SAML_LABEL, SignIn, SignInView, SignInWay, get_sign_in_view, saml_href,
+    SAML_LABEL, SignIn, SignInStep, SignInView, get_sign_in_view, saml_href,
 };
 use crate::server_fns::passkeys::{BeginPasskeySignIn, SignInWithPasskey};
 use crate::ui::alert::Alert;
@@ -62,14 +62,14 @@ fn read() -> Inputs {
 }
 
 fn draw(inputs: Inputs, sign_in: SignInView) -> AnyView {
-    let content = match (sign_in.is_set_up, sign_in.way.clone()) {
+    let content = match (sign_in.is_set_up, sign_in.step.clone()) {
         (false, _) => no_user_yet().into_any(),
-        (true, SignInWay::Address) => address_step(inputs, sign_in),
-        (true, SignInWay::Password { email, has_saml }) => {
+        (true, SignInStep::Address) => address_step(inputs, sign_in),
+        (true, SignInStep::Password { email, has_saml }) => {
             view! { <LoginForm inputs=inputs sign_in=sign_in email=email has_saml=has_saml /> }
                 .into_any()
         }
-        (true, SignInWay::Provider { email, label, href }) => {
+        (true, SignInStep::Provider { email, label, href }) => {
             provider_step(inputs, sign_in, email, label, href)
         }
     };

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::account_nav::AccountNav;
 use crate::server_fns::messages::{MessageView, list_messages};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::Empty;
 use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
@@ -14,6 +15,7 @@ pub(crate) fn Messages() -> impl IntoView {
 }
 
 fn draw(found: Vec<MessageView>) -> AnyView {
+    let file = (!found.is_empty()).then(|| view! { <DownloadCsv /> });
     let content = if found.is_empty() {
         view! {
             <Empty title="No message yet">
@@ -26,7 +28,7 @@ fn draw(found: Vec<MessageView>) -> AnyView {
         view! { <ul class="plain messages" aria-label="Messages">{lines}</ul> }.into_any()
     };
     view! {
-        <PageHead title="Messages" />
+        <PageHead title="Messages">{file}</PageHead>
         <AccountNav />
         <p class="lead">"The last 20 messages of this session, newest first. They are deleted when you sign out."</p>
         {content}

@@ -39,7 +39,7 @@ use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::status::{Status, Tone};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Organization settings";
 /// Explains to other members who can change the settings.
@@ -143,7 +143,7 @@ fn General(organization: OrganizationView) -> impl IntoView {
                 <dt>"Your level"</dt>
                 <dd>{level}</dd>
                 <dt>"Created"</dt>
-                <dd><Time iso=created_at /></dd>
+                <dd><Ago iso=created_at /></dd>
             </dl>
         </Section>
     }

@@ -13,7 +13,7 @@ use crate::server_fns::overview::{OverviewView, PeriodView, get_overview};
 use crate::server_fns::project_start::{ChecklistView, get_checklist};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::chart::MiniBars;
-use crate::ui::empty::Empty;
+use crate::ui::empty::{Empty, first_event};
 use crate::ui::number::{Count, counted, grouped, percent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::time::ProjectZone;
@@ -33,13 +33,12 @@ async fn load(id: i64) -> Result<Loaded, UiError> {
 
 fn draw(id: i64, (project, found, list): Loaded) -> AnyView {
     let ProjectView { name, timezone, organization, has_events, .. } = project;
-    let start = format!("/projects/{id}/start");
     if !has_events && found.month.dropped == 0 {
         return view! {
             <PageHead title=TITLE within=name />
             <Empty title="No event received yet">
                 <p>"This page shows how many events arrive, from whom, and what fails."</p>
-                <p><a class="button button-primary" href=start>"Send the first event"</a></p>
+                {first_event(id)}
             </Empty>
         }
         .into_any();
@@ -50,7 +49,7 @@ fn draw(id: i64, (project, found, list): Loaded) -> AnyView {
     view! {
         <PageHead title=TITLE within=name />
         <ProjectZone zone=timezone />
-        {set_up(start, list)}
+        {set_up(id, list)}
         {numbers}
         <div class="card-columns overview-lists">
             {names(id, by_name)}
@@ -64,14 +63,14 @@ fn draw(id: i64, (project, found, list): Loaded) -> AnyView {
 }
 
 /// The link to the start page, while its checklist has open steps.
-fn set_up(start: String, list: ChecklistView) -> Option<AnyView> {
+fn set_up(project: i64, list: ChecklistView) -> Option<AnyView> {
     let ChecklistView { teammate, read_only_key, export, hidden } = list;
     let done = [teammate, read_only_key, export].into_iter().filter(|done| *done).count();
     (!hidden && done < 3).then(|| {
         view! {
             <p class="overview-start">
                 {format!("{done} of 3 set-up steps are done.")} " "
-                <a href=start>"Continue the set-up"</a>
+                <a href=format!("/projects/{project}/start")>"Continue the set-up"</a>
             </p>
         }
         .into_any()

@@ -8,6 +8,7 @@ use weir_model::erasures::ErasureState;
 use super::person_counts::{number, times};
 use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
+use crate::local_path::encode;
 use crate::server_fns::persons::{
     DeletePerson, ErasureView, IdView, PersonPage, PersonView, PropertyView, get_person,
 };
@@ -15,6 +16,7 @@ use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::Check;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
@@ -26,7 +28,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::{ProjectZone, Time};
+use crate::ui::time::{Ago, ProjectZone, Time};
 
 const TITLE: &str = "Person";
 /// The properties that come first.
@@ -138,7 +140,7 @@ fn erased(erasure: ErasureView) -> AnyView {
     let done = erasure.done_at.map(|at| {
         view! {
             <dt>"Done"</dt>
-            <dd><Time iso=at /></dd>
+            <dd><Ago iso=at /></dd>
         }
     });
     let failure = erasure.failure.map(|why| {
@@ -157,7 +159,7 @@ fn erased(erasure: ErasureView) -> AnyView {
             <dt>"Status"</dt>
             <dd><Status tone=tone label=label /></dd>
             <dt>"Deleted"</dt>
-            <dd><Time iso=requested_at /></dd>
+            <dd><Ago iso=requested_at /></dd>
             {of_events}
             {done}
         </dl>
@@ -253,7 +255,7 @@ fn table(caption: &'static str, properties: Vec<PropertyView>) -> AnyView {
 fn property(property: PropertyView) -> TableRow {
     let PropertyView { name, value, set_by } = property;
     let (event, at) = match set_by {
-        Some((event, at)) => (event, view! { <Time iso=at /> }.into_any()),
+        Some((event, at)) => (event, view! { <Ago iso=at /> }.into_any()),
         None => ("-".to_owned(), "-".into_any()),
     };
     TableRow::new(vec![
@@ -341,6 +343,14 @@ fn events(project: i64, person: PersonView, event: String, is_newest: bool) -> A
         0 => "this person",
         _ => "these distinct ids",
     };
+    let file = (!person.events.is_empty()).then(|| {
+        let filter = match event.is_empty() {
+            true => String::new(),
+            false => format!("?event={}", encode(&event)),
+        };
+        let page = format!("/projects/{project}/persons/{}/events{filter}", person.id);
+        view! { <DownloadCsv page=page /> }
+    });
     let content = match (person.events.is_empty(), event.is_empty()) {
         (false, _) => timeline(project, person.events),
         (true, false) => {
@@ -373,7 +383,7 @@ fn events(project: i64, person: PersonView, event: String, is_newest: bool) -> A
                 </div>
             </FilterForm>
             {content}
-            <p class="pages">{newest} {older}</p>
+            <p class="pages">{newest} {older} {file}</p>
         </Section>
     }
     .into_any()

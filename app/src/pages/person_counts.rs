@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::server_fns::persons::CountsView;
 use crate::ui::number::grouped;
 use crate::ui::table::cell;
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// In place of a number that is not known yet.
 const COUNTING: &str = "Counting";
@@ -23,7 +23,7 @@ pub(super) fn times(counts: Option<&CountsView>) -> [AnyView; 2] {
         return [cell(COUNTING), cell(COUNTING)];
     };
     [first, last].map(|time| match time.clone() {
-        Some(iso) => cell(view! { <Time iso=iso /> }),
+        Some(iso) => cell(view! { <Ago iso=iso /> }),
         None => cell("-"),
     })
 }

@@ -5,10 +5,17 @@ use leptos::prelude::*;
 
 use super::person_counts::{number, times};
 use super::project_in_path;
+use crate::server_fns::bulk::{DeletePersons, MOST_PERSONS, typed_before_deletion};
 use crate::server_fns::persons::{PersonList, PersonRow, list_persons};
 use crate::server_fns::projects::get_project;
+use crate::ui::alert::Alert;
+use crate::ui::bulk::{self, BulkBar, selectable};
+use crate::ui::confirm::TypedConfirm;
 use crate::ui::download::DownloadCsv;
-use crate::ui::empty::{Empty, EmptyPage, NoMatch};
+use crate::ui::empty::{Empty, EmptyPage, NoMatch, first_event};
+use crate::ui::field::Check;
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
@@ -28,22 +35,32 @@ pub(crate) fn Persons() -> impl IntoView {
         TITLE,
         || {
             let asked = ["q", "after", "order"].map(in_query);
-            (project_in_path(), asked, page_in_query(PAGE_SIZE))
+            (project_in_path(), asked, page_in_query(PAGE_SIZE), bulk::selected_in_query())
         },
-        |(project, [search, after, order], list_page)| async move {
+        |(project, [search, after, order], list_page, _)| async move {
             let ListPage { limit, offset } = list_page;
             let found = list_persons(project, search, limit, offset, after, order);
             try_join(get_project(project), found).await
         },
-        |(project, [search, after, order], list_page), (project_view, found)| {
+        |(project, [search, after, order], list_page, selected), (project_view, found)| {
             let is_first_page = list_page.offset == 0 && after.is_empty();
             let file = (!found.persons.is_empty()).then(|| view! { <DownloadCsv /> });
             let is_nothing = found.persons.is_empty() && search.is_empty() && is_first_page;
+            let deleted = form_result(form_action::<DeletePersons>());
+            let asking = match found.may_erase {
+                true => deletion_of_selected(project, &found.persons, &selected),
+                false => None,
+            };
+            let are_selected =
+                found.may_erase && asking.is_none() && bulk::is_worth_it(found.persons.len());
+            let bar = are_selected.then(|| bar(project, [&search, &after, &order], list_page));
             let content = match (is_nothing, found.ordered_at.is_some()) {
                 _ if found.is_being_sorted => being_sorted(),
                 (true, false) => nothing(project),
                 (true, true) => without_events(),
-                (false, _) => list(project, found, [&search, &order], list_page, !after.is_empty()),
+                (false, _) => {
+                    list(project, found, [&search, &order], list_page, !after.is_empty(), bar)
+                }
             };
             view! {
             <PageHead title=TITLE within=project_view.name>{file}</PageHead>
@@ -54,6 +71,8 @@ pub(crate) fn Persons() -> impl IntoView {
             <FilterForm label="Search persons">
                 <SearchField label="Distinct id, name, e-mail address, or property = value" value=search />
             </FilterForm>
+            <FormFailure result=deleted fields=&["typed_name"] />
+            {asking}
             {content}
         }
         .into_any()
@@ -61,15 +80,87 @@ pub(crate) fn Persons() -> impl IntoView {
     )
 }
 
+/// The bar, which leads to the question: it names the persons.
+fn bar(project: i64, [search, after, order]: [&str; 3], list_page: ListPage) -> AnyView {
+    let mut fields = vec![
+        ("q", search.to_owned()),
+        ("after", after.to_owned()),
+        ("order", order.to_owned()),
+        ("limit", list_page.limit.to_string()),
+        ("offset", list_page.offset.to_string()),
+    ];
+    fields.retain(|(_, value)| !value.is_empty());
+    view! {
+        <BulkBar what="persons" fields=fields asks_at=format!("/projects/{project}/persons")>
+            <button type="submit" class="button button-risk">"Delete selected..."</button>
+        </BulkBar>
+    }
+    .into_any()
+}
+
+/// Asks whether to delete the selected persons.
+fn deletion_of_selected(
+    project: i64,
+    persons: &[PersonRow],
+    selected: &[String],
+) -> Option<AnyView> {
+    let persons: Vec<&PersonRow> =
+        persons.iter().filter(|person| selected.contains(&person.id)).collect();
+    if persons.is_empty() {
+        return None;
+    }
+    let back = bulk::without_selection();
+    if persons.len() > MOST_PERSONS {
+        let most = format!("Select at most {MOST_PERSONS} persons.");
+        return Some(
+            view! {
+                <Alert kind="note" autofocus=true>
+                    <p>{most} " " <a href=back>"Select others"</a></p>
+                </Alert>
+            }
+            .into_any(),
+        );
+    }
+    let delete = form_action::<DeletePersons>();
+    let result = form_result(delete);
+    let entries = persons.iter().map(|person| {
+        let shown = if person.name.is_empty() { &person.id } else { &person.name };
+        view! {
+            <li class="wrap">
+                <input type="hidden" name="ids[]" value=person.id.clone() />
+                <strong>{shown.clone()}</strong>
+            </li>
+        }
+    });
+    let entries = entries.collect_view();
+    let count = typed_before_deletion(persons.len());
+    let asked = format!("Delete {count}?");
+    Some(
+        view! {
+            <Alert kind="warning" autofocus=true>
+                <p>{asked}</p>
+                <ActionForm action=delete>
+                    <ul>{entries}</ul>
+                    <p>"Their distinct ids and properties are deleted too. From then on no page shows them, and within two days their data is removed from all files. This cannot be undone."</p>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <ReturnAddress />
+                    <Check result=result name="delete_events" label="Delete their events too"
+                        hint="Otherwise the events stay, without a person." />
+                    <TypedConfirm result=result name_to_type=count label="What is deleted"
+                        verb="Delete persons" busy="Deleting persons..." />
+                    <p><a class="button" href=back>"Cancel"</a></p>
+                </ActionForm>
+            </Alert>
+        }
+        .into_any(),
+    )
+}
+
 fn nothing(project: i64) -> AnyView {
     view! {
         <Empty title="No person yet">
             <p>"Persons appear with the first event. The distinct id of an event says whose it is."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{project}/start")>
-                    "Send the first event"
-                </a>
-            </p>
+            {first_event(project)}
         </Empty>
     }
     .into_any()
@@ -106,6 +197,8 @@ fn list(
     [search, order]: [&str; 2],
     list_page: ListPage,
     is_continued: bool,
+    // With it, persons can be selected.
+    bar: Option<AnyView>,
 ) -> AnyView {
     let PersonList { persons, has_next_page, search_cursor, ordered_at, is_cut, .. } = found;
     let shown = persons.len();
@@ -139,9 +232,11 @@ fn list(
         sorted(Column::text("Last seen"), "last_seen", order, can_be_sorted),
     ];
     let note = ordered_at.map(|at| order_note(at, is_cut));
-    let rows = persons.into_iter().map(|person| row(project, person)).collect();
+    let are_selected = bar.is_some();
+    let rows = persons.into_iter().map(|person| row(project, person, are_selected)).collect();
     view! {
         {note}
+        {bar}
         <Table caption="Persons" columns=columns rows=rows />
         {continue_search}
         {(!is_continued).then(|| view! { <PagerWithoutTotal page=list_page has_next=has_next_page shown=shown what="persons" /> })}
@@ -170,7 +265,7 @@ fn order_note(at: String, is_cut: bool) -> AnyView {
     .into_any()
 }
 
-fn row(project: i64, person: PersonRow) -> TableRow {
+fn row(project: i64, person: PersonRow, is_selectable: bool) -> TableRow {
     let PersonRow { id, name, distinct_ids, more_ids, counts, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono">{truncated(distinct_ids.join(", "))}</span> {more} };
@@ -178,8 +273,13 @@ fn row(project: i64, person: PersonRow) -> TableRow {
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
     let [first, last] = times(counts.as_ref());
+    let link = truncated_link(format!("/projects/{project}/persons/{id}"), shown.clone());
+    let link = match is_selectable {
+        true => selectable(id, &shown, link),
+        false => link,
+    };
     TableRow::new(vec![
-        truncated_link(format!("/projects/{project}/persons/{id}"), shown),
+        link,
         cell(ids),
         cell(view! { <Status tone=tone label=known /> }),
         number(counts.as_ref()),

@@ -9,7 +9,7 @@ mod words;
 use leptos::prelude::*;
 
 use super::{id_in_path, in_path};
-use crate::server_fns::plugins::views::{PluginLine, ShelfView};
+use crate::server_fns::plugins::views::{PluginLine, PluginListView};
 use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
 use crate::ui::api_request::ApiCall;
 use crate::ui::download::DownloadCsv;
@@ -28,17 +28,17 @@ pub(crate) fn PluginList() -> impl IntoView {
     page(
         untrack(|| Words::of(&in_path("group")).title),
         || (id_in_path(), in_path("group")),
-        |(organization, shelf)| list_plugins(organization, shelf),
+        |(organization, plugin_list)| list_plugins(organization, plugin_list),
         draw,
     )
 }
 
-fn draw((organization, shelf): (String, String), found: ShelfView) -> AnyView {
+fn draw((organization, plugin_list): (String, String), found: PluginListView) -> AnyView {
     let (check, upgrade) = (form_action::<CheckPlugin>(), form_action::<UpgradePlugin>());
     let (checked, upgraded) = (form_result(check), form_result(upgrade));
-    let words = Words::of(&shelf);
-    let ShelfView { organization_name, plugins, refusal } = found;
-    let root = format!("/organizations/{organization}/plugins/{shelf}");
+    let words = Words::of(&plugin_list);
+    let PluginListView { organization_name, plugins, refusal } = found;
+    let root = format!("/organizations/{organization}/plugins/{plugin_list}");
     let may_install = refusal.is_none();
     let file = (!plugins.is_empty()).then(|| view! { <DownloadCsv /> });
     let content = if plugins.is_empty() {
@@ -108,7 +108,7 @@ fn entry(
     check: FormAction<CheckPlugin>,
     upgrade: FormAction<UpgradePlugin>,
 ) -> AnyView {
-    let path = plugin_path(organization, &line.shelf, &line.id);
+    let path = plugin_path(organization, &line.plugin_list, &line.id);
     let may_change = may_install && line.is_own;
     let actions = (may_change && line.is_elsewhere).then(|| match &line.newer {
         Some(newer) => upgrade_form(&line, newer, organization, upgrade),

@@ -23,7 +23,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Project keys";
 const MAY_NOT: &str = "Administrators and owners of the organization can replace keys.";
@@ -132,7 +132,7 @@ fn values(traffic: &TrafficView) -> Vec<Option<u64>> {
 
 fn row(name: &'static str, traffic: &TrafficView) -> TableRow {
     let last = match traffic.last_at.clone() {
-        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+        Some(iso) => view! { <Ago iso=iso /> }.into_any(),
         None => "None".into_any(),
     };
     let key = traffic.key.clone();

@@ -22,16 +22,16 @@ const LABEL: &str = "Days to keep events";
 const NAME: &str = "retention_name";
 
 /// The days in the address, if a change is to be shown.
-pub(super) fn asked() -> Option<String> {
+pub(super) fn requested_days() -> Option<String> {
     (in_query("look") == "retention").then(|| in_query("days"))
 }
 
 /// The section of the project's settings.
-pub(super) fn section(project: &ProjectView, asked: Option<String>) -> AnyView {
-    let wanted = asked.as_deref().map(retention_days).transpose();
+pub(super) fn section(project: &ProjectView, requested: Option<String>) -> AnyView {
+    let wanted = requested.as_deref().map(retention_days).transpose();
     let present = shown(project.event_retention_days);
     let changing = match project.may_change_retention {
-        true => changing(project, asked.unwrap_or(present), wanted),
+        true => changing(project, requested.unwrap_or(present), wanted),
         false => view! {
             <TextLine result=FormResult::sample(None) name="days" label=LABEL value=present kind="number"
                 hint="Empty: events are kept for ever."

@@ -21,7 +21,7 @@ use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
-use crate::ui::time::{ProjectZone, Time};
+use crate::ui::time::{Ago, ProjectZone};
 
 /// Suggested time zones. The field accepts any IANA name.
 pub(super) const ZONES: [&str; 16] = [
@@ -49,9 +49,9 @@ const TITLE: &str = "Project settings";
 pub(crate) fn ProjectSettings() -> impl IntoView {
     page(
         TITLE,
-        || (project_in_path(), project_retention::asked()),
+        || (project_in_path(), project_retention::requested_days()),
         |(id, _)| try_join(get_project(id), get_project_facts(id)),
-        |(id, asked), (found, facts)| draw(id, found, facts, asked),
+        |(id, requested_days), (found, facts)| draw(id, found, facts, requested_days),
     )
 }
 
@@ -91,7 +91,7 @@ fn Settings(
 ) -> impl IntoView {
     let retention = project_retention::section(&project, retention);
     let moment = |time: Option<String>| match time {
-        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+        Some(iso) => view! { <Ago iso=iso /> }.into_any(),
         None => "None yet".into_any(),
     };
     let (first, last) = (moment(facts.first_event_at.clone()), moment(facts.last_event_at.clone()));
@@ -119,7 +119,7 @@ fn Settings(
                 <dt>"Project id"</dt>
                 <dd><CopyValue text=id.to_string() what="project id" /></dd>
                 <dt>"Created"</dt>
-                <dd><Time iso=created_at /></dd>
+                <dd><Ago iso=created_at /></dd>
                 <dt>"First event"</dt>
                 <dd>{first}</dd>
                 <dt>"Last event"</dt>

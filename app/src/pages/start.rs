@@ -40,7 +40,8 @@ pub(crate) fn Start() -> impl IntoView {
         TITLE,
         project_in_path,
         |id| async move {
-            let rows = list_events(id, EventsFilter::default(), String::new(), LOOKED_AT);
+            let filter = EventsFilter::default();
+            let rows = list_events(id, filter, String::new(), LOOKED_AT, Vec::new());
             let (project, page, help, list) =
                 try_join4(get_project(id), rows, get_start_help(id), get_checklist(id)).await?;
             Ok((project, chosen(page.rows), help, list))

@@ -74,6 +74,8 @@ pub(crate) struct FailingNav {
     pub(crate) first: Vec<FailingLine>,
     /// The number of transformations of the project that failed in the last 24 hours.
     pub(crate) transformations: u64,
+    /// The number of destinations and apps of the project that failed in the last 24 hours.
+    pub(crate) plugins: u64,
 }
 
 /// A failing export in the navigation.
@@ -103,12 +105,12 @@ pub(crate) async fn find_failing(
         let org = services.organizations.enter(&ctx, &organization).await.ok()?;
         services.exports.failing((&org).into()).await.ok()
     };
-    let transformations = async {
+    let configs = async {
         let project = services.projects.enter(&ctx, &project?.to_string()).await.ok()?;
         services.plugin_configs.failing(&project).await.ok()
     };
-    let (exports, transformations) = futures::join!(exports, transformations);
-    let exports = exports.unwrap_or_default();
+    let (exports, configs) = futures::join!(exports, configs);
+    let (exports, configs) = (exports.unwrap_or_default(), configs.unwrap_or_default());
     let line = |export: &weir_service::exports::FailingExport| FailingLine {
         name: export.name.clone(),
         since: export.failing.since.to_string(),
@@ -123,7 +125,8 @@ pub(crate) async fn find_failing(
     Ok(FailingNav {
         exports: exports.len() as u64,
         first: exports.iter().take(SHOWN).map(line).collect(),
-        transformations: transformations.unwrap_or_default().transformations as u64,
+        transformations: configs.transformations as u64,
+        plugins: configs.others as u64,
     })
 }
 

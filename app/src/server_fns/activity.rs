@@ -176,7 +176,7 @@ impl Names<'_> {
         if self.plugins.len() >= PLUGINS {
             return without_name;
         }
-        let found = self.services.plugins.shelved(self.org, id).await.ok();
+        let found = self.services.plugins.get_listed(self.org, id).await.ok();
         let name = found.map(|found| super::plugins::views::name_of(&found.plugin));
         let name = name.unwrap_or(without_name);
         self.plugins.insert(id.to_owned(), name.clone());

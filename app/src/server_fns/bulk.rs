@@ -10,9 +10,15 @@ use crate::context::{
     done, enter, enter_organization, enter_project, notice, notice_with_undo, ui_error,
 };
 use crate::error::UiError;
+use crate::ui::number::counted;
 
 /// The maximum number of entries.
 const MOST: usize = 100;
+/// The maximum number of persons: each one waits until its events are stored.
+pub(crate) const MOST_PERSONS: usize = 50;
+/// No further person is deleted after this time.
+#[cfg(feature = "ssr")]
+const DELETING: std::time::Duration = std::time::Duration::from_secs(30);
 /// The maximum number of failures that the message names.
 const NAMED: usize = 5;
 /// The longest part of a name in the message, in characters.
@@ -230,6 +236,57 @@ pub(crate) async fn revoke_keys(#[server(default)] ids: Vec<String>) -> Result<(
     outcome.end(("Revoked", "key", "keys"))
 }
 
+/// The text to type before so many persons are deleted.
+pub(crate) fn typed_before_deletion(persons: usize) -> String {
+    counted(persons as u64, "person", "persons")
+}
+
+/// Deletes persons, with or without their events, and redirects to the list.
+#[server(prefix = "/_fn", endpoint = "delete_persons")]
+pub(crate) async fn delete_persons(
+    project: i64,
+    #[server(default)] ids: Vec<String>,
+    // Browsers do not send unticked boxes.
+    #[server(default)] delete_events: Option<String>,
+    typed_name: String,
+) -> Result<(), UiError> {
+    use std::time::Instant;
+
+    use super::persons::person_id;
+
+    const WORDS: Words = ("Deleted", "person", "persons");
+
+    let list = format!("/projects/{project}/persons");
+    let (services, project) = enter_project(project).await?;
+    let ids = selected(ids, MOST_PERSONS)?;
+    let expected = typed_before_deletion(ids.len());
+    if typed_name.trim() != expected {
+        let detail = format!("Type it exactly: {expected}");
+        return Err(UiError::field("typed_name", "mismatch", &detail));
+    }
+    let until = Instant::now().checked_add(DELETING);
+    let mut outcome = Outcome::default();
+    for id in ids {
+        let is_late = until.is_some_and(|until| Instant::now() >= until);
+        let deleted = match person_id(&id) {
+            Ok(_) if is_late => {
+                Err(UiError::form("too_slow", "Not deleted, because it took too long."))
+            }
+            Ok(person) => {
+                let erased = services.persons.erase(&project, person, delete_events.is_some());
+                erased.await.map(drop).map_err(ui_error)
+            }
+            Err(error) => Err(error),
+        };
+        // The message is kept, and the data of a person who is deleted must not be.
+        let name = id.clone();
+        outcome.add(id, &name, deleted)?;
+    }
+    outcome.check(WORDS)?;
+    done(&list, &outcome.message(WORDS));
+    Ok(())
+}
+
 /// Enables or disables configs. The undo does the opposite.
 #[server(prefix = "/_fn", endpoint = "switch_plugin_configs")]
 pub(crate) async fn switch_plugin_configs(
@@ -251,6 +308,41 @@ pub(crate) async fn switch_plugin_configs(
     let fields = [("project", project.as_str()), ("enabled", back)];
     let words = (verb, "transformation", "transformations");
     outcome.end_with_undo::<SwitchPluginConfigs>(words, &fields)
+}
+
+/// The id of a config of a project, where configs of several projects are selected.
+pub(crate) fn used_config(project: i64, config: &str) -> String {
+    format!("{project}-{config}")
+}
+
+/// Enables or disables configs of several projects: their ids are those of [`used_config`].
+/// The undo does the opposite.
+#[server(prefix = "/_fn", endpoint = "switch_used_configs")]
+pub(crate) async fn switch_used_configs(
+    #[server(default)] ids: Vec<String>,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use super::plugin_configs::switch;
+
+    enter()?;
+    let enabled = enabled.is_some_and(|word| word == "on");
+    let mut outcome = Outcome::default();
+    for id in selected(ids, MOST)? {
+        let parts = id.split_once('-').and_then(|(project, config)| {
+            let project: i64 = project.parse().ok()?;
+            Some((project, config))
+        });
+        let (name, switched) = match parts {
+            Some((project, config)) => match enter_project(project).await {
+                Ok((services, ctx)) => switch(&services, &ctx, config, enabled).await,
+                Err(error) => (config.to_owned(), Err(error)),
+            },
+            None => (id.clone(), Err(UiError::NotFound)),
+        };
+        outcome.add(id, &name, switched)?;
+    }
+    let (verb, back) = if enabled { ("Switched on", "off") } else { ("Switched off", "on") };
+    outcome.end_with_undo::<SwitchUsedConfigs>((verb, "config", "configs"), &[("enabled", back)])
 }
 
 #[cfg(test)]

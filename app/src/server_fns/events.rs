@@ -9,7 +9,6 @@ use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 use crate::live::Row;
 
-/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventsPage {
     /// The rows, newest first.
@@ -18,6 +17,8 @@ pub(crate) struct EventsPage {
     pub(crate) older: Option<String>,
     /// Whether the search ended before the page was full, because it took too long.
     pub(crate) is_early: bool,
+    /// Names of properties that many of the rows have.
+    pub(crate) frequent: Vec<String>,
 }
 
 /// Events over time. Lists have one value for each step.
@@ -27,14 +28,27 @@ pub(crate) struct EventCounts {
     pub(crate) times: Vec<String>,
     /// End time of the last step.
     pub(crate) end: String,
-    /// Number of stored events.
-    pub(crate) accepted: Vec<u64>,
+    /// Number of stored events. `None`: too few events of the step could be searched.
+    pub(crate) accepted: Vec<Option<u64>>,
     /// Number of dropped events.
-    pub(crate) dropped: Vec<u64>,
+    pub(crate) dropped: Vec<Option<u64>>,
     /// Number of refused requests.
-    pub(crate) rejected: Vec<u64>,
+    pub(crate) rejected: Vec<Option<u64>>,
+    pub(crate) counted: Counted,
     /// Whether the times of the filter cannot be read.
     pub(crate) has_invalid_times: bool,
+}
+
+/// Which events of the range are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Counted {
+    /// All.
+    All,
+    /// Those that match the filter.
+    Matching,
+    /// Those that match and were received since this time. Searching older ones takes too
+    /// long.
+    MatchingSince(String),
 }
 
 /// An event or a refused request with all its facts.
@@ -62,45 +76,94 @@ pub(crate) async fn list_events(
     // Cursor of the previous page.
     #[server(default)] before: String,
     limit: u16,
+    // The properties whose values the rows have.
+    #[server(default)] properties: Vec<String>,
 ) -> Result<EventsPage, UiError> {
-    use weir_model::live::RowCursor;
+    use weir_model::live::{LiveRow, RowCursor, property_columns};
+    use weir_service::events::{frequent_properties, property_values};
 
     let (services, project) = enter_project(project).await?;
     let limit = usize::from(limit.clamp(1, 1000));
     let filter = filter.rows(project.org.ctx.now);
     let cursor = before.parse().unwrap_or(RowCursor::NEWEST);
     let page = services.events.rows(&project, &filter, cursor, limit).await.map_err(ui_error)?;
+    let names = property_columns(properties);
+    let frequent = frequent_properties(&page.rows);
+    let row = |row: LiveRow| {
+        let properties = property_values(&row, &names);
+        Row { properties, ..Row::from(row) }
+    };
     Ok(EventsPage {
-        rows: page.rows.into_iter().map(Row::from).collect(),
+        rows: page.rows.into_iter().map(row).collect(),
+        frequent,
         older: page.next.map(|cursor| cursor.to_string()),
         is_early: page.is_early,
     })
 }
 
-/// Counts the events of a project over the time range of a filter. Other parts of the
-/// filter do not count.
+/// Counts the events of a project over the time range of a filter. Names, properties and
+/// distinct ids of the filter count as far as matching events are found in time; outcomes do
+/// not.
 #[server(prefix = "/_fn", endpoint = "count_events")]
 pub(crate) async fn count_events(
     project: i64,
     #[server(default)] filter: EventsFilter,
 ) -> Result<EventCounts, UiError> {
+    use weir_model::Timestamp;
     use weir_model::traffic::Counts;
+    use weir_service::events::CountSteps;
 
     let (services, project) = enter_project(project).await?;
-    let window = window(&filter, project.org.ctx.now);
+    let now = project.org.ctx.now;
+    let window = window(&filter, now);
     let report = services.traffic.report(&project, window, false).await.map_err(ui_error)?;
+    let times: Vec<Timestamp> = report.steps.iter().map(|(at, _)| *at).collect();
+    let end = times.last().map(|at| at.plus_seconds(report.step_seconds));
     let of = |value: fn(&Counts) -> u64| {
-        report.steps.iter().map(|(_, counts)| value(counts)).collect::<Vec<u64>>()
+        report.steps.iter().map(|(_, counts)| Some(value(counts))).collect::<Vec<Option<u64>>>()
     };
-    let end = report.steps.last().map(|(at, _)| at.plus_seconds(report.step_seconds));
-    Ok(EventCounts {
-        times: report.steps.iter().map(|(at, _)| at.to_string()).collect(),
+    let all = EventCounts {
+        times: times.iter().map(ToString::to_string).collect(),
         end: end.map(|end| end.to_string()).unwrap_or_default(),
         accepted: of(|counts| counts.accepted),
         dropped: of(|counts| counts.dropped),
         rejected: of(|counts| counts.rejected),
+        counted: Counted::All,
         has_invalid_times: filter.has_invalid_times(),
+    };
+    let Some(begin) = times.first().copied().filter(|_| filter.searches()) else { return Ok(all) };
+    let steps = CountSteps { begin, seconds: report.step_seconds, count: times.len() };
+    let found = services.events.count_rows(&project, &filter.rows(now), steps).await;
+    let found = found.map_err(ui_error)?;
+    let Some((from, counted)) = complete_from(&times, found.since) else { return Ok(all) };
+    let known = |counts: Vec<u64>| {
+        let counts = counts.into_iter().enumerate();
+        counts.map(|(at, count)| (at >= from).then_some(count)).collect::<Vec<Option<u64>>>()
+    };
+    Ok(EventCounts {
+        accepted: known(found.accepted),
+        dropped: known(found.dropped),
+        // No refused request has a name, a property or a distinct id.
+        rejected: known(vec![0; times.len()]),
+        counted,
+        ..all
     })
+}
+
+/// The first step whose counts are complete, and what that means for the chart. `None`: no
+/// step is.
+#[cfg(feature = "ssr")]
+fn complete_from(
+    times: &[weir_model::Timestamp],
+    since: Option<weir_model::Timestamp>,
+) -> Option<(usize, Counted)> {
+    let Some(since) = since else { return Some((0, Counted::Matching)) };
+    let from = times.iter().position(|at| *at >= since)?;
+    let counted = match from {
+        0 => Counted::Matching,
+        _ => Counted::MatchingSince(times.get(from)?.to_string()),
+    };
+    Some((from, counted))
 }
 
 /// The window of the counts for the times of a filter.
@@ -209,7 +272,7 @@ mod tests {
     use weir_model::Timestamp;
     use weir_service::traffic::{Range, Window};
 
-    use super::{EventsFilter, Row, command, properties, window};
+    use super::{Counted, EventsFilter, Row, command, complete_from, properties, window};
 
     fn row() -> Row {
         Row {
@@ -225,6 +288,7 @@ mod tests {
             library: None,
             size: 2,
             person: None,
+            properties: Vec::new(),
         }
     }
 
@@ -246,6 +310,17 @@ mod tests {
         assert_eq!(window("24h", None, Some(ago(2))), Window::Between(ago(3), ago(2)));
         assert_eq!(window("all", None, Some(ago(2))), Window::Between(ago(32), ago(2)));
         assert_eq!(window("all", None, Some(ago(-1))), Window::Between(ago(30), now));
+    }
+
+    #[test]
+    fn steps_that_were_not_searched_are_not_counted() {
+        let begin = Timestamp::from_micros(1_780_000_000_000_000);
+        let times = [0, 60, 120].map(|seconds| begin.plus_seconds(seconds));
+        let from = |seconds: i64| complete_from(&times, Some(begin.plus_seconds(seconds)));
+        assert_eq!(complete_from(&times, None), Some((0, Counted::Matching)));
+        assert_eq!(from(-5), Some((0, Counted::Matching)));
+        assert_eq!(from(61), Some((2, Counted::MatchingSince(times[2].to_string()))));
+        assert_eq!(from(121), None);
     }
 
     #[test]

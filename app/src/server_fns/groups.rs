@@ -18,7 +18,6 @@ const BEING_READ: &str =
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupRow {
-    /// The group type.
     pub(crate) group_type: String,
     pub(crate) key: String,
     /// The name in its properties.
@@ -135,35 +134,25 @@ pub(crate) async fn get_group(
     limit: u32,
     offset: u32,
 ) -> Result<GroupView, UiError> {
-    use weir_model::Timestamp;
-    use weir_model::groups::Group;
     use weir_model::pagination::Page;
     use weir_service::Error;
 
     let (services, project) = enter_project(project).await?;
-    let types = services.groups.types(&project).await.map_err(ui_error)?;
-    let index = (0_u8..).zip(types).find(|(_, name)| *name == group_type).map(|(index, _)| index);
-    let index = index.ok_or_else(|| ui_error(Error::NotFound("Not found.")))?;
+    let index = services.groups.index(&project, &group_type).await.map_err(ui_error)?;
     let found = match services.groups.get(&project, &group_type, &key).await {
         Ok(group) => Some(group),
         Err(Error::NotFound(_)) => None,
         Err(error) => return Err(ui_error(error)),
     };
     let first_seen = found.as_ref().map(|group| group.created_at.to_string());
-    let group = found.unwrap_or_else(|| Group {
-        index,
-        key: key.clone(),
-        properties: "{}".to_owned(),
-        created_at: Timestamp::EPOCH,
-    });
-    let activity = services.groups.activity(&project, &group).await.map_err(ui_error)?;
+    let activity = services.groups.activity(&project, index, &key).await.map_err(ui_error)?;
     // None of the events names the group.
     if first_seen.is_none() && activity.events.is_empty() && activity.more == Some(false) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
-    let properties = read(&group.properties);
+    let properties = found.map(|group| read(&group.properties)).unwrap_or_default();
     let page = Page { limit: u64::from(limit.clamp(1, 1000)), offset: u64::from(offset) };
-    let members = match services.groups.members(&project, group.index, &group.key, page).await {
+    let members = match services.groups.members(&project, index, &key, page).await {
         Ok(Some(found)) => Ok(MemberList {
             count: found.count as u64,
             is_exact: found.is_complete,

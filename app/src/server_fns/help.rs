@@ -16,10 +16,8 @@ pub(crate) struct GuideSection {
     pub(crate) pages: Vec<(String, String)>,
 }
 
-/// A page of the guide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GuidePage {
-    /// The title.
     pub(crate) title: String,
     /// The text below the title, as HTML.
     pub(crate) html: String,

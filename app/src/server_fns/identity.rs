@@ -28,7 +28,7 @@ pub(crate) struct SignInView {
     /// The providers: label and address.
     pub(crate) providers: Vec<(String, String)>,
     /// What the page asks for.
-    pub(crate) way: SignInWay,
+    pub(crate) step: SignInStep,
 }
 
 /// What visitors read in place of the name SAML, which administrators know.
@@ -42,10 +42,8 @@ const NO_PASSWORD: &str = "Your organization accepts no password. Confirm throug
 
 /// A step of the sign-in page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum SignInWay {
-    /// The address.
+pub(crate) enum SignInStep {
     Address,
-    /// The password.
     Password {
         /// The address; empty: it is asked for together with the password.
         email: String,
@@ -105,9 +103,9 @@ pub(crate) async fn get_sign_in_view(
     let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
     let offered = services.providers.offered().await.map_err(ui_error)?;
     let asks = services.providers.is_used().await.map_err(ui_error)?;
-    let way = match (asks, email.trim()) {
-        (false, _) => SignInWay::Password { email: String::new(), has_saml: false },
-        (true, "") => SignInWay::Address,
+    let step = match (asks, email.trim()) {
+        (false, _) => SignInStep::Password { email: String::new(), has_saml: false },
+        (true, "") => SignInStep::Address,
         (true, email) => {
             let found = services.identity.precheck(email, &visit.peer).await.map_err(ui_error)?;
             let email = email.to_owned();
@@ -116,14 +114,14 @@ pub(crate) async fn get_sign_in_view(
                     let label = offered.iter().find(|(offered, _)| *offered == name);
                     let label = label.map_or_else(|| name.label(), |(_, label)| label).to_owned();
                     let href = provider_href(name.text(), &email, &next);
-                    SignInWay::Provider { email, label, href }
+                    SignInStep::Provider { email, label, href }
                 }
                 Some(SsoEnforcement::Saml) => {
                     let href = saml_href(&email, &next);
-                    SignInWay::Provider { email, label: SAML_LABEL.to_owned(), href }
+                    SignInStep::Provider { email, label: SAML_LABEL.to_owned(), href }
                 }
                 Some(SsoEnforcement::Off) | None => {
-                    SignInWay::Password { email, has_saml: found.saml_available }
+                    SignInStep::Password { email, has_saml: found.saml_available }
                 }
             }
         }
@@ -136,7 +134,7 @@ pub(crate) async fn get_sign_in_view(
         insecure: visit.insecure,
         takes_passkeys: visit.keeps_sessions && takes_passkeys(&visit.origin),
         providers,
-        way,
+        step,
     })
 }
 

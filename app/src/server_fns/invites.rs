@@ -74,7 +74,6 @@ pub(crate) struct ListedView {
     pub(crate) text: String,
     /// The e-mail address in it.
     pub(crate) email: String,
-    /// The first name in it.
     pub(crate) first_name: String,
     /// Whether this entry will be invited.
     pub(crate) invited: bool,

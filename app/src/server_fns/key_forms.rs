@@ -36,7 +36,6 @@ pub(crate) struct KeyOffer {
     pub(crate) projects: Vec<(i64, String, String)>,
 }
 
-/// The limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct KeyLimits {
@@ -146,15 +145,15 @@ pub(crate) async fn update_key(
 fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
     use weir_model::scopes::{Scope, ScopeObject};
 
-    use crate::key_words::choices_of;
+    use crate::key_words::access_of;
 
     if preset == "all" {
         return vec![Scope::All.to_string()];
     }
-    match choices_of(preset) {
-        Some(choices) => ScopeObject::OFFERED
+    match access_of(preset) {
+        Some(access) => ScopeObject::OFFERED
             .iter()
-            .zip(choices)
+            .zip(access)
             .filter_map(|(object, action)| Some(Scope::On(*object, action?).to_string()))
             .collect(),
         None => chosen.into_iter().filter(|scope| !scope.is_empty()).collect(),

@@ -139,7 +139,8 @@ pub(crate) async fn list_members(
     users.push(you.user.uuid);
     let mut losses = services.members.losses(&org, &users).await.map_err(ui_error)?.into_iter();
     let mut keys = || losses.next().map(|loss| loss.keys).unwrap_or_default();
-    let mut ways = services.members.ways(&org, &users).await.map_err(ui_error)?.into_iter();
+    let mut ways =
+        services.members.sign_in_methods(&org, &users).await.map_err(ui_error)?.into_iter();
     let mut ways = || ways.next().unwrap_or_default();
     let members = found.results.into_iter();
     Ok(MembersView {

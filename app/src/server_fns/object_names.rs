@@ -73,7 +73,7 @@ async fn in_organization(services: &Services, org: &OrgCtx, parts: &[&str]) -> O
     match *parts {
         ["exports", export] => Some(services.exports.get(org.into(), export).await.ok()?.name),
         ["plugins", _, plugin] => {
-            let found = services.plugins.shelved(org, plugin).await.ok()?;
+            let found = services.plugins.get_listed(org, plugin).await.ok()?;
             Some(name_of(&found.plugin))
         }
         ["domains", domain] => Some(services.domains.get(org, domain).await.ok()?.domain.domain),

@@ -25,7 +25,6 @@ const SECURITY: &str = "/account/security";
 /// A passkey as its user sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PasskeyView {
-    /// Its id.
     pub(crate) id: String,
     /// The name that the user gave it.
     pub(crate) name: String,
@@ -66,7 +65,7 @@ pub(crate) async fn list_passkeys() -> Result<PasskeysView, UiError> {
 
 /// Keeps the browser of a challenge, and returns the options for the script.
 #[cfg(feature = "ssr")]
-fn asked(challenge: PasskeyChallenge) -> String {
+fn keep_challenge(challenge: PasskeyChallenge) -> String {
     keep_passkey(&challenge.browser);
     challenge.options
 }
@@ -79,13 +78,12 @@ fn unanswered() -> UiError {
     ui_error(weir_model::errors::FieldError::body("passkey_missing", detail).into())
 }
 
-/// Begins to add a passkey.
 #[server(prefix = "/_fn", endpoint = "begin_adding_passkey")]
 pub(crate) async fn begin_adding_passkey() -> Result<String, UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
     let begun = services.identity.begin_adding_passkey(&ctx, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Adds a passkey. The first one leads to the page with recovery codes.
@@ -146,13 +144,12 @@ pub(crate) async fn remove_passkey(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Begins a sign-in with a passkey.
 #[server(prefix = "/_fn", endpoint = "begin_passkey_sign_in")]
 pub(crate) async fn begin_passkey_sign_in() -> Result<String, UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
     let begun = services.identity.begin_passkey_sign_in(visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Signs in with a passkey and redirects to `next`.
@@ -184,7 +181,7 @@ pub(crate) async fn begin_passkey_step() -> Result<String, UiError> {
     let (services, visit) = anyone()?;
     let token = visit.pending.as_deref().unwrap_or_default();
     let begun = services.identity.begin_passkey_step(token, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Completes a sign-in with a passkey, and redirects to `next`.
@@ -217,7 +214,7 @@ pub(crate) async fn begin_passkey_confirmation() -> Result<String, UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
     let begun = services.identity.begin_passkey_confirmation(&ctx, visit.passkey_origin()).await;
-    begun.map(asked).map_err(ui_error)
+    begun.map(keep_challenge).map_err(ui_error)
 }
 
 /// Confirms the identity of the signed-in user with a passkey, and redirects to `next`.

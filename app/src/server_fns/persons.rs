@@ -72,6 +72,8 @@ pub(crate) struct PersonList {
     pub(crate) is_cut: bool,
     /// Whether the order is still being made, so that no persons are listed.
     pub(crate) is_being_sorted: bool,
+    /// Whether the user may delete persons.
+    pub(crate) may_erase: bool,
 }
 
 /// A person in full.
@@ -108,7 +110,6 @@ pub(crate) struct PersonView {
 /// What the page of a person shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PersonPage {
-    /// The person.
     Person(Box<PersonView>),
     /// The person was deleted.
     Erased(ErasureView),
@@ -162,7 +163,6 @@ pub(crate) struct PropertyView {
     pub(crate) set_by: Option<(String, String)>,
 }
 
-/// An event in a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimelineEvent {
     /// Uuid of the event.
@@ -208,9 +208,11 @@ pub(crate) async fn list_persons(
 ) -> Result<PersonList, UiError> {
     use weir_model::pagination::Page;
     use weir_model::persons::{PersonOrder, PersonQuery};
+    use weir_service::policy::Action;
     use weir_service::scan::{SCAN_TIME, offset_too_large};
 
     let (services, project) = enter_project(project).await?;
+    let may_erase = project.org.level >= Action::ErasePersons.level();
     let limit = u64::from(limit.clamp(1, 1000));
     let after: Option<weir_model::PersonId> = after.parse().ok();
     let query = PersonQuery {
@@ -237,6 +239,7 @@ pub(crate) async fn list_persons(
             ordered_at: Some(ranking.at.to_string()),
             is_cut: ordered.is_cut,
             is_being_sorted: false,
+            may_erase,
             persons: rows(&services, &project, ordered.persons).await?,
         });
     }
@@ -252,6 +255,7 @@ pub(crate) async fn list_persons(
         ordered_at: None,
         is_cut: false,
         is_being_sorted: false,
+        may_erase,
         persons: rows(&services, &project, step.found).await?,
     })
 }
@@ -277,7 +281,7 @@ async fn rows(
 }
 
 #[cfg(feature = "ssr")]
-fn person_id(text: &str) -> Result<weir_model::PersonId, UiError> {
+pub(super) fn person_id(text: &str) -> Result<weir_model::PersonId, UiError> {
     text.parse().map_err(|_| ui_error(weir_service::Error::NotFound("Not found.")))
 }
 

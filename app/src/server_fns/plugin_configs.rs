@@ -73,13 +73,13 @@ pub(crate) async fn get_plugin_config(
     let (services, ctx, stage) = enter_config(project, &config).await?;
     let found = services.projects.get(&ctx).await.map_err(ui_error)?;
     let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
-    let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
+    let listed = services.plugins.get_listed(&ctx.org, &stage.plugin.id.to_string()).await;
     // The user can have lost access to the plugin of a hidden config.
-    let shelf = shelved.ok().map(|found| found.shelf.text().to_owned());
+    let plugin_list = listed.ok().map(|found| found.plugin_list.text().to_owned());
     Ok(ConfigDetail {
         project_name: found.brief.name,
         organization: found.brief.organization.to_string(),
-        shelf,
+        plugin_list,
         refusal,
         ..ConfigDetail::of(stage)
     })
@@ -93,7 +93,7 @@ pub(crate) async fn offer_plugin_config(
 ) -> Result<OfferedPlugin, UiError> {
     let (services, ctx) = enter_project(project).await?;
     let home = services.projects.get(&ctx).await.map_err(ui_error)?;
-    let found = services.plugins.shelved(&ctx.org, &plugin).await.map_err(ui_error)?;
+    let found = services.plugins.get_listed(&ctx.org, &plugin).await.map_err(ui_error)?;
     let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
     Ok(OfferedPlugin::of(home.brief, found, refusal))
 }
@@ -112,7 +112,7 @@ pub(crate) async fn create_plugin_config(
 
     let (services, ctx) = enter_project(project).await?;
     let id = plugin.to_string();
-    let found = services.plugins.shelved(&ctx.org, &id).await.map_err(ui_error)?;
+    let found = services.plugins.get_listed(&ctx.org, &id).await.map_err(ui_error)?;
     let form = parts(found.plugin.fields.config_schema.as_ref());
     let configs = &services.plugin_configs;
     let input = PluginConfigInput {
@@ -308,11 +308,11 @@ pub(crate) async fn delete_plugin_config(
     let line = ConfigLine::from(stage);
     refuse_other_name(&typed_name, &line.name)?;
     services.plugin_configs.delete(&ctx, &config).await.map_err(ui_error)?;
-    let shelved = services.plugins.shelved(&ctx.org, &line.plugin).await;
-    let path = match shelved {
+    let listed = services.plugins.get_listed(&ctx.org, &line.plugin).await;
+    let path = match listed {
         Ok(found) if !line.transforms => crate::server_fns::plugins::plugin_path(
             &ctx.org.organization.to_string(),
-            found.shelf.text(),
+            found.plugin_list.text(),
             &line.plugin,
         ),
         Ok(_) | Err(_) => format!("/projects/{project}/{TRANSFORMATIONS}"),

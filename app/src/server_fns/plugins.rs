@@ -16,21 +16,21 @@ use weir_service::plugins::ListedPlugin;
 #[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, go, notice, ui_error};
 use crate::error::UiError;
-use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, ShelfView, UseView};
+use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, PluginListView, UseView};
 
 /// Limit of audit entries on a plugin's page.
 const RECENT_ENTRIES: u64 = 20;
 
 /// The list with this name in addresses.
 #[cfg(feature = "ssr")]
-pub(crate) fn shelf_of(word: &str) -> Result<PluginList, UiError> {
+pub(crate) fn plugin_list_of(word: &str) -> Result<PluginList, UiError> {
     PluginList::of(word)
         .ok_or_else(|| ui_error(weir_service::Error::NotFound(weir_service::error::NOT_FOUND)))
 }
 
 /// The path of a plugin's page.
-pub(crate) fn plugin_path(organization: &str, shelf: &str, plugin: &str) -> String {
-    format!("/organizations/{organization}/plugins/{shelf}/{plugin}")
+pub(crate) fn plugin_path(organization: &str, plugin_list: &str, plugin: &str) -> String {
+    format!("/organizations/{organization}/plugins/{plugin_list}/{plugin}")
 }
 
 /// The organization, and the plugin with this id.
@@ -40,7 +40,7 @@ pub(super) async fn enter_plugin(
     plugin: &str,
 ) -> Result<(weir_service::Services, OrgCtx, ListedPlugin), UiError> {
     let (services, org) = enter_organization(organization).await?;
-    let found = services.plugins.shelved(&org, plugin).await.map_err(ui_error)?;
+    let found = services.plugins.get_listed(&org, plugin).await.map_err(ui_error)?;
     Ok((services, org, found))
 }
 
@@ -53,18 +53,17 @@ pub(crate) fn refuse_other_name(typed: &str, name: &str) -> Result<(), UiError> 
     Err(UiError::field("typed_name", "mismatch", &detail))
 }
 
-/// Lists the plugins of a list.
 #[server(prefix = "/_fn", endpoint = "list_plugins")]
 pub(crate) async fn list_plugins(
     organization: String,
-    shelf: String,
-) -> Result<ShelfView, UiError> {
-    let shelf = shelf_of(&shelf)?;
+    plugin_list: String,
+) -> Result<PluginListView, UiError> {
+    let plugin_list = plugin_list_of(&plugin_list)?;
     let (services, org) = enter_organization(&organization).await?;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
-    let found = services.plugins.shelf(&org, shelf).await.map_err(ui_error)?;
+    let found = services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?;
     let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
-    Ok(ShelfView {
+    Ok(PluginListView {
         organization_name: home.row.name,
         plugins: found.into_iter().map(PluginLine::from).collect(),
         refusal,
@@ -117,37 +116,37 @@ pub(crate) async fn get_plugin(
 #[server(prefix = "/_fn", endpoint = "list_catalogue")]
 pub(crate) async fn list_catalogue(
     organization: String,
-    shelf: String,
+    plugin_list: String,
     search: String,
 ) -> Result<CatalogueView, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
 
-    let shelf = shelf_of(&shelf)?;
+    let plugin_list = plugin_list_of(&plugin_list)?;
     let (services, org) = enter_organization(&organization).await?;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
     let all = Page { limit: MAX_LIMIT, offset: 0 };
-    let catalogue = services.plugins.repository(&org, shelf.group(), all).await;
+    let catalogue = services.plugins.repository(&org, plugin_list.group(), all).await;
     let entries = catalogue.map_err(ui_error)?.1.results;
     let mut installed = Vec::new();
-    for shelf in PluginList::ALL {
-        installed.extend(services.plugins.shelf(&org, shelf).await.map_err(ui_error)?);
+    for plugin_list in PluginList::ALL {
+        installed.extend(services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?);
     }
     let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
-    Ok(CatalogueView::of(home.row.name, refusal, shelf, entries, &installed, &search))
+    Ok(CatalogueView::of(home.row.name, refusal, plugin_list, entries, &installed, &search))
 }
 
 /// Installs a plugin from the catalogue or another host, and redirects to it.
 #[server(prefix = "/_fn", endpoint = "install_plugin")]
 pub(crate) async fn install_plugin(
     organization: String,
-    shelf: String,
+    plugin_list: String,
     url: String,
     #[server(default)] token: String,
 ) -> Result<(), UiError> {
     use weir_model::plugins::PluginInput;
     use weir_model::plugins::address::CodeSource;
 
-    let shelf = shelf_of(&shelf)?;
+    let plugin_list = plugin_list_of(&plugin_list)?;
     let (services, org) = enter_organization(&organization).await?;
     let (url, token) = (url.trim(), token.trim());
     let sign = if url.contains('?') { '&' } else { '?' };
@@ -157,10 +156,11 @@ pub(crate) async fn install_plugin(
     };
     let place = CodeSource::read(&address).map_err(UiError::Field)?;
     let input = PluginInput { url: Some(place), ..PluginInput::default() };
-    let made = services.plugins.install(&org, shelf.group(), input).await.map_err(ui_error)?;
-    let found = services.plugins.shelved(&org, &made.id.to_string()).await.map_err(ui_error)?;
+    let made =
+        services.plugins.install(&org, plugin_list.group(), input).await.map_err(ui_error)?;
+    let found = services.plugins.get_listed(&org, &made.id.to_string()).await.map_err(ui_error)?;
     let line = PluginLine::from(found);
-    let path = plugin_path(&organization, &line.shelf, &line.id);
+    let path = plugin_path(&organization, &line.plugin_list, &line.id);
     done(&path, &format!("Added {}.", line.name));
     Ok(())
 }
@@ -169,13 +169,13 @@ pub(crate) async fn install_plugin(
 #[server(prefix = "/_fn", endpoint = "write_plugin")]
 pub(crate) async fn write_plugin(
     organization: String,
-    shelf: String,
+    plugin_list: String,
     name: String,
 ) -> Result<(), UiError> {
     use weir_model::plugins::{NAME_MAX, PluginInput, PluginPatch, PluginType};
     use weir_model::{Patch, validate};
 
-    let shelf = shelf_of(&shelf)?;
+    let plugin_list = plugin_list_of(&plugin_list)?;
     let (services, org) = enter_organization(&organization).await?;
     // Writing the source requires a recent sign-in. Check it before the plugin is
     // created.
@@ -188,13 +188,13 @@ pub(crate) async fn write_plugin(
     };
     let input = PluginInput { fields, ..PluginInput::default() };
     let plugins = &services.plugins;
-    let made = plugins.create(&org, shelf.group(), input).await.map_err(ui_error)?;
+    let made = plugins.create(&org, plugin_list.group(), input).await.map_err(ui_error)?;
     let id = made.id.to_string();
-    let editable = plugins.editable(&org, shelf.group(), &id).await.map_err(ui_error)?;
-    let files = source::first_files(shelf, &name);
+    let editable = plugins.editable(&org, plugin_list.group(), &id).await.map_err(ui_error)?;
+    let files = source::first_files(plugin_list, &name);
     plugins.update_source(&org, editable, files).await.map_err(ui_error)?;
-    let found = plugins.shelved(&org, &id).await.map_err(ui_error)?;
-    go(&format!("{}/source", plugin_path(&organization, found.shelf.text(), &id)));
+    let found = plugins.get_listed(&org, &id).await.map_err(ui_error)?;
+    go(&format!("{}/source", plugin_path(&organization, found.plugin_list.text(), &id)));
     Ok(())
 }
 
@@ -278,7 +278,7 @@ pub(crate) async fn remove_plugin(
         plugins.changeable(&org, found.group, &plugin, false).await.map_err(ui_error)?;
     refuse_other_name(&typed_name, &name)?;
     plugins.delete(&org, changeable).await.map_err(ui_error)?;
-    let list = format!("/organizations/{organization}/plugins/{}", found.shelf.text());
+    let list = format!("/organizations/{organization}/plugins/{}", found.plugin_list.text());
     done(&list, &format!("Removed {name}."));
     Ok(())
 }

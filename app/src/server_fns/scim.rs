@@ -45,9 +45,7 @@ pub(crate) struct TokenView {
 /// A group of the identity provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupView {
-    /// Its id.
     pub(crate) id: String,
-    /// Its name.
     pub(crate) name: String,
     /// Number of its members.
     pub(crate) members: u64,

@@ -41,11 +41,11 @@ const TEXT_CHARS: usize = 200;
 /// project.
 #[server(prefix = "/_fn", endpoint = "search")]
 pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
-    use weir_service::search::{Kind, Wanted};
+    use weir_service::search::{Kind, SearchWords};
 
     let (services, ctx) = enter()?;
     let q: String = q.chars().take(TEXT_CHARS).collect();
-    let wanted = Wanted::new(&q);
+    let wanted = SearchWords::new(&q);
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     let project = me.team.as_ref().map(|team| (team.id.0, team.name.clone()));
     let organization =
@@ -124,7 +124,7 @@ async fn events(
     services: &weir_service::Services,
     project: &weir_service::ProjectCtx,
     (id, within): (i64, &str),
-    wanted: &weir_service::search::Wanted,
+    wanted: &weir_service::search::SearchWords,
 ) -> Result<Vec<Found>, UiError> {
     use weir_model::pagination::Page;
     use weir_service::search::MOST;
@@ -143,7 +143,7 @@ async fn events(
 /// The pages whose names match. All pages without a text.
 #[cfg(feature = "ssr")]
 fn pages(
-    wanted: &weir_service::search::Wanted,
+    wanted: &weir_service::search::SearchWords,
     organization: Option<&(String, String)>,
     project: Option<&(i64, String)>,
 ) -> FoundGroup {

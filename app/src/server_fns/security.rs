@@ -59,7 +59,6 @@ pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
 /// An account at a provider that signs the user in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LinkedView {
-    /// Its id.
     pub(crate) id: String,
     /// The name of the provider.
     pub(crate) name: String,

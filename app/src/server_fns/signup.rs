@@ -43,7 +43,6 @@ pub(crate) enum Invitation {
     Unknown,
 }
 
-/// The content of an invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InviteContent {
     /// First name of the inviting user. Empty if that user is deleted.

@@ -4,11 +4,13 @@
 
 use leptos::html;
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 use server_fn::ServerFn;
 
 use super::confirm::ConfirmDialog;
 use super::form::ReturnAddress;
 use super::form_action::FormAction;
+use super::query::with_query;
 
 /// Id of the form. A page has one.
 const FORM: &str = "bulk";
@@ -18,6 +20,16 @@ const SEVERAL: usize = 2;
 /// Whether a list with so many entries that the user may change has the bar.
 pub(crate) fn is_worth_it(entries: usize) -> bool {
     entries >= SEVERAL
+}
+
+/// The entries that were selected before the page of [`BulkBar`] asks.
+pub(crate) fn selected_in_query() -> Vec<String> {
+    use_query_map().with(|query| query.get_all("ids[]")).unwrap_or_default()
+}
+
+/// The address of the page without the question: nothing is selected.
+pub(crate) fn without_selection() -> String {
+    with_query(&[("ids[]", None), ("ids%5B%5D", None)])
 }
 
 /// The check box of an entry.

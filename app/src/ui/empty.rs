@@ -26,6 +26,18 @@ pub(crate) fn Empty(
     .into_any()
 }
 
+/// The button that leads to the page for sending the first event of a project.
+pub(crate) fn first_event(project: i64) -> AnyView {
+    view! {
+        <p>
+            <a class="button button-primary" href=format!("/projects/{project}/start")>
+                "Send the first event"
+            </a>
+        </p>
+    }
+    .into_any()
+}
+
 /// There is data, but none matches the filter.
 #[component]
 pub(crate) fn NoMatch(

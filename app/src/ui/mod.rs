@@ -11,6 +11,7 @@ pub(crate) mod bytes;
 pub(crate) mod chart;
 pub(crate) mod code;
 pub(crate) mod code_figure;
+pub(crate) mod columns;
 pub(crate) mod confirm;
 pub(crate) mod copy;
 pub(crate) mod download;

@@ -63,7 +63,7 @@ pub(crate) fn toast(notice: notice::Notice) -> AnyView {
         <div class="toast" data-toast=seconds.to_string()>
             <Icon name="check" />
             <p role="status" data-toast-text="">{text}</p>
-            {undo.map(way_back)}
+            {undo.map(undo_form)}
             <button type="button" class="button button-quiet needs-scripts" data-toast-close="">
                 <Icon name="close" />
                 <span class="hidden">"Close this message"</span>
@@ -73,7 +73,7 @@ pub(crate) fn toast(notice: notice::Notice) -> AnyView {
     .into_any()
 }
 
-fn way_back(undo: Undo) -> AnyView {
+fn undo_form(undo: Undo) -> AnyView {
     let fields = undo
         .fields
         .into_iter()

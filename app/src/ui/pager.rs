@@ -7,7 +7,6 @@ use super::alert::Alert;
 use super::number::grouped;
 use super::query::{in_query, with_query};
 
-/// A page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPage {
     /// Maximum number of entries.

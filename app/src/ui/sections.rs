@@ -73,8 +73,9 @@ fn current(hrefs: &[&str], path: &str, query: &str) -> Option<usize> {
     let fits = |href: &str| {
         let (of_tab, wanted) = href.split_once('?').unwrap_or((href, ""));
         let below = path.strip_prefix(of_tab).is_some_and(|rest| rest.starts_with('/'));
-        let asked = |pair: &str| pair.is_empty() || query.split('&').any(|given| given == pair);
-        (path == of_tab || below) && wanted.split('&').all(asked)
+        let is_requested =
+            |pair: &str| pair.is_empty() || query.split('&').any(|given| given == pair);
+        (path == of_tab || below) && wanted.split('&').all(is_requested)
     };
     let fitting = hrefs.iter().enumerate().filter(|(_, href)| fits(href));
     fitting.max_by_key(|(_, href)| href.len()).map(|(at, _)| at)

@@ -2,6 +2,8 @@
 //! explicit because browsers drop the implicit roles when the style sheet changes the
 //! display.
 
+use std::borrow::Cow;
+
 use leptos::prelude::*;
 
 use super::icon::Icon;
@@ -45,7 +47,7 @@ pub(crate) struct Sort {
 
 pub(crate) struct Column {
     /// The heading.
-    pub(crate) label: &'static str,
+    pub(crate) label: Cow<'static, str>,
     pub(crate) align: Align,
     /// Sorting by this column, if it is possible.
     pub(crate) sort: Option<Sort>,
@@ -54,12 +56,17 @@ pub(crate) struct Column {
 impl Column {
     /// A column of texts.
     pub(crate) fn text(label: &'static str) -> Self {
-        Self { label, align: Align::Start, sort: None }
+        Self { label: Cow::Borrowed(label), align: Align::Start, sort: None }
+    }
+
+    /// A column of texts whose heading is data.
+    pub(crate) fn named(label: String) -> Self {
+        Self { label: Cow::Owned(label), align: Align::Start, sort: None }
     }
 
     /// A column of numbers.
     pub(crate) fn number(label: &'static str) -> Self {
-        Self { label, align: Align::End, sort: None }
+        Self { label: Cow::Borrowed(label), align: Align::End, sort: None }
     }
 
     /// The column with a heading that changes the order.
@@ -131,11 +138,11 @@ pub(crate) fn Table(
     #[prop(optional)]
     can_scroll: bool,
 ) -> impl IntoView {
-    let labels: Vec<(&'static str, Align)> =
-        columns.iter().map(|column| (column.label, column.align)).collect();
+    let labels: Vec<(Cow<'static, str>, Align)> =
+        columns.iter().map(|column| (column.label.clone(), column.align)).collect();
     let count = labels.len();
     let class = table_class(count);
-    let scrolls = can_scroll || count > FITTING;
+    let scrolls = can_scroll || is_wide(count);
     let frame = if scrolls { "table-frame table-frame-wide" } else { "table-frame" };
     let headings = columns.into_iter().map(heading).collect_view();
     let mut rows = rows.into_iter();
@@ -158,6 +165,11 @@ pub(crate) fn Table(
         </div>
     }
     .into_any()
+}
+
+/// Whether a table with so many columns scrolls in its frame.
+pub(crate) fn is_wide(columns: usize) -> bool {
+    columns > FITTING
 }
 
 /// The class of a table with so many columns.
@@ -187,7 +199,10 @@ pub(crate) fn heading(column: Column) -> AnyView {
         Direction::Descending => "descending",
     });
     let content = match sort {
-        None if label == ACTIONS => view! { <span class="hidden">{label}</span> }.into_any(),
+        // A heading that is data can be the same word.
+        None if matches!(label, Cow::Borrowed(ACTIONS)) => {
+            view! { <span class="hidden">{label}</span> }.into_any()
+        }
         None => label.into_any(),
         Some(Sort { href, current }) => {
             let icon = current.map(|order| match order {
@@ -211,18 +226,21 @@ pub(crate) fn heading(column: Column) -> AnyView {
     .into_any()
 }
 
-fn rows_view(rows: impl Iterator<Item = TableRow>, labels: &[(&'static str, Align)]) -> AnyView {
+fn rows_view(
+    rows: impl Iterator<Item = TableRow>,
+    labels: &[(Cow<'static, str>, Align)],
+) -> AnyView {
     rows.map(|row| row_view(row, labels)).collect_view().into_any()
 }
 
-pub(crate) fn row_view(row: TableRow, labels: &[(&'static str, Align)]) -> AnyView {
+pub(crate) fn row_view(row: TableRow, labels: &[(Cow<'static, str>, Align)]) -> AnyView {
     let cells = row
         .cells
         .into_iter()
         .zip(labels)
         .enumerate()
         .map(|(at, (content, (label, align)))| {
-            let (label, class) = (*label, class(*align));
+            let (label, class) = (label.clone(), class(*align));
             let content = view! { <div class="cell-content">{content}</div> };
             if at == 0 {
                 view! { <th scope="row" role="rowheader" class=class>{content}</th> }.into_any()

@@ -1,6 +1,7 @@
 //! Times. The server prints UTC. The browser shows the viewer's time zone, and the key `u`
 //! switches between the two (`behaviours::times`). The viewer's zone is that of
-//! the browser, unless the page names another.
+//! the browser, unless the page names another. Where the age of a moment matters, the browser
+//! adds it, and the style sheet shows it beside the time or, in cells, in its place.
 
 use std::cell::RefCell;
 
@@ -17,6 +18,15 @@ pub(crate) const ZONE_CHANGED: &str = "zonechanged";
 /// Attribute of the page with the zone in the user's preferences.
 pub(crate) const PREFERRED_ZONE_ATTR: &str = "data-zone";
 const UTC: &str = "UTC";
+/// Ages are computed again after so many seconds.
+#[cfg(not(feature = "ssr"))]
+const AGES_SECONDS: u64 = 60;
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+/// Averages, for ages only.
+const MONTH: u64 = 30 * DAY;
+const YEAR: u64 = 365 * DAY;
 
 /// Whether a page starts with times in the viewer's zone. Runs in the browser.
 #[cfg(any(feature = "hydrate", feature = "csr"))]
@@ -44,6 +54,8 @@ struct Zone {
     local: RwSignal<bool>,
     /// IANA name of the zone of the page's project.
     project: RwSignal<Option<String>>,
+    /// Changes when the ages of the page are out of date. One for all of them.
+    ages: RwSignal<u32>,
 }
 
 /// Makes the times below this component follow the zone of the page.
@@ -52,6 +64,7 @@ pub(crate) fn provide_zone() {
         in_browser: RwSignal::new(false),
         local: RwSignal::new(false),
         project: RwSignal::new(None),
+        ages: RwSignal::new(0),
     };
     provide_context(zone);
     let follow = move || {
@@ -64,6 +77,8 @@ pub(crate) fn provide_zone() {
         zone.in_browser.set(true);
         follow();
         let _forever = window_event_listener_untyped(ZONE_CHANGED, move |_| follow());
+        let later = move || zone.ages.update(|count| *count = count.wrapping_add(1));
+        set_interval(later, std::time::Duration::from_secs(AGES_SECONDS));
     });
     #[cfg(feature = "ssr")]
     let _ = follow;
@@ -131,6 +146,48 @@ pub(crate) fn Time(
     let text = move || to_the_minute(&shown, is_local());
     let title = move || title_now(&for_title);
     view! { <time class="time" datetime=iso title=title>{text}</time> }
+}
+
+/// Date and time to the minute, and in the browser its age, such as `3 min ago`. For moments
+/// whose age matters more than their date. Screen readers read the time alone.
+#[component]
+pub(crate) fn Ago(
+    /// RFC 3339, UTC.
+    iso: String,
+) -> impl IntoView {
+    let (shown, for_title, for_age) = (iso.clone(), iso.clone(), iso.clone());
+    let text = move || to_the_minute(&shown, is_local());
+    let title = move || title_now(&for_title);
+    let age = move || age_now(&for_age);
+    view! {
+        <time class="time ago" datetime=iso title=title data-ago=age>
+            <span>{text}</span>
+        </time>
+    }
+}
+
+/// The age of a moment. `None` for the first drawing in the browser. Tracked.
+fn age_now(iso: &str) -> Option<String> {
+    let zone = use_context::<Zone>().filter(|zone| zone.in_browser.get())?;
+    zone.ages.track();
+    let seconds = (Date::now() - Date::parse(iso)) / 1000.0;
+    seconds.is_finite().then(|| age(seconds as i64))
+}
+
+/// How long ago a moment was, or how far away it is, in one unit. Clocks can differ by less
+/// than a minute.
+fn age(seconds: i64) -> String {
+    let distance = seconds.unsigned_abs();
+    let (count, unit) = match distance {
+        0..MINUTE => return "now".to_owned(),
+        MINUTE..HOUR => (distance / MINUTE, "min"),
+        HOUR..DAY => (distance / HOUR, "h"),
+        _ if distance < 2 * DAY => (1, "day"),
+        _ if distance < 2 * MONTH => (distance / DAY, "days"),
+        _ if distance < 2 * YEAR => (distance / MONTH, "months"),
+        _ => (distance / YEAR, "years"),
+    };
+    if seconds < 0 { format!("in {count} {unit}") } else { format!("{count} {unit} ago") }
 }
 
 /// The time of day with milliseconds.
@@ -262,7 +319,7 @@ fn iso_like(written: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, iso_like, title, to_the_minute, to_the_second};
+    use super::{DAY, HOUR, YEAR, age, clock, iso_like, title, to_the_minute, to_the_second};
 
     #[test]
     fn forms() {
@@ -279,5 +336,27 @@ mod tests {
         let written = iso_like("2026-08-21 14:05:09,123").unwrap();
         assert_eq!(clock(&written), "14:05:09.123");
         assert_eq!(iso_like("Invalid Date"), None);
+    }
+
+    #[test]
+    fn ages_have_one_unit() {
+        for (seconds, past) in [
+            (0, "now"),
+            (59, "now"),
+            (60, "1 min ago"),
+            (HOUR - 1, "59 min ago"),
+            (HOUR, "1 h ago"),
+            (DAY - 1, "23 h ago"),
+            (DAY, "1 day ago"),
+            (2 * DAY, "2 days ago"),
+            (59 * DAY, "59 days ago"),
+            (60 * DAY, "2 months ago"),
+            (2 * YEAR - 1, "24 months ago"),
+            (2 * YEAR, "2 years ago"),
+        ] {
+            assert_eq!(age(seconds.cast_signed()), past);
+        }
+        assert_eq!(age(-59), "now");
+        assert_eq!(age(-90 * 60), "in 1 h");
     }
 }

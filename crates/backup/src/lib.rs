@@ -20,12 +20,14 @@
 //!
 //! What belongs here: files of backups. What does not: making a consistent snapshot of a
 //! data directory (`weir-store`, `weir-ingest`), what its files mean, requests to a storage
-//! ([`Remote`]), and the commands (`weir-server`).
+//! ([`Remote`]) or to the place of files that are not local ([`Fetch`]), and the commands
+//! (`weir-server`).
 //!
 //! All functions block the thread: they read and write files.
 
 mod copy;
 mod error;
+mod fetch;
 mod instance;
 mod manifest;
 mod remote;
@@ -36,9 +38,10 @@ mod staging;
 mod tests;
 
 pub use error::{Error, FileFault, Result};
+pub use fetch::{Fetch, Fetched, Needed};
 pub use instance::instance_id;
 pub use manifest::{Entry, Manifest};
 pub use remote::Remote;
-pub use repository::{About, Found, Limits, Partial, Repository, Stored};
+pub use repository::{About, Found, Limits, Partial, Repository, Stored, refuse_low_disk};
 pub use restore::{Damage, Restored, link, restore, verify};
 pub use staging::Staging;

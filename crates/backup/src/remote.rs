@@ -148,7 +148,6 @@ fn content_name(sha256: &str) -> String {
     format!("{FILES}/{}/{sha256}", sha256.get(..2).unwrap_or_default())
 }
 
-/// The name of a manifest.
 pub(crate) fn manifest_name(name: &str) -> String {
     format!("{BACKUPS}/{name}{EXTENSION}")
 }

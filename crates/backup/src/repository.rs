@@ -16,6 +16,7 @@ use crate::copy::{
     sync_directory,
 };
 use crate::error::{Error, FileFault, Result, failed};
+use crate::fetch::{Fetch, Fetched, Needed};
 use crate::instance::{read, write};
 use crate::manifest::{Entry, LONGEST, Manifest, is_sha256};
 use crate::remote::{
@@ -87,7 +88,10 @@ impl Limits<'_> {
 }
 
 /// Refuses to write to a disk that has fewer free bytes than this.
-pub(crate) fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
+///
+/// # Errors
+/// [`Error::LowDisk`], and when the disk cannot be measured.
+pub fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
     let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
     match stat.f_bavail.saturating_mul(stat.f_frsize) < least {
         true => Err(Error::LowDisk { path: path.to_owned(), least }),
@@ -131,6 +135,17 @@ pub struct Stored {
     pub kept_for: Vec<String>,
     /// Why unused content was not removed. The next backup tries it again.
     pub unremoved: Option<Error>,
+    /// The number of files that were fetched and are damaged or absent ([`Fetch`]).
+    pub unsound: usize,
+}
+
+/// What was stored of a backup that is being made.
+#[derive(Debug)]
+struct Progress {
+    entries: Vec<Entry>,
+    stored: Stored,
+    /// Directories of content, which are synced at the end.
+    directories: BTreeSet<PathBuf>,
 }
 
 /// A backup that was found.
@@ -383,10 +398,26 @@ impl Repository {
         about: About,
         limits: Limits<'_>,
     ) -> Result<Stored> {
+        self.store_fetching(snapshot, partial, about, limits, None)
+    }
+
+    /// The same for a snapshot whose directory may not have all files: `fetch` has the others.
+    /// They are put into the directory one at a time.
+    ///
+    /// # Errors
+    /// As [`Repository::store`], and those of `fetch`.
+    pub fn store_fetching(
+        &self,
+        snapshot: &Path,
+        partial: Option<&Partial>,
+        about: About,
+        limits: Limits<'_>,
+        fetch: Option<&mut dyn Fetch>,
+    ) -> Result<Stored> {
         // Manifests may have been removed to free space.
         self.remove_unused(Interrupted::Stays)?;
         self.put_back()?;
-        match self.store_all(snapshot, partial, about, limits) {
+        match self.store_all(snapshot, partial, about, limits, fetch) {
             // The backup exists now, whatever happens to the rest.
             Ok(stored) => Ok(match self.remove_unused(Interrupted::Goes) {
                 Ok(kept_for) => Stored { kept_for, ..stored },
@@ -441,13 +472,23 @@ impl Repository {
         partial: Option<&Partial>,
         about: About,
         limits: Limits<'_>,
+        fetch: Option<&mut dyn Fetch>,
     ) -> Result<Stored> {
         let known = self.known()?;
         let shared = self.shares_disk_with(snapshot)?.then(|| self.root.join(FILES));
+        let mut progress = Progress {
+            entries: Vec::new(),
+            stored: Stored::default(),
+            directories: BTreeSet::from([self.root.join(FILES)]),
+        };
+        if let Some(fetch) = fetch {
+            while let Some(needed) = fetch.next()? {
+                limits.check(shared.as_deref())?;
+                self.store_fetched(snapshot, needed, &known, limits, fetch, &mut progress)?;
+            }
+        }
         let mut paths = Vec::new();
         files_below(snapshot, "", &mut paths)?;
-        let (mut entries, mut stored) = (Vec::with_capacity(paths.len()), Stored::default());
-        let mut directories = BTreeSet::from([self.root.join(FILES)]);
         for path in paths {
             limits.check(shared.as_deref())?;
             let source = snapshot.join(&path);
@@ -455,22 +496,70 @@ impl Repository {
             let before = known.get(&path);
             let (entry, is_new) = self.add(path, &source, partial, before)?;
             fs::remove_file(&source).map_err(failed("remove", &source))?;
-            stored.files += 1;
-            stored.bytes += entry.bytes;
-            if is_new {
-                stored.new_files += 1;
-                stored.new_bytes += entry.bytes;
-            }
-            // Also those of content that is not new: the command that stored it may have
-            // been interrupted before it synced them.
-            if self.remote.is_none() {
-                directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
-            }
-            entries.push(entry);
+            self.note(entry, is_new, &mut progress);
         }
+        let Progress { entries, mut stored, directories } = progress;
         directories.iter().try_for_each(|directory| sync_directory(directory))?;
         stored.name = self.write(&Manifest::new(self.instance.clone(), about, entries))?;
         Ok(stored)
+    }
+
+    /// Stores a file that the snapshot may not have. It is not fetched if the newest backup has
+    /// it.
+    fn store_fetched(
+        &self,
+        snapshot: &Path,
+        needed: Needed,
+        known: &HashMap<String, Entry>,
+        limits: Limits<'_>,
+        fetch: &mut dyn Fetch,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let Needed { path, bytes } = needed;
+        let source = snapshot.join(&path);
+        let is_sound = |before: &&Entry| {
+            before.modified != 0 && (before.bytes, before.zeros) == (bytes, 0) && self.has(before)
+        };
+        if let Some(before) = known.get(&path).filter(is_sound) {
+            // The snapshot may have a copy.
+            forget(&source)?;
+            self.note(before.clone(), false, progress);
+            return Ok(());
+        }
+        // What is fetched, and the copy of it that the repository makes.
+        let copies = if source.exists() { 0 } else { bytes.saturating_mul(2) };
+        refuse_low_disk(snapshot, limits.least_free.saturating_add(copies))?;
+        let fetched = fetch.fetch(&source)?;
+        if fetched != Fetched::Sound {
+            progress.stored.unsound += 1;
+        }
+        if fetched == Fetched::Absent {
+            return Ok(());
+        }
+        let (mut entry, is_new) = self.add(path, &source, None, None)?;
+        if fetched == Fetched::Damaged {
+            entry.modified = 0;
+        }
+        forget(&source)?;
+        self.note(entry, is_new, progress);
+        Ok(())
+    }
+
+    /// Notes that a file is stored.
+    fn note(&self, entry: Entry, is_new: bool, progress: &mut Progress) {
+        let Progress { entries, stored, directories } = progress;
+        stored.files += 1;
+        stored.bytes += entry.bytes;
+        if is_new {
+            stored.new_files += 1;
+            stored.new_bytes += entry.bytes;
+        }
+        // Also those of content that is not new: the command that stored it may have been
+        // interrupted before it synced them.
+        if self.remote.is_none() {
+            directories.extend(self.content(&entry.sha256).parent().map(Path::to_owned));
+        }
+        entries.push(entry);
     }
 
     /// Moves content whose length or bytes are wrong to `damaged`, so that the next backup

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 
 mod damage;
+mod fetched;
 mod remote;
 
 /// The id of the instance.

@@ -128,10 +128,26 @@ impl Weir {
     /// # Errors
     /// If `weir seal` fails.
     pub fn seal(&self) -> Result<Duration> {
+        self.run(&["seal"])
+    }
+
+    /// Runs a command on the data directory; returns the time that it took.
+    ///
+    /// # Errors
+    /// If the command fails.
+    pub fn run(&self, arguments: &[&str]) -> Result<Duration> {
         let began = Instant::now();
-        let status = self.command(&["seal"])?.status()?;
-        ensure!(status.success(), "`weir seal` failed: {}", self.last_lines());
+        let status = self.command(arguments)?.status()?;
+        ensure!(status.success(), "`weir {}` failed: {}", arguments.join(" "), self.last_lines());
         Ok(began.elapsed())
+    }
+
+    /// Starts a command on the data directory without waiting for its end.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn begin(&self, arguments: &[&str]) -> Result<Process> {
+        Process::start(&mut self.command(arguments)?)
     }
 
     /// Checks the files of the data directory; returns the faults, or why the check did not
@@ -154,7 +170,7 @@ impl Weir {
     /// # Errors
     /// If it cannot be started.
     pub fn start(&self) -> Result<Process> {
-        Process::start(&mut self.command(&["serve"])?)
+        self.begin(&["serve"])
     }
 
     /// Waits until the service reports that it is ready.

@@ -102,7 +102,7 @@ impl Payload {
         self.sent_at
     }
 
-    /// Whether the sender asked with `ip=0` not to store its address (ING-35).
+    /// Whether the sender requested with `ip=0` not to store its address (ING-35).
     pub const fn hides_address(&self) -> bool {
         self.hides_address
     }

@@ -33,7 +33,6 @@ const HREF_LIMIT: usize = 2_048;
 pub(super) struct ChainForms {
     /// As a text.
     pub(super) chain: bool,
-    /// As a list.
     pub(super) list: bool,
 }
 

@@ -119,7 +119,7 @@ pub struct Failure {
     pub message: String,
     /// Whether a retry may help.
     pub is_retryable: bool,
-    /// The wait that the destination asked for.
+    /// The wait that the destination requested.
     pub wait: Option<Duration>,
 }
 

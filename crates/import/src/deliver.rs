@@ -50,7 +50,7 @@ impl Default for RetryPolicy {
 pub(crate) enum Ended {
     /// Everything is acknowledged.
     Complete,
-    /// The user asked to stop.
+    /// The user requested a stop.
     Interrupted,
     /// It could not continue.
     Stopped(String),
@@ -97,7 +97,7 @@ impl Delivery<'_> {
         mut batches: mpsc::Receiver<Batch>,
     ) -> Result<Ended, ImportError> {
         while let Some(batch) = batches.recv().await {
-            if self.stop.is_asked() {
+            if self.stop.is_requested() {
                 return Ok(Ended::Interrupted);
             }
             if let Some(ended) = self.send_whole(&batch).await? {
@@ -108,7 +108,7 @@ impl Delivery<'_> {
             self.progress.reached(self.cursor.accepted + self.cursor.refused);
         }
         // If there are no more batches, an interrupted walk looks like a complete one.
-        Ok(if self.stop.is_asked() { Ended::Interrupted } else { Ended::Complete })
+        Ok(if self.stop.is_requested() { Ended::Interrupted } else { Ended::Complete })
     }
 
     /// Sends a batch, in halves if it is too large. `Some` if the delivery ended before
@@ -156,7 +156,7 @@ impl Delivery<'_> {
     async fn send_part(&mut self, body: Body, events: usize) -> Part {
         tokio::select! {
             () = self.pace.wait(events) => {}
-            () = self.stop.asked() => return Part::Ended(Ended::Interrupted),
+            () = self.stop.requested() => return Part::Ended(Ended::Interrupted),
         }
         let began = Instant::now();
         let mut wait = self.patience.first_wait;
@@ -196,7 +196,7 @@ impl Delivery<'_> {
             self.progress.note(Some(format!("{why}; next try in {} s", pause.as_secs())));
             tokio::select! {
                 () = sleep(pause) => {}
-                () = self.stop.asked() => return Part::Ended(Ended::Interrupted),
+                () = self.stop.requested() => return Part::Ended(Ended::Interrupted),
             }
             wait = (wait * 2).min(self.patience.longest_wait);
         }

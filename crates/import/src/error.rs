@@ -20,7 +20,7 @@ pub enum ImportError {
     /// regular one.
     #[error("`{path}` is not a regular file; an import reads its files twice")]
     NotAFile {
-        /// The path.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// A file has an unsupported compression.

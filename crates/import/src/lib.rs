@@ -92,7 +92,7 @@ pub async fn import(
         Some(cursor) => cursor,
         None => {
             let report = plan.check().await?;
-            if plan.stop.is_asked() || report.skipped > 0 && !arguments.skip_invalid {
+            if plan.stop.is_requested() || report.skipped > 0 && !arguments.skip_invalid {
                 return Ok(plan.checked(report, Some(&target)));
             }
             let cursor = Cursor::begin(job, report.events);

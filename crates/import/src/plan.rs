@@ -70,7 +70,7 @@ impl Plan {
 
     /// The summary of an import that ended after the check.
     pub(crate) fn checked(&self, report: Report, target: Option<&Target>) -> Summary {
-        let outcome = if self.stop.is_asked() {
+        let outcome = if self.stop.is_requested() {
             Outcome::Interrupted
         } else if report.skipped > 0 {
             Outcome::Defects

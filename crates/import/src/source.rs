@@ -32,7 +32,6 @@ pub(crate) struct Input {
     pub(crate) identity: FileIdentity,
 }
 
-/// The identity of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileIdentity {
     /// Bytes on disk.

@@ -14,15 +14,15 @@ impl Stop {
     pub(crate) fn on_signals() -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let (asked, stop) = watch::channel(0);
+        let (requested, stop) = watch::channel(0);
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
-                    () = asked.closed() => return,
+                    () = requested.closed() => return,
                 }
-                asked.send_modify(|count| *count += 1);
+                requested.send_modify(|count| *count += 1);
             }
         });
         Ok(Self(stop))
@@ -35,12 +35,12 @@ impl Stop {
     }
 
     /// Whether a stop was requested.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         *self.0.borrow() > 0
     }
 
     /// Waits for a stop request.
-    pub(crate) async fn asked(&self) {
+    pub(crate) async fn requested(&self) {
         self.times(1).await;
     }
 
@@ -52,7 +52,7 @@ impl Stop {
     async fn times(&self, count: u32) {
         let mut stop = self.0.clone();
         // Without a sender there are no more requests.
-        if stop.wait_for(|asked| *asked >= count).await.is_err() {
+        if stop.wait_for(|requested| *requested >= count).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -91,7 +91,7 @@ impl Walk {
 
     /// The next event; `None` at the end, or if a stop was requested.
     pub(crate) fn next(&mut self) -> Result<Option<Found>, ImportError> {
-        while !self.stop.is_asked() {
+        while !self.stop.is_requested() {
             let at = match &mut self.at {
                 Some(at) => at,
                 None => {
@@ -148,7 +148,7 @@ impl Walk {
 
     /// Whether it ended because of a stop request.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.is_asked()
+        self.stop.is_requested()
     }
 
     /// The findings.

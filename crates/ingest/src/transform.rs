@@ -195,7 +195,7 @@ impl Changed {
         Self(event)
     }
 
-    /// The event.
+    /// The event as it is stored, with its warnings.
     pub fn event(&self) -> &AcceptedEvent {
         &self.0
     }

@@ -400,6 +400,18 @@ fn user_changed(
                  instance."
             ),
         ),
+        UserChange::AuthenticatorAppAdded => (
+            "An authenticator app was added to your account on Weir",
+            format!(
+                "An authenticator app was added to your account on the Weir instance at {origin} \
+                 on {at}. After the password, a code of this app signs you in. There are new \
+                 recovery codes, and every other session of the account has ended."
+            ),
+            format!(
+                "{renew} immediately, and ask the operator of this instance to turn two-step \
+                 sign-in of your account off."
+            ),
+        ),
         UserChange::AuthenticatorAppRemoved => (
             "The authenticator app was removed from your account on Weir",
             format!(
@@ -408,6 +420,17 @@ fn user_changed(
                  code now."
             ),
             format!("{renew} immediately, and tell the operator of this instance."),
+        ),
+        UserChange::RecoveryCodesReplaced => (
+            "The recovery codes of your account on Weir were replaced",
+            format!(
+                "New recovery codes of your account on the Weir instance at {origin} were created \
+                 on {at}. The previous ones do not work any more."
+            ),
+            format!(
+                "{renew} immediately, create new recovery codes at {origin}/account/security, and \
+                 tell the operator of this instance."
+            ),
         ),
         UserChange::OperatorSignIn => (
             "A link of the operator signed in to your account on Weir",

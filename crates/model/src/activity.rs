@@ -15,6 +15,10 @@ pub use filter::{ActivityFilter, BY_SERVICE};
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::time::Timestamp;
 
+/// What is recorded instead of a long value begins with this. Its SHA-256 in hexadecimal digits
+/// follows.
+pub const HASH: &str = "sha256:";
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
         $(#[$doc])*

@@ -134,8 +134,8 @@ pub struct Domain {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DomainWarning {
-    /// The field that it is about: `domain`, `sso_enforcement`, `saml_entity_id`,
-    /// `saml_x509_cert` or `saml_x509_cert_next`.
+    /// The field that it is about: `domain`, `jit_provisioning_enabled`, `sso_enforcement`,
+    /// `saml_entity_id`, `saml_x509_cert` or `saml_x509_cert_next`.
     pub attr: String,
     /// `verified_elsewhere`; `invalid_certificate`; `settings_by_key`: an API key saved the
     /// settings, so they count for members alone; `would_lock_out`: no owner is known to be able

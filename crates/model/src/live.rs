@@ -1,11 +1,13 @@
 //! The list of events: one row for each event that reached a project, and for each refused
 //! request.
 
+mod columns;
 mod cursor;
 mod filter;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::columns::{PROPERTY_COLUMN, PROPERTY_COLUMNS, property_columns};
 pub use self::cursor::{RefusedCursor, RowCursor};
 pub use self::filter::{EventsFilter, OutcomeLabel, PropertyFilter, RowFacts, RowFilter};
 use crate::time::Timestamp;

@@ -30,7 +30,7 @@ pub struct Mail {
 pub enum MailContent {
     /// An invite to an organization.
     Invited {
-        /// The invite.
+        /// The invite whose link the mail has.
         invite: InviteId,
         /// The token of its link, created when the mail is sent.
         #[serde(skip)]
@@ -59,7 +59,7 @@ pub enum MailContent {
     },
     /// A run of a batch export failed after a successful one.
     ExportFailed {
-        /// The export.
+        /// The export whose run failed.
         export: ExportNamed,
         /// Start of the range of the run (inclusive); `None`: from the beginning.
         start: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub enum MailContent {
     },
     /// A batch export was paused because its runs failed repeatedly.
     ExportPaused {
-        /// The export.
+        /// The export that was paused.
         export: ExportNamed,
         /// Number of failed runs among its newest runs.
         failed: u32,
@@ -92,7 +92,7 @@ pub enum MailContent {
     },
     /// A request to a user to confirm an address.
     ConfirmAddress {
-        /// The user.
+        /// The user whose pending address the link confirms.
         user: UserId,
         /// The link, created when the mail is sent.
         #[serde(skip)]
@@ -112,7 +112,7 @@ pub enum MailContent {
     UserChanged {
         /// First name of the user.
         first_name: String,
-        /// The change.
+        /// Which sign-in data was changed.
         change: UserChange,
         /// Time of the change.
         at: Timestamp,
@@ -121,7 +121,7 @@ pub enum MailContent {
     SignInChanged {
         /// First name of the recipient.
         first_name: String,
-        /// The change.
+        /// Which provider or rule was changed.
         change: SignInChange,
         /// Address of the user who made the change; `None`: the operator of the instance.
         by: Option<String>,
@@ -136,7 +136,7 @@ pub enum MailContent {
         first_name: String,
         /// Name of the organization.
         organization: String,
-        /// The limit.
+        /// The limit that the use comes close to.
         limit: LimitName,
         /// The share of it, in percent, that this mail is about: 80 or 100.
         percent: u64,
@@ -157,17 +157,17 @@ pub enum MailContent {
 pub enum SignInChange {
     /// A provider of the instance was added or changed.
     ProviderSaved {
-        /// Its name.
+        /// The name of the provider in settings and URLs.
         name: String,
     },
     /// A provider of the instance was removed.
     ProviderRemoved {
-        /// Its name.
+        /// The name of the provider in settings and URLs.
         name: String,
     },
     /// The sign-in rules or the SAML provider of a domain changed.
     DomainRules {
-        /// The domain.
+        /// The name of the domain whose rules changed.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -176,7 +176,7 @@ pub enum SignInChange {
     },
     /// A domain was verified, and its stored SAML provider acts.
     DomainVerified {
-        /// The domain.
+        /// The name that was verified.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -192,7 +192,7 @@ pub enum SignInChange {
     },
     /// The rules of a domain were suspended because its record is missing, or act again.
     RulesSuspended {
-        /// The domain.
+        /// The name of the domain whose rules are suspended or act.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -201,7 +201,7 @@ pub enum SignInChange {
     },
     /// The last certificate of the SAML provider of a domain expires soon.
     CertificateExpires {
-        /// The domain.
+        /// The name of the domain with the certificate.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -210,7 +210,7 @@ pub enum SignInChange {
     },
     /// The token with which an identity provider changes users.
     ScimToken {
-        /// The domain.
+        /// The name of the domain that the token is for.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -219,7 +219,7 @@ pub enum SignInChange {
     },
     /// The level that a group of an identity provider gives.
     GroupLevel {
-        /// The domain.
+        /// The name of the domain whose provider has the group.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -230,7 +230,7 @@ pub enum SignInChange {
     },
     /// The identity provider of a domain deactivated a user.
     UserDeactivated {
-        /// The domain.
+        /// The name of the domain whose provider deactivated the user.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -239,7 +239,7 @@ pub enum SignInChange {
     },
     /// A domain with sign-in rules or a SAML provider was removed.
     DomainRemoved {
-        /// The domain.
+        /// The name of the removed domain.
         domain: String,
         /// Name of its organization.
         organization: String,
@@ -280,8 +280,12 @@ pub enum UserChange {
     PasskeyRemoved,
     /// The last passkey was removed, and with it the second factor.
     LastPasskeyRemoved,
+    /// An authenticator app was added, with new recovery codes.
+    AuthenticatorAppAdded,
     /// The authenticator app was removed, and passkeys are left.
     AuthenticatorAppRemoved,
+    /// The recovery codes were replaced.
+    RecoveryCodesReplaced,
     /// A link of the operator signed in.
     OperatorSignIn,
 }
@@ -303,7 +307,7 @@ pub struct ExportNamed {
 /// the outbox.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneTimeLink {
-    /// The user.
+    /// The user whom the link is for.
     pub user: UserId,
     /// First name of the user.
     pub first_name: String,

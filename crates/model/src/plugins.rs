@@ -175,7 +175,7 @@ impl PluginList {
     /// The list of this word.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|shelf| shelf.text() == text)
+        Self::ALL.into_iter().find(|plugin_list| plugin_list.text() == text)
     }
 
     /// The group of the API through which new plugins of the list are created.
@@ -458,20 +458,21 @@ mod tests {
 
     #[test]
     fn what_changes_events_has_a_list_of_its_own() {
-        let shelves = |capabilities: Value| -> Vec<&str> {
+        let lists = |capabilities: Value| -> Vec<&str> {
             let capabilities = capabilities.as_object();
-            let showing = PluginList::ALL.into_iter().filter(|shelf| shelf.shows(capabilities));
+            let showing =
+                PluginList::ALL.into_iter().filter(|plugin_list| plugin_list.shows(capabilities));
             showing.map(PluginList::text).collect()
         };
-        assert_eq!(shelves(json!({"methods": ["processEvent"]})), ["transformations"]);
+        assert_eq!(lists(json!({"methods": ["processEvent"]})), ["transformations"]);
         assert_eq!(
-            shelves(json!({"methods": ["processEvent", "onEvent"]})),
+            lists(json!({"methods": ["processEvent", "onEvent"]})),
             ["destinations", "transformations"]
         );
         // A plugin without capabilities is shown in the group where it was created.
-        assert_eq!(shelves(json!({})), ["destinations", "frontend-apps", "import-apps"]);
-        for shelf in PluginList::ALL {
-            assert_eq!(PluginList::of(shelf.text()), Some(shelf));
+        assert_eq!(lists(json!({})), ["destinations", "frontend-apps", "import-apps"]);
+        for plugin_list in PluginList::ALL {
+            assert_eq!(PluginList::of(plugin_list.text()), Some(plugin_list));
         }
         assert_eq!(PluginList::of("exports"), None);
     }

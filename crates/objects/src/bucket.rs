@@ -71,7 +71,7 @@ pub enum Error {
     /// The file on this side cannot be read or written.
     #[error("{}: {source}", file.display())]
     File {
-        /// The file.
+        /// The file on this machine.
         file: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -31,9 +31,14 @@ pub(crate) struct Fetch(pub(crate) Egress);
 /// How this instance proves to be the client.
 pub(crate) enum ClientProof<'a> {
     /// In a header, as every provider supports unless it says something else.
-    Header { id: &'a str, secret: &'a Secret },
-    /// In the form.
-    Form { id: &'a str, secret: &'a Secret },
+    Header {
+        id: &'a str,
+        secret: &'a Secret,
+    },
+    Form {
+        id: &'a str,
+        secret: &'a Secret,
+    },
 }
 
 impl Fetch {

@@ -49,7 +49,7 @@ use weir_ingest::location::Locations;
 use weir_model::{PluginConfigId, ProjectId};
 use weir_sandbox::{Pool, PoolSettings};
 use weir_store::Store;
-use weir_store::events::Wanted;
+use weir_store::events::EventBounds;
 use weir_store::plugin_runtime::registry::enabled_projects;
 
 use inspection_slots::{INSPECTORS, InspectionSlots};
@@ -263,7 +263,10 @@ impl Plugins {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn undelivered(&self, project: ProjectId) -> Result<Vec<Wanted>, weir_store::Error> {
+    pub async fn undelivered(
+        &self,
+        project: ProjectId,
+    ) -> Result<Vec<EventBounds>, weir_store::Error> {
         self.shared.undelivered(project).await
     }
 

@@ -52,7 +52,6 @@ enum Ended {
     Failed(Box<(Arc<Active>, JobRow, String)>),
 }
 
-/// State of the scheduler.
 struct SchedulerState {
     shared: Arc<Shared>,
     /// The boundary for which each task ran last, as far as it was read.

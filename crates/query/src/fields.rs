@@ -17,7 +17,7 @@ pub enum Field {
     CreatedAt,
     /// The chain of clicked elements.
     ElementsChain,
-    /// The id of the person.
+    /// The id of the person whom the event belongs to.
     PersonId,
     /// The properties of the event.
     Properties,
@@ -40,7 +40,7 @@ impl Field {
         Self::PersonProperties,
     ];
 
-    /// Its name.
+    /// The name in the text of a query.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TeamId => "team_id",

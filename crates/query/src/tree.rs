@@ -12,7 +12,7 @@ pub struct Query {
     pub filter: Option<Expression>,
 }
 
-/// A column.
+/// A column of the result: an expression and its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// The expression of its value.
@@ -24,7 +24,7 @@ pub struct Column {
 /// An expression for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
-    /// A field.
+    /// The value of a field of the event, or of its person.
     Field(Field),
     /// A property, by its path within a field with properties.
     Property(Field, Vec<String>),
@@ -42,7 +42,7 @@ pub enum Expression {
     Compare(Comparison, Box<Expression>, Box<Expression>),
     /// Membership in a list.
     In {
-        /// The value.
+        /// The value to look for.
         value: Box<Expression>,
         /// The list.
         among: Vec<Expression>,
@@ -53,7 +53,7 @@ pub enum Expression {
     Like {
         /// The text.
         value: Box<Expression>,
-        /// The pattern.
+        /// The expression with `%` and `_`.
         pattern: Box<Expression>,
         /// Whether the match ignores case.
         ignores_case: bool,
@@ -62,7 +62,7 @@ pub enum Expression {
     },
     /// A value within bounds, both included.
     Between {
-        /// The value.
+        /// The value to compare with the bounds.
         value: Box<Expression>,
         /// The lower bound.
         low: Box<Expression>,
@@ -73,7 +73,7 @@ pub enum Expression {
     },
     /// A test for null.
     IsNull {
-        /// The value.
+        /// The expression that may be null.
         value: Box<Expression>,
         /// Whether the test is negated.
         is_negated: bool,
@@ -91,11 +91,11 @@ pub enum Literal {
     Null,
     /// True or false.
     Boolean(bool),
-    /// An integer.
+    /// A number without a fraction that fits 64 bits.
     Integer(i64),
     /// A floating-point number.
     Float(f64),
-    /// A text.
+    /// A text in single quotes.
     Text(String),
 }
 
@@ -117,7 +117,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Its sign.
+    /// The sign in the text of a query.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -146,7 +146,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Its sign.
+    /// The sign in the text of a query.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",

@@ -11,7 +11,7 @@ use weir_json::quoted;
 use super::evaluate::number::{self, Number};
 use super::evaluate::time;
 
-/// A value.
+/// A value that an expression comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     /// No value.
@@ -20,7 +20,7 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// JSON as text: a property that is not a text, with the original digits.
     Json(Cow<'a, str>),
-    /// An integer.
+    /// A number without a fraction that fits 64 bits.
     Integer(i64),
     /// A floating-point number; always finite.
     Float(f64),

@@ -27,7 +27,7 @@ pub enum Outcome {
 pub struct Failure {
     /// Index of the step, counted from 0.
     pub step: usize,
-    /// The error.
+    /// What the script threw, or which limit it exceeded.
     pub error: ScriptError,
 }
 

@@ -42,29 +42,29 @@ pub enum MetricOp {
 pub enum HostCall {
     /// Returns the stored value, or null.
     StorageGet {
-        /// The key.
+        /// The key in the storage of the config.
         key: String,
     },
     /// Stores a value.
     StorageSet {
-        /// The key.
+        /// The key in the storage of the config.
         key: String,
         /// Any JSON.
         value: Value,
     },
     /// Removes a value.
     StorageDel {
-        /// The key.
+        /// The key in the storage of the config.
         key: String,
     },
     /// Returns the cached value, or null.
     CacheGet {
-        /// The key.
+        /// The key in the cache of the config.
         key: String,
     },
     /// Sets a value.
     CacheSet {
-        /// The key.
+        /// The key in the cache of the config.
         key: String,
         /// Any JSON.
         value: Value,
@@ -73,19 +73,19 @@ pub enum HostCall {
     },
     /// Adds one; returns the new value.
     CacheIncr {
-        /// The key.
+        /// The key in the cache of the config.
         key: String,
     },
     /// Sets the time to live; returns whether the key exists.
     CacheExpire {
-        /// The key.
+        /// The key in the cache of the config.
         key: String,
         /// Time to live in seconds.
         ttl: f64,
     },
     /// Adds values at the start of a list; returns its length.
     CacheLpush {
-        /// The key.
+        /// The key of the list in the cache of the config.
         key: String,
         /// JSON values, added one after another at the start, so that the last one is
         /// first.
@@ -93,7 +93,7 @@ pub enum HostCall {
     },
     /// Returns a part of the list, both ends included, negative from the end.
     CacheLrange {
-        /// The key.
+        /// The key of the list in the cache of the config.
         key: String,
         /// Index of the first element.
         start: i64,
@@ -102,19 +102,19 @@ pub enum HostCall {
     },
     /// Returns the length of the list.
     CacheLlen {
-        /// The key.
+        /// The key of the list in the cache of the config.
         key: String,
     },
     /// Removes elements at the start and returns them.
     CacheLpop {
-        /// The key.
+        /// The key of the list in the cache of the config.
         key: String,
         /// Number of elements.
         count: u32,
     },
     /// Removes equal elements; returns their number.
     CacheLrem {
-        /// The key.
+        /// The key of the list in the cache of the config.
         key: String,
         /// As in Redis: the sign is the direction, 0 means all.
         count: i64,
@@ -123,14 +123,14 @@ pub enum HostCall {
     },
     /// Sets a stored counter (`meta.utils.cursor`). Not a pagination cursor.
     CursorInit {
-        /// The key.
+        /// The key of the counter.
         key: String,
-        /// Its value.
+        /// The first value of the counter.
         value: f64,
     },
     /// Increments a stored counter atomically; returns the new value.
     CursorIncrement {
-        /// The key.
+        /// The key of the counter.
         key: String,
         /// The increment.
         by: f64,
@@ -144,7 +144,7 @@ pub enum HostCall {
         method: String,
         /// Headers, names in lower case.
         headers: BTreeMap<String, String>,
-        /// The body.
+        /// The body as text; `None`: the request has none.
         body: Option<String>,
     },
     /// Captures an event.
@@ -169,16 +169,16 @@ pub enum HostCall {
     },
     /// Changes a metric. No reply is sent to the script.
     Metric {
-        /// Its name.
+        /// The name of the metric, as the script declared it.
         name: String,
         /// The operation.
         op: MetricOp,
-        /// The value.
+        /// The operand of the operation.
         value: f64,
     },
     /// Writes a log line. No reply is sent to the script.
     Log {
-        /// The level.
+        /// How serious the script calls the line.
         level: LogLevel,
         /// The text, truncated.
         message: String,

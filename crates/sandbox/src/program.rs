@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// process with an older version loads the new one in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProgramKey {
-    /// The config.
+    /// The id of the plugin config.
     pub config: i64,
     /// A number that changes with every change.
     pub version: u64,
@@ -64,7 +64,7 @@ pub struct Attachment {
 /// The calls that a program may make to the host. Logs and metrics need no grant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// `fetch`.
+    /// `fetch`, to hosts that egress allows.
     pub fetch: bool,
     /// `meta.storage` and `meta.utils.cursor`.
     pub storage: bool,

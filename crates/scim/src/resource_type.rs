@@ -11,7 +11,6 @@ pub(crate) enum Shape {
     Many,
 }
 
-/// An attribute.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: &'static str,

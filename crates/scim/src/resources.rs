@@ -122,7 +122,7 @@ pub struct Group {
     pub external_id: Option<String>,
     /// Its name.
     pub display_name: String,
-    /// Its members; `None`: they were not asked for.
+    /// Its members; `None`: they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<Member>>,
     /// Times and URL.

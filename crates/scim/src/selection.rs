@@ -39,7 +39,7 @@ impl Selection {
         (self.only.is_empty() || names(&self.only)) && !is_excluded
     }
 
-    /// Removes what was not asked for.
+    /// Removes attributes that were not requested.
     pub fn apply(&self, resource: &mut Value) {
         let Value::Object(members) = resource else { return };
         members.retain(|name, _| self.has(name));

@@ -20,7 +20,7 @@ pub enum Error {
     /// The content is not what was written. Nothing of the damaged part was returned.
     #[error("{} is damaged: {part}", file.display())]
     Damaged {
-        /// The file.
+        /// The file with the damaged part.
         file: PathBuf,
         /// The damaged part.
         part: Part,
@@ -28,7 +28,7 @@ pub enum Error {
     /// The file was written by a newer version of Weir, or is another kind of file.
     #[error("{} has the unknown format {format}", file.display())]
     UnknownFormat {
-        /// The file.
+        /// The file with this format.
         file: PathBuf,
         /// The name or number of the format, as the file or its checksums state it.
         format: String,
@@ -36,15 +36,15 @@ pub enum Error {
     /// The system could not read or write the file.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The file.
+        /// The file that was read or written.
         file: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
-    /// The caller asked for rows that the segment does not have.
+    /// The caller requested rows that the segment does not have.
     #[error("{} has no rows from {first} to {end}", file.display())]
     NoSuchRows {
-        /// The file.
+        /// The segment that was read.
         file: PathBuf,
         /// The first of the rows.
         first: u64,
@@ -55,7 +55,7 @@ pub enum Error {
     /// twice, or an empty block.
     #[error("{}: {what}", file.display())]
     NotInOrder {
-        /// The file.
+        /// The file that was to be written.
         file: PathBuf,
         /// What is not in order.
         what: &'static str,
@@ -63,7 +63,7 @@ pub enum Error {
     /// The caller wrote an event with an arrival number of 2^63 or more.
     #[error("{} cannot have the arrival number {arrival}", file.display())]
     ArrivalTooLarge {
-        /// The file.
+        /// The segment that was to be written.
         file: PathBuf,
         /// The arrival number.
         arrival: u64,
@@ -71,9 +71,9 @@ pub enum Error {
     /// Another writer has written this version of a table.
     #[error("{} is there already", file.display())]
     VersionConflict {
-        /// The file.
+        /// The file of the other writer.
         file: PathBuf,
-        /// The version.
+        /// The version that both writers chose.
         version: u64,
     },
     /// The caller took a column from a table, or gave it another type.
@@ -87,7 +87,7 @@ pub enum Error {
     /// The content could not be encoded.
     #[error("{} could not be encoded: {reason}", file.display())]
     Encode {
-        /// The file.
+        /// The file that was to be written.
         file: PathBuf,
         /// Why, as the encoder says it.
         reason: String,

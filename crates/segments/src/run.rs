@@ -55,7 +55,7 @@ const SECTION_ENTRY: usize = 32;
 /// What a run is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The project.
+    /// The id of the project that has the event.
     pub project: i64,
     /// The uuid of an event.
     pub uuid: Uuid,
@@ -75,7 +75,7 @@ pub struct Place {
 /// One entry of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The key.
+    /// The event, by project and uuid.
     pub key: Key,
     /// Where its event is.
     pub place: Place,

@@ -12,7 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use weir_model::activity::{
-    Activity, ActivityQuery, ActivityUser, AuditAction, Detail, Entry, FieldChange, Subject,
+    Activity, ActivityQuery, ActivityUser, AuditAction, Detail, Entry, FieldChange, HASH, Subject,
     UsedKey,
 };
 use weir_model::pagination::{Page, Paged};
@@ -35,7 +35,6 @@ const LONG: usize = 4 << 10;
 pub(crate) struct About<'a> {
     /// Its kind.
     pub(crate) subject: Subject,
-    /// Its id.
     pub(crate) id: String,
     /// Its name, for people.
     pub(crate) name: Option<&'a str>,
@@ -219,7 +218,7 @@ fn noted(value: Value) -> Value {
 
 /// The recorded form of a long text.
 pub(crate) fn hash(text: &str) -> String {
-    format!("sha256:{}", secrets::sha256_hex(text))
+    format!("{HASH}{}", secrets::sha256_hex(text))
 }
 
 /// Whether a value is too long to be recorded.

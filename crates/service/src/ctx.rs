@@ -13,7 +13,7 @@ use crate::error::Error;
 pub enum Actor {
     /// A user in the web app.
     Session {
-        /// The user.
+        /// The user who has the session.
         user: UserId,
         /// SHA-256 of the session token: the session's record id.
         session: String,
@@ -32,7 +32,7 @@ pub enum Actor {
 /// The context of one operation.
 #[derive(Debug, Clone)]
 pub struct Ctx {
-    /// The actor.
+    /// The session or the key that the operation was requested with.
     pub actor: Actor,
     /// When the operation began.
     pub now: Timestamp,
@@ -66,7 +66,7 @@ impl Ctx {
 pub struct OrgCtx {
     /// The context.
     pub ctx: Ctx,
-    /// The organization.
+    /// The organization, of which the actor is a member.
     pub organization: OrganizationId,
     /// The actor's level in it.
     pub level: Level,
@@ -77,6 +77,6 @@ pub struct OrgCtx {
 pub struct ProjectCtx {
     /// The organization's context.
     pub org: OrgCtx,
-    /// The project.
+    /// The project, which belongs to that organization.
     pub project: ProjectId,
 }

@@ -419,9 +419,10 @@ impl Domains {
         let unproved = rows.iter().filter(|row| row.verified_at.is_none());
         let unproved = unproved.map(|row| row.domain.clone()).collect();
         let held = rows::verified_of(&self.core.store, unproved).await?;
+        let has_google = self.core.has_google().await?;
         let show = |row: DomainRow| {
             let elsewhere = held.contains(&row.domain);
-            details(row, elsewhere)
+            details(row, elsewhere, has_google)
         };
         Ok(rows.into_iter().map(show).collect())
     }
@@ -603,7 +604,7 @@ pub(crate) fn has_saml(row: &DomainRow) -> bool {
         .all(|field| field.as_ref().is_some_and(|text| !text.trim().is_empty()))
 }
 
-fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
+fn details(row: DomainRow, verified_elsewhere: bool, has_google: bool) -> DomainDetails {
     let certificate = row.saml_x509_cert.as_deref().map(certificate::read);
     let next = row.saml_x509_cert_next.as_deref().map(certificate::read);
     let mut faults = Vec::new();
@@ -615,7 +616,7 @@ fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
             faults.push(warnings::of(attr, "invalid_certificate", why));
         }
     }
-    faults.extend(warnings::by_key(&row));
+    faults.extend(warnings::by_key(&row, has_google));
     let certificate = certificate.and_then(Result::ok).flatten();
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),

@@ -1,11 +1,15 @@
 //! Reading stored events (API-46, API-49).
 
+mod columns;
+mod counts;
 mod rows;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use self::columns::{frequent_properties, property_values};
+pub use self::counts::{CountSteps, RowCounts};
 pub use self::rows::RowPage;
 use uuid::Uuid;
 use weir_model::PersonId;

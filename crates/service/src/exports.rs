@@ -104,7 +104,7 @@ impl<'a> ExportScope<'a> {
 /// An export that is not paused and fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingExport {
-    /// Its name.
+    /// The name of the export.
     pub name: String,
     /// Since when and why it fails.
     pub failing: Failing,

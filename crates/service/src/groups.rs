@@ -36,14 +36,22 @@ impl Groups {
         Ok(rows::types(&self.core.store, project.project).await?)
     }
 
+    /// The index of a group type.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn index(&self, project: &ProjectCtx, kind: &str) -> Result<u8> {
+        let types = self.types(project).await?;
+        let index = (0_u8..).zip(&types).find(|(_, name)| *name == kind).map(|(index, _)| index);
+        index.ok_or(Error::NotFound(NOT_FOUND))
+    }
+
     /// A group by the name of its type and its key.
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn get(&self, project: &ProjectCtx, kind: &str, key: &str) -> Result<Group> {
-        let types = self.types(project).await?;
-        let index = (0_u8..).zip(&types).find(|(_, name)| *name == kind).map(|(index, _)| index);
-        let index = index.ok_or(Error::NotFound(NOT_FOUND))?;
+        let index = self.index(project, kind).await?;
         let keys = [(index, key)];
         let found =
             rows::by_keys(&self.core.store, project.project, &keys, &mut ByteBudget::of(1)).await?;
@@ -80,8 +88,8 @@ impl Groups {
         };
         let mut found = Vec::new();
         for (index, kind) in (0_u8..).zip(self.types(project).await?) {
-            let is_asked = query.group_type.as_ref().is_none_or(|asked| *asked == kind);
-            if index < begin || !is_asked {
+            let is_requested = query.group_type.as_ref().is_none_or(|requested| *requested == kind);
+            if index < begin || !is_requested {
                 continue;
             }
             let at = from.take();

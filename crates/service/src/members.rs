@@ -117,7 +117,11 @@ impl Members {
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn ways(&self, org: &OrgCtx, users: &[UserId]) -> Result<Vec<Vec<String>>> {
+    pub async fn sign_in_methods(
+        &self,
+        org: &OrgCtx,
+        users: &[UserId],
+    ) -> Result<Vec<Vec<String>>> {
         policy::check(org, Action::ReadMembers)?;
         let store = &self.core.store;
         let found = rows::rows(store, org.organization, users).await?;
@@ -125,7 +129,7 @@ impl Members {
         let linked = identities::of_users(store, &ids).await?;
         let holders = passkeys::holders(store, &ids).await?;
         let labels = self.core.connection_names().await?;
-        let ways = |user: &UserId| {
+        let methods = |user: &UserId| {
             let row = found.iter().find(|row| row.user.id == *user);
             let has_password = row.is_some_and(|row| row.user.password.is_some());
             let words = [(has_password, "Password"), (holders.contains(user), "Passkey")];
@@ -133,11 +137,11 @@ impl Members {
             let own = linked.iter().filter(|identity| identity.user == *user);
             let own = own.filter_map(|identity| Connection::parse(&identity.connection));
             let names = own.map(|connection| labels.of(connection));
-            let mut ways: Vec<String> = words.chain(names).collect();
-            ways.dedup();
-            ways
+            let mut methods: Vec<String> = words.chain(names).collect();
+            methods.dedup();
+            methods
         };
-        Ok(users.iter().map(ways).collect())
+        Ok(users.iter().map(methods).collect())
     }
 
     async fn shown(&self, row: &MemberRow) -> Result<Member> {

@@ -42,11 +42,11 @@ const SLUG_TRIES: usize = 10;
 pub struct DeletionImpact {
     /// Invites that are not accepted yet.
     pub invites: usize,
-    /// Domains.
+    /// Domains, verified or not.
     pub domains: usize,
     /// Batch exports.
     pub exports: usize,
-    /// Plugin configs.
+    /// Plugin configs of all its projects.
     pub plugin_configs: usize,
 }
 

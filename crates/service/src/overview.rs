@@ -43,7 +43,7 @@ pub struct Period {
     pub dropped: u64,
 }
 
-/// Events by name.
+/// The numbers of events of the most frequent names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventsByName {
     /// The most frequent names with the number of their events.
@@ -168,14 +168,14 @@ impl Overview {
         let since = now.plus_seconds(-ACTIVE_SECONDS).micros();
         let reaches_back = newest.last().is_none_or(|oldest| oldest.received_at < since);
         let ids = active_ids(project, newest, since);
-        let asked: Vec<PersonId> = ids.iter().copied().take(ACTIVE).collect();
+        let requested: Vec<PersonId> = ids.iter().copied().take(ACTIVE).collect();
         let merged =
-            persons::resolve_merged(&self.core.store, project, asked.iter().copied()).await?;
+            persons::resolve_merged(&self.core.store, project, requested.iter().copied()).await?;
         let people: HashSet<PersonId> =
-            asked.iter().map(|id| merged.get(id).copied().unwrap_or(*id)).collect();
+            requested.iter().map(|id| merged.get(id).copied().unwrap_or(*id)).collect();
         Ok(ActivePersons {
             count: people.len() as u64,
-            is_least: ids.len() > asked.len() || more && !reaches_back,
+            is_least: ids.len() > requested.len() || more && !reaches_back,
         })
     }
 }

@@ -91,7 +91,7 @@ impl ScimCtx {
         &self.base
     }
 
-    /// The domain.
+    /// The id of the domain that the token is for.
     pub fn domain_id(&self) -> DomainId {
         self.domain.id
     }

@@ -60,9 +60,9 @@ pub enum Kind {
 
 /// The words of a search: a text must contain every word, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted(Vec<String>);
+pub struct SearchWords(Vec<String>);
 
-impl Wanted {
+impl SearchWords {
     /// The different words of a text, up to ten.
     #[must_use]
     pub fn new(text: &str) -> Self {
@@ -109,7 +109,7 @@ impl Search {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
     /// to projects.
-    pub async fn find(&self, ctx: &Ctx, wanted: &Wanted) -> Result<Vec<Hit>> {
+    pub async fn find(&self, ctx: &Ctx, wanted: &SearchWords) -> Result<Vec<Hit>> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -169,7 +169,7 @@ impl Search {
         Ok(hits)
     }
 
-    async fn members(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+    async fn members(&self, org: &OrgCtx, wanted: &SearchWords) -> Result<Vec<(Kind, String)>> {
         let members = Members::new(Arc::clone(&self.core));
         let found = members.list(org, &MemberQuery::default(), ALL).await?.results.into_iter();
         let named = found.map(|member| {
@@ -180,7 +180,7 @@ impl Search {
         Ok(named.filter(|name| wanted.fits(name)).map(|name| (Kind::Member, name)).collect())
     }
 
-    async fn exports(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+    async fn exports(&self, org: &OrgCtx, wanted: &SearchWords) -> Result<Vec<(Kind, String)>> {
         policy::check(org, Action::ReadExports)?;
         let store = &self.core.store;
         let ids = export_rows::ordered(store, Of::Organization(org.organization)).await?;
@@ -190,7 +190,7 @@ impl Search {
     }
 
     /// The matching plugins; none where the organization is not allowed to see plugins.
-    async fn plugins(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+    async fn plugins(&self, org: &OrgCtx, wanted: &SearchWords) -> Result<Vec<(Kind, String)>> {
         let mut fitting: Vec<(Kind, String)> = Vec::new();
         for group in Group::ALL {
             let found = match self.plugins.list(org, group, ALL).await {
@@ -217,23 +217,23 @@ impl Search {
 mod tests {
     use weir_model::organizations::Level;
 
-    use super::{Ctx, Kind, MOST, Wanted};
+    use super::{Ctx, Kind, MOST, SearchWords};
     use crate::test_support::{ada, join, organization, outsider, set_up};
 
     #[test]
     fn every_word_must_be_there() {
-        let wanted = Wanted::new("  Nightly COPY ");
+        let wanted = SearchWords::new("  Nightly COPY ");
         assert!(wanted.fits("Copy to the warehouse, nightly"));
         assert!(!wanted.fits("Nightly"));
-        assert!(Wanted::new("  ").is_empty());
+        assert!(SearchWords::new("  ").is_empty());
     }
 
     #[test]
     fn words_count_once_and_only_the_first_ten() {
-        assert_eq!(Wanted::new("a A b a"), Wanted::new("a b"));
+        assert_eq!(SearchWords::new("a A b a"), SearchWords::new("a b"));
         assert_eq!(
-            Wanted::new("1 2 3 4 5 6 7 8 9 1 10 11 12"),
-            Wanted::new("1 2 3 4 5 6 7 8 9 10")
+            SearchWords::new("1 2 3 4 5 6 7 8 9 1 10 11 12"),
+            SearchWords::new("1 2 3 4 5 6 7 8 9 10")
         );
     }
 
@@ -244,7 +244,7 @@ mod tests {
         // Records of the same moment have no defined order.
         let later = Ctx { now: ada.now.plus_seconds(1), ..ada.clone() };
         let second = organization(&services, &later, "Tea House").await;
-        let found = services.search.find(&ada, &Wanted::new("tea")).await.unwrap();
+        let found = services.search.find(&ada, &SearchWords::new("tea")).await.unwrap();
         let named: Vec<_> = found.iter().map(|hit| (hit.kind, hit.name.as_str())).collect();
         assert_eq!(
             named,
@@ -252,16 +252,16 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(found[1].organization, second);
-        let found = services.search.find(&ada, &Wanted::new("shop")).await.unwrap();
+        let found = services.search.find(&ada, &SearchWords::new("shop")).await.unwrap();
         assert!(matches!(found[0].kind, Kind::Project(_)));
         assert_eq!(found[0].organization_name, "Acme Tea");
-        let found = services.search.find(&ada, &Wanted::new("ada.l@")).await.unwrap();
+        let found = services.search.find(&ada, &SearchWords::new("ada.l@")).await.unwrap();
         // Once for each organization.
         assert!(found.len() == 2 && found.iter().all(|hit| hit.kind == Kind::Member));
 
         let eve = outsider(&services, "eve").await;
-        assert!(services.search.find(&eve, &Wanted::new("tea")).await.unwrap().is_empty());
-        assert!(services.search.find(&ada, &Wanted::new(" ")).await.unwrap().is_empty());
+        assert!(services.search.find(&eve, &SearchWords::new("tea")).await.unwrap().is_empty());
+        assert!(services.search.find(&ada, &SearchWords::new(" ")).await.unwrap().is_empty());
     }
 
     #[tokio::test]
@@ -273,7 +273,7 @@ mod tests {
             let guest = outsider(&services, &format!("guest-{at:02}")).await;
             join(&services, home, &guest, Level::Member).await;
         }
-        let searched = async |text: &str| services.search.find(&ada, &Wanted::new(text)).await;
+        let searched = async |text: &str| services.search.find(&ada, &SearchWords::new(text)).await;
         for at in 0..12 {
             let found = searched(&format!("guest-{at:02}@")).await.unwrap();
             assert_eq!(found.len(), 1, "{at}");

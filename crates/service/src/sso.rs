@@ -38,7 +38,7 @@ const NOTIFIED_MAX: usize = 50;
 /// A provider that users can sign in through. It holds a secret, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// Its name.
+    /// The name in settings, URLs and `sso_enforcement`.
     pub name: ProviderName,
     /// The name that people read.
     pub label: String,
@@ -46,20 +46,20 @@ pub struct Provider {
     pub issuer: String,
     /// The client id that the provider gave to this instance.
     pub client_id: String,
-    /// The client secret.
+    /// The secret that the provider gave with the client id.
     pub client_secret: Zeroizing<String>,
 }
 
 /// A provider as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderFacts {
-    /// Its name.
+    /// The name in settings, URLs and `sso_enforcement`.
     pub name: ProviderName,
     /// The name that people read.
     pub label: String,
     /// The issuer; empty: that of the name.
     pub issuer: String,
-    /// The client id.
+    /// The client id that the provider gave to this instance.
     pub client_id: String,
     /// Whether it is in the settings of the server, so that pages cannot change it.
     pub is_fixed: bool,
@@ -74,9 +74,9 @@ pub struct ProviderInput {
     pub name: String,
     /// The name that people read; empty: that of the name.
     pub label: String,
-    /// The issuer.
+    /// The issuer; empty: that of the name.
     pub issuer: String,
-    /// The client id.
+    /// The client id that the provider gave to this instance.
     pub client_id: String,
     /// The client secret; empty: it stays, if the issuer and the client id stay.
     pub client_secret: Zeroizing<String>,
@@ -123,7 +123,7 @@ pub struct Refusal(pub String);
 /// The SAML provider of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamlIdentityProvider {
-    /// The domain.
+    /// The domain whose users it signs in.
     pub domain: DomainId,
     /// The entity id of the identity provider.
     pub entity_id: String,
@@ -136,7 +136,7 @@ pub struct SamlIdentityProvider {
 /// This instance as a SAML service provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamlServiceProvider {
-    /// The entity id.
+    /// The entity id that the identity provider is given.
     pub entity_id: String,
     /// Where answers are taken.
     pub acs_url: String,
@@ -251,6 +251,12 @@ pub trait Protocols: Send + Sync {
     ) -> Examined;
 }
 
+/// Whether a provider is Google itself, and not another issuer with this name. Google says to
+/// which organization an account belongs.
+pub(crate) fn is_google(name: ProviderName, issuer: &str) -> bool {
+    name == ProviderName::GOOGLE && issuer.is_empty()
+}
+
 /// A provider in the settings is fixed. The others are stored.
 enum Found {
     Fixed(Provider),
@@ -272,6 +278,15 @@ impl Core {
             Some(Found::Stored(row)) => self.opened(name, row).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether users can sign in through Google ([`is_google`]).
+    pub(crate) async fn has_google(&self) -> Result<bool> {
+        Ok(match self.find(ProviderName::GOOGLE).await? {
+            Some(Found::Fixed(Provider { name, issuer, .. })) => is_google(name, &issuer),
+            Some(Found::Stored(row)) => is_google(ProviderName::GOOGLE, &row.issuer),
+            None => false,
+        })
     }
 
     fn opened(&self, name: ProviderName, row: ProviderRow) -> Result<Provider> {

@@ -85,7 +85,7 @@ pub enum CheckpointError {
     /// Something in the data directory is neither a file nor a directory.
     #[error("`{}` is neither a file nor a directory; move it away", path.display())]
     NoFile {
-        /// Its path.
+        /// Where it is in the data directory.
         path: PathBuf,
     },
     /// A part of the data directory is on another file system, which has no links to it.
@@ -139,6 +139,18 @@ pub async fn checkpoint(data: &Path, target: &Path, is_stopped: &AtomicBool) -> 
         tokio::time::sleep(PAUSE).await;
     }
     Err(CheckpointError::Unsettled { attempts: ATTEMPTS })
+}
+
+/// Links the store of a checkpoint to another directory on the same file system, so that it
+/// can be opened there without a change of the checkpoint. Blocks the thread.
+///
+/// # Errors
+/// [`CheckpointError`] with the reason.
+pub(crate) fn link_again(from: &Path, target: &Path) -> Result<()> {
+    match link_engine(&from.join(STORE), &target.join(STORE))? {
+        true => Ok(()),
+        false => Err(CheckpointError::Unsettled { attempts: 1 }),
+    }
 }
 
 /// Waits for the lock of the files of events, for as long as a merge takes.

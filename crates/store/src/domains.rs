@@ -106,7 +106,7 @@ pub struct DomainRow {
     pub challenge: String,
     /// When the organization proved that it owns the domain.
     pub verified_at: Option<Timestamp>,
-    /// When name servers were last asked.
+    /// When name servers were last queried.
     pub checked_at: Option<Timestamp>,
     /// What they answered then, as a sentence for people.
     pub last_answer: Option<String>,

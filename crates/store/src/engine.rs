@@ -369,18 +369,24 @@ pub(crate) fn create_private(directory: &Path) -> std::io::Result<()> {
 /// A process that holds deleted files open would acknowledge events that are then lost
 /// (DUR-14).
 fn refuse_deleted_files(directory: &Path) -> Result<(), Error> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
-    let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    for entry in entries.flatten() {
-        let Ok(target) = std::fs::read_link(entry.path()) else { continue };
-        if target.starts_with(&root) && target.to_string_lossy().ends_with(" (deleted)") {
+    for file in open_files(directory) {
+        if file.to_string_lossy().ends_with(" (deleted)") {
             return Err(Error::Open {
                 location: directory.display().to_string(),
-                detail: format!("the engine holds a deleted file: {}", target.display()),
+                detail: format!("the engine holds a deleted file: {}", file.display()),
             });
         }
     }
     Ok(())
+}
+
+/// The files below a directory that this process has open. The names of deleted ones end
+/// with ` (deleted)`.
+pub(crate) fn open_files(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let targets = entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets.filter(|target| target.starts_with(&root)).collect()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub enum Error {
     /// damaged part was read.
     #[error("stored events cannot be read: {detail}")]
     Damaged {
-        /// The file.
+        /// The file with the damage.
         file: PathBuf,
         /// What is damaged. Names the file.
         detail: String,
@@ -123,7 +123,7 @@ pub enum Error {
     /// A file of sealed events or of their uuids could not be read or written.
     #[error("cannot use the file `{file}`")]
     File {
-        /// The file.
+        /// The file that was read or written.
         file: PathBuf,
         /// The error of the operating system.
         #[source]

@@ -13,7 +13,7 @@
 //! without the lock may conflict with a write that holds it, and one of both runs again.
 //!
 //! - A lock is held for one transaction with its attempts. It is never held while a body
-//!   is read, a password is hashed or another host is asked.
+//!   is read, a password is hashed or a request is sent to another host.
 //! - A caller that needs several locks takes them in one call, in the order of ids, so
 //!   that there is no deadlock.
 //! - Locks are granted in the order of arrival. A caller that is dropped while it waits

@@ -16,6 +16,7 @@
 
 mod bind;
 mod checkpoint;
+mod checksums;
 mod db;
 mod engine;
 mod error;
@@ -70,6 +71,7 @@ pub mod users;
 pub mod warnings;
 
 pub use checkpoint::{CheckpointError, checkpoint};
+pub use checksums::read_all;
 pub use engine::{Location, SegmentBucket, Settings, Store};
 pub use error::Error;
 pub use hash_ranges::ScanLimits;

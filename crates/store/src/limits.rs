@@ -33,7 +33,7 @@ const COUNTS_PER_WRITE: usize = 200;
 /// Accepted events of an organization in a month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonthUsage {
-    /// The organization.
+    /// The organization whose projects accepted the events.
     pub organization: OrganizationId,
     /// The month in which the events were accepted.
     pub month: Month,
@@ -182,11 +182,11 @@ pub async fn disk(store: &Store) -> Result<Vec<(OrganizationId, DiskUsage)>> {
 /// What owners are warned about, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LimitWarning {
-    /// The organization.
+    /// The organization whose owners are warned.
     pub organization: OrganizationId,
-    /// The month.
+    /// The month whose use is counted.
     pub month: Month,
-    /// The limit.
+    /// The limit that the use comes close to.
     pub limit: LimitName,
     /// Its number. Another number is another warning.
     pub most: u64,

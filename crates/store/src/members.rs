@@ -55,7 +55,7 @@ pub struct Decision<'a> {
     pub organization: OrganizationId,
     /// The user who makes the change.
     pub actor: UserId,
-    /// The level of the actor.
+    /// The level of the actor as it was read.
     pub actor_level: Level,
     /// The member who is changed.
     pub user: UserId,

@@ -28,7 +28,7 @@ use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
-use crate::proofs::{SignInMethods, keep_a_way};
+use crate::proofs::{SignInMethods, keep_a_method};
 use crate::second_factor::changed_within;
 use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::transaction::Transaction;
@@ -288,7 +288,7 @@ const REMOVE: Statement = Statement::write(
          IF ($all = [$passkey] AND $app = NONE) != $turns_off { THROW 'factor' };
          UPDATE type::record('user', $user)
              SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
-        keep_a_way!(),
+        keep_a_method!(),
         "DELETE type::record('passkey', $passkey) RETURN NONE;
          DELETE type::record('user_passkey', [$user, $passkey]) RETURN NONE;
          IF $turns_off {
@@ -308,7 +308,7 @@ const REMOVE: Statement = Statement::write(
 );
 
 /// Removes a passkey and ends all sessions. `turns_off` says whether this turns the second
-/// factor off: the user has no other passkey and no app. Of the `ways` to sign in that are
+/// factor off: the user has no other passkey and no app. Of the sign-in `methods` that are
 /// left, one must still be there.
 ///
 /// # Errors
@@ -317,12 +317,12 @@ pub async fn remove(
     store: &Store,
     hash: &str,
     turns_off: bool,
-    ways: Option<&SignInMethods>,
+    methods: Option<&SignInMethods>,
     change: Change<'_>,
 ) -> Result<PasskeyOutcome> {
     let vars = bind! {
         user: change.session.user.0,
-        ways: ways.cloned(),
+        methods: methods.cloned(),
         passkey: hash,
         turns_off: turns_off,
         replaced: change.replaced,

@@ -248,11 +248,11 @@ pub async fn resolve_merged(
             let steps: Vec<Step> = read_large(store, MERGED_INTO, bind! { ids: ids }).await?;
             for step in steps {
                 let id = id_of(&step.id, MERGED_INTO.name)?;
-                let asked = open.remove(&id).unwrap_or_default();
+                let requested = open.remove(&id).unwrap_or_default();
                 match step.merged_into {
-                    Some(into) => further.entry(PersonId(into)).or_default().extend(asked),
+                    Some(into) => further.entry(PersonId(into)).or_default().extend(requested),
                     None if step.erased == Some(true) => {}
-                    None => people.extend(asked.into_iter().map(|asked| (asked, id))),
+                    None => people.extend(requested.into_iter().map(|requested| (requested, id))),
                 }
             }
         }
@@ -278,15 +278,15 @@ async fn follow<T>(
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
         for some in wanted.chunks(RECORDS_PER_STATEMENT) {
             for record in by_ids(store, project, some, &mut budget).await? {
-                let asked = open.remove(&record.id).unwrap_or_default();
+                let requested = open.remove(&record.id).unwrap_or_default();
                 match record.state {
                     PersonState::Person(facts) => {
                         let person = made(record.id, record.version, facts).map(Arc::new);
                         let with = |id| Some((id, Arc::clone(person.as_ref()?)));
-                        people.extend(asked.into_iter().filter_map(with));
+                        people.extend(requested.into_iter().filter_map(with));
                     }
                     PersonState::Merged(merged) => {
-                        further.entry(merged.into).or_default().extend(asked);
+                        further.entry(merged.into).or_default().extend(requested);
                     }
                     PersonState::Erased => {}
                 }

@@ -385,7 +385,7 @@ const NOTE_LATEST: Statement = Statement::write(
 );
 
 /// Stores the newest version of a plugin of this organization that its host reports, and
-/// when the host was asked.
+/// when it was requested of the host.
 ///
 /// # Errors
 /// Any failure of the store.

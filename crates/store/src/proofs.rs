@@ -1,5 +1,5 @@
 //! Parts of transactions about how a user signs in: the first proof of an address, and the
-//! ways that are left when one of them is removed.
+//! sign-in methods that are left when one of them is removed.
 
 use surrealdb::types::SurrealValue;
 use weir_model::organizations::Level;
@@ -90,11 +90,11 @@ macro_rules! first_proof {
 }
 pub(crate) use first_proof;
 
-/// The ways in which a user can sign in: a password, passkeys and identities, by their
+/// The sign-in methods of a user: a password, passkeys and identities, by their
 /// hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
 pub struct SignInMethods {
-    /// Whether the password is one.
+    /// Whether the user can sign in with a password.
     pub password: bool,
     /// Hashes of passkeys.
     pub passkeys: Vec<String>,
@@ -103,11 +103,11 @@ pub struct SignInMethods {
 }
 
 impl SignInMethods {
-    /// The ways that are left without the passkey or identity with this hash; `None`: it
-    /// is none of the ways, so its removal changes nothing.
+    /// The methods that are left without the passkey or identity with this hash; `None`: it
+    /// is none of the methods, so its removal changes nothing.
     #[must_use]
     pub fn without(mut self, hash: &str) -> Option<Self> {
-        let count = |ways: &Self| ways.passkeys.len() + ways.identities.len();
+        let count = |methods: &Self| methods.passkeys.len() + methods.identities.len();
         let before = count(&self);
         self.passkeys.retain(|one| one != hash);
         self.identities.retain(|one| one != hash);
@@ -121,23 +121,23 @@ impl SignInMethods {
     }
 }
 
-/// Refuses to continue if `$user` has none of the ways `$ways` any more. Used by the
-/// transactions that remove a way. They write the user's record, so that two of them
+/// Refuses to continue if `$user` has none of the `$methods` any more. Used by the
+/// transactions that remove a method. They write the user's record, so that two of them
 /// conflict.
-macro_rules! keep_a_way {
+macro_rules! keep_a_method {
     () => {
-        "IF $ways != NONE {
+        "IF $methods != NONE {
              LET $password_left = (SELECT VALUE password FROM ONLY type::record('user', $user));
              LET $passkeys_left = (SELECT VALUE record::id(id)[1]
                                    FROM user_passkey:[$user]..=[$user, ..]);
              LET $identities_left = (SELECT VALUE record::id(id)[1]
                                      FROM user_identity:[$user]..=[$user, ..]);
-             IF !($ways.password AND $password_left != NONE)
-                 AND array::intersect($passkeys_left, $ways.passkeys) = []
-                 AND array::intersect($identities_left, $ways.identities) = [] {
+             IF !($methods.password AND $password_left != NONE)
+                 AND array::intersect($passkeys_left, $methods.passkeys) = []
+                 AND array::intersect($identities_left, $methods.identities) = [] {
                  THROW 'last'
              };
          };"
     };
 }
-pub(crate) use keep_a_way;
+pub(crate) use keep_a_method;

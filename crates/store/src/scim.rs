@@ -61,9 +61,9 @@ pub struct TokenRow {
 /// What a domain has to do with SCIM.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct DomainState {
-    /// The domain.
+    /// The domain that the identity provider changes users of.
     pub domain: DomainId,
-    /// Its organization.
+    /// The organization that has the domain.
     pub organization: OrganizationId,
     /// A new value after every change of users and groups.
     pub revision: Uuid,
@@ -74,13 +74,13 @@ pub struct DomainState {
 /// What the identity provider calls a user.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct ScimUserRow {
-    /// The user.
+    /// The user with these names.
     pub user: UserId,
     /// `userName` as it was sent; `None`: it is the address.
     pub user_name: Option<String>,
     /// The form of `user_name` that must be unique in the domain.
     pub name_key: Option<String>,
-    /// `externalId`.
+    /// `externalId`: the id that the identity provider gave the user.
     pub external_id: Option<String>,
     /// `displayName`.
     pub display_name: Option<String>,
@@ -93,13 +93,13 @@ pub struct ScimUserRow {
 /// A deactivated user.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct DeactivatedRow {
-    /// The user.
+    /// The user who has no membership meanwhile.
     pub user: UserId,
     /// The domain whose identity provider deactivated the user.
     pub domain: DomainId,
     /// The membership that the user had.
     pub membership: MembershipId,
-    /// Its level.
+    /// The level that the membership had.
     pub level: i64,
     /// When the user had joined.
     pub joined_at: Timestamp,
@@ -113,9 +113,9 @@ pub struct GroupRow {
     /// Id of the group.
     #[surreal(rename = "uuid")]
     pub id: ScimGroupId,
-    /// `displayName`.
+    /// `displayName`: the name that administrators read.
     pub display_name: String,
-    /// `externalId`.
+    /// `externalId`: the id that the identity provider gave the group.
     pub external_id: Option<String>,
     /// The level that its members get.
     pub level: Option<i64>,

@@ -81,6 +81,19 @@ impl IdRange {
     pub(crate) fn between(start: Vec<u8>, end: Vec<u8>) -> Self {
         Self { start, end }
     }
+
+    /// All keys of the storage.
+    pub(crate) fn everything() -> Self {
+        Self { start: vec![0], end: vec![0xff] }
+    }
+
+    /// The keys after this one, which is of the range.
+    fn after(&self, key: &[u8]) -> Self {
+        // No other key is between a key and the same with a further byte.
+        let mut start = key.to_owned();
+        start.push(0);
+        Self { start, end: self.end.clone() }
+    }
 }
 
 impl AnyRange for &IdRange {
@@ -278,6 +291,79 @@ impl Db {
         })
         .await
     }
+
+    /// Writes a row, in a transaction of its own.
+    pub(crate) async fn set_row(&self, operation: Operation, row: Row) -> Result<()> {
+        let row = Arc::new(row);
+        let work = move |tx: Transaction| {
+            let row = Arc::clone(&row);
+            async move { tx.set(&row).await }
+        };
+        self.transact(operation, (), work).await
+    }
+
+    /// Removes what has these keys, in one transaction.
+    pub(crate) async fn delete_keys(&self, operation: Operation, keys: Vec<Vec<u8>>) -> Result<()> {
+        let keys = Arc::new(keys);
+        let work = move |tx: Transaction| {
+            let keys = Arc::clone(&keys);
+            async move { tx.delete(&keys).await }
+        };
+        self.transact(operation, (), work).await
+    }
+
+    /// Removes all records or entries of a range, `most` in a transaction.
+    pub(crate) async fn delete_range(
+        &self,
+        operation: Operation,
+        range: IdRange,
+        most: u32,
+    ) -> Result<()> {
+        let range = Arc::new(range);
+        loop {
+            let range = Arc::clone(&range);
+            let work = move |tx: Transaction| {
+                let range = Arc::clone(&range);
+                async move { tx.delete_some(&range, most).await }
+            };
+            if self.transact(operation, (), work).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The first `most` records of `rest`, which becomes the range after them. `None`: the
+    /// range was read to its end.
+    pub(crate) async fn next_rows<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        rest: &mut Option<IdRange>,
+        most: u32,
+    ) -> Result<Option<Vec<T>>> {
+        let Some(range) = rest.take() else { return Ok(None) };
+        let range = Arc::new(range);
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<T>(&range, most).await }
+        };
+        let (rows, more) = self.transact(operation, (), work).await?;
+        *rest = more;
+        Ok(Some(rows))
+    }
+
+    /// All records of a range, which must fit into memory, `most` in a transaction.
+    pub(crate) async fn all_rows<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        range: IdRange,
+        most: u32,
+    ) -> Result<Vec<T>> {
+        let (mut found, mut rest) = (Vec::new(), Some(range));
+        while let Some(rows) = self.next_rows::<T>(operation, &mut rest, most).await? {
+            found.extend(rows);
+        }
+        Ok(found)
+    }
 }
 
 impl Transaction {
@@ -470,13 +556,21 @@ impl Transaction {
         let found = self.inner.scan_raw(range, most, 0, None).await;
         let found = found.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
         let is_full = found.len() >= most as usize;
-        let rest = found.last().filter(|_| is_full).map(|(key, _)| {
-            // No other key is between a key and the same with a further byte.
-            let mut start = key.clone();
-            start.push(0);
-            IdRange { start, end: range.end.clone() }
-        });
+        let rest = found.last().filter(|_| is_full).map(|(key, _)| range.after(key));
         Ok((found.into_iter().map(|(key, value)| Entry { key, value }).collect(), rest))
+    }
+
+    /// Passes over the first `most` entries of a range. Returns how many there were, and the
+    /// rest of the range. `None`: there is no rest.
+    pub(crate) async fn pass(
+        &self,
+        range: &IdRange,
+        most: u32,
+    ) -> Result<(usize, Option<IdRange>), Failure> {
+        let keys = self.keys(range, most).await?;
+        let is_full = keys.len() >= most as usize;
+        let rest = keys.last().filter(|_| is_full).map(|key| range.after(key));
+        Ok((keys.len(), rest))
     }
 
     /// The last record of a range. Reads no other one.

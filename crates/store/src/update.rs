@@ -36,7 +36,7 @@ const TRIES: u32 = 8;
 pub trait Row: SurrealValue + Clone + PartialEq + Send + Sync {
     /// The key of the record in its table.
     type Id: SurrealValue + Display + Clone + Send + Sync;
-    /// The table.
+    /// The name of the table in the store.
     const TABLE: &'static str;
     /// The name of the transaction in errors and metrics.
     const UPDATE: &'static str;

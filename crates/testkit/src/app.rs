@@ -155,7 +155,7 @@ impl TestApp {
     }
 
     /// The events of the owner's project that its destinations have not received yet.
-    pub async fn undelivered(&self) -> Vec<weir_store::events::Wanted> {
+    pub async fn undelivered(&self) -> Vec<weir_store::events::EventBounds> {
         self.server.plugins.undelivered(self.project()).await.unwrap()
     }
 

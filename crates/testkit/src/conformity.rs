@@ -114,8 +114,8 @@ fn check(schema: &Value, value: &Value, place: &str, faults: &mut Vec<String>) {
         check(resolved(schema), value, place, faults);
     }
     for name in ["oneOf", "anyOf"] {
-        if let Some(ways) = schema[name].as_array() {
-            check_ways(ways, value, place, faults);
+        if let Some(alternatives) = schema[name].as_array() {
+            check_alternatives(alternatives, value, place, faults);
         }
     }
     match value {
@@ -130,15 +130,20 @@ fn check(schema: &Value, value: &Value, place: &str, faults: &mut Vec<String>) {
     }
 }
 
-fn check_ways(ways: &[Value], value: &Value, place: &str, faults: &mut Vec<String>) {
+fn check_alternatives(
+    alternatives: &[Value],
+    value: &Value,
+    place: &str,
+    faults: &mut Vec<String>,
+) {
     let mut found = Vec::new();
-    for way in ways {
-        let mut of_way = Vec::new();
-        check(way, value, place, &mut of_way);
-        if of_way.is_empty() {
+    for alternative in alternatives {
+        let mut of_alternative = Vec::new();
+        check(alternative, value, place, &mut of_alternative);
+        if of_alternative.is_empty() {
             return;
         }
-        found.append(&mut of_way);
+        found.append(&mut of_alternative);
     }
     faults.append(&mut found);
 }

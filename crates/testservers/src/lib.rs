@@ -38,7 +38,7 @@ pub use postgres::Postgres;
 pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};
 pub use redshift_copy::RedshiftCopy;
-pub use stub::{Asked, Said, StandIn, Stub};
+pub use stub::{StandIn, Stub, StubAnswer, StubRequest};
 pub use switched_proxy::SwitchedProxy;
 pub use wait::{Look, slow_work, until};
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::stub::{Asked, Said, Stub};
+use super::stub::{Stub, StubAnswer, StubRequest};
 use super::tools;
 
 /// The registry. Ends when dropped.
@@ -26,7 +26,7 @@ impl Npm {
     /// When the archives are missing.
     pub async fn start() -> Self {
         let packages = packages();
-        Self(Stub::start(move |asked| Some(answer(&packages, asked))).await)
+        Self(Stub::start(move |request| Some(answer(&packages, request))).await)
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
@@ -51,15 +51,15 @@ fn packages() -> BTreeMap<String, Package> {
     lines.map(package).collect()
 }
 
-fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
-    let path = asked.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
+fn answer(packages: &BTreeMap<String, Package>, request: &StubRequest) -> StubAnswer {
+    let path = request.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
     let path = path.trim_matches('/');
     if let Some((name, _)) = path.split_once("/-/") {
-        let Some(package) = packages.get(name) else { return Said::empty(404) };
+        let Some(package) = packages.get(name) else { return StubAnswer::empty(404) };
         let body = std::fs::read(&package.archive).unwrap();
-        return Said { body, ..Said::empty(200) };
+        return StubAnswer { body, ..StubAnswer::empty(200) };
     }
-    let host = asked.header("host");
+    let host = request.header("host");
     // Each version also has a path.
     let of_version = || {
         let (name, version) = path.rsplit_once('/')?;
@@ -68,8 +68,8 @@ fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
     };
     let found = packages.get(path).map(|package| description(path, package, host));
     match found.or_else(of_version) {
-        Some(found) => Said::json(200, &found),
-        None => Said::json(404, &json!({"error": "Not found"})),
+        Some(found) => StubAnswer::json(200, &found),
+        None => StubAnswer::json(404, &json!({"error": "Not found"})),
     }
 }
 

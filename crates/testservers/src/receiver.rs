@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::stub::{Asked, read};
+use super::stub::{StubRequest, read};
 
 /// The reaction of a receiver to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Reception {
 #[derive(Debug, Clone, Default)]
 pub struct Receptions {
     /// Requests as they arrived, and their bodies as JSON.
-    pub requests: Vec<(Asked, Value)>,
+    pub requests: Vec<(StubRequest, Value)>,
     /// Kept events in the order of arrival. An event that was sent more than once appears
     /// more than once.
     pub events: Vec<Value>,
@@ -145,14 +145,14 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn receive(&self, asked: Asked) -> Reception {
+    fn receive(&self, request: StubRequest) -> Reception {
         let next = self.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let act = match next {
-            _ if asked.body.len() > self.limit => Reception::Answer(413, String::new()),
+            _ if request.body.len() > self.limit => Reception::Answer(413, String::new()),
             Some(act) => act,
             None => Reception::Accept,
         };
-        let body = asked.json();
+        let body = request.json();
         let keeps = matches!(
             act,
             Reception::Accept | Reception::AcceptInSilence | Reception::AcceptSaying(_)
@@ -161,7 +161,7 @@ impl Shared {
         if keeps {
             seen.events.extend(body["batch"].as_array().unwrap().iter().cloned());
         }
-        seen.requests.push((asked, body));
+        seen.requests.push((request, body));
         drop(seen);
         self.came.notify_waiters();
         act
@@ -171,8 +171,8 @@ impl Shared {
 /// Answers requests until the connection is closed.
 async fn serve(stream: TcpStream, shared: &Shared) {
     let mut stream = BufReader::new(stream);
-    while let Some(asked) = read(&mut stream).await {
-        let (status, headers, body) = match shared.receive(asked) {
+    while let Some(request) = read(&mut stream).await {
+        let (status, headers, body) = match shared.receive(request) {
             Reception::Close | Reception::AcceptInSilence => return,
             Reception::Hang => std::future::pending().await,
             Reception::Accept => (200, String::new(), "{\"status\":1}".to_owned()),

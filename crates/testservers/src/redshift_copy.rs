@@ -155,7 +155,7 @@ impl Shared {
         to_client: &mut OwnedWriteHalf,
     ) -> io::Result<()> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(sql.to_owned());
-        let asked = Asked::read(sql).unwrap_or_else(|| panic!("not a statement: {sql}"));
+        let asked = CopyParts::read(sql).unwrap_or_else(|| panic!("not a statement: {sql}"));
         if let Some(words) = refusal(&asked.authorization) {
             let raise = format!(
                 "DO $$BEGIN RAISE EXCEPTION USING ERRCODE = 'XX000', MESSAGE = '{words}'; END$$"
@@ -175,7 +175,7 @@ impl Shared {
 }
 
 /// The parts of a COPY statement.
-struct Asked {
+struct CopyParts {
     /// The table and its columns, such as `weir_rows ("uuid", "event")`.
     target: String,
     columns: Vec<String>,
@@ -183,7 +183,7 @@ struct Asked {
     authorization: String,
 }
 
-impl Asked {
+impl CopyParts {
     fn read(sql: &str) -> Option<Self> {
         let rest = sql.strip_prefix("COPY ")?;
         let (target, rest) = rest.split_once(" FROM ")?;

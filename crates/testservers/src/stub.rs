@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct StubRequest {
     /// The method, such as `POST`.
     pub method: String,
     /// The path without the query.
@@ -25,7 +25,7 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl StubRequest {
     /// A header's value, or an empty text if the request does not have it.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(other, _)| other == name);
@@ -43,7 +43,7 @@ impl Asked {
 
 /// The answer of a stub.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct StubAnswer {
     /// The HTTP status code.
     pub status: u16,
     /// Names and values of the headers.
@@ -52,7 +52,7 @@ pub struct Said {
     pub body: Vec<u8>,
 }
 
-impl Said {
+impl StubAnswer {
     /// An answer with a status and a JSON body.
     pub fn json(status: u16, body: &Value) -> Self {
         Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
@@ -71,7 +71,7 @@ impl Said {
     }
 }
 
-type Answering = dyn FnMut(&Asked) -> Option<Said> + Send;
+type Answering = dyn FnMut(&StubRequest) -> Option<StubAnswer> + Send;
 
 /// The server. Ends when dropped.
 pub struct Stub {
@@ -81,7 +81,9 @@ pub struct Stub {
 
 impl Stub {
     /// Starts the server. A request without an answer closes the connection.
-    pub async fn start(answering: impl FnMut(&Asked) -> Option<Said> + Send + 'static) -> Self {
+    pub async fn start(
+        answering: impl FnMut(&StubRequest) -> Option<StubAnswer> + Send + 'static,
+    ) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
         let answering: Arc<Mutex<Answering>> = Arc::new(Mutex::new(answering));
@@ -122,11 +124,11 @@ impl<S: Send + 'static> StandIn<S> {
     /// connection.
     pub async fn start(
         kept: S,
-        mut answering: impl FnMut(&mut S, &Asked) -> Option<Said> + Send + 'static,
+        mut answering: impl FnMut(&mut S, &StubRequest) -> Option<StubAnswer> + Send + 'static,
     ) -> Self {
         let kept = Arc::new(Mutex::new(kept));
         let own = Arc::clone(&kept);
-        let stub = Stub::start(move |asked| answering(&mut lock(&own), asked)).await;
+        let stub = Stub::start(move |request| answering(&mut lock(&own), request)).await;
         Self { kept, stub }
     }
 
@@ -153,10 +155,10 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
     let mut stream = BufReader::new(stream);
-    while let Some(asked) = read(&mut stream).await {
+    while let Some(request) = read(&mut stream).await {
         let said = {
             let mut answering = lock(answering);
-            (*answering)(&asked)
+            (*answering)(&request)
         };
         let Some(said) = said else { return };
         let headers: String =
@@ -164,7 +166,7 @@ async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
         let (status, length) = (said.status, said.body.len());
         let head = format!("HTTP/1.1 {status} Told\r\n{headers}content-length: {length}\r\n\r\n");
         let mut answer = head.into_bytes();
-        if asked.method != "HEAD" {
+        if request.method != "HEAD" {
             answer.extend(said.body);
         }
         if stream.write_all(&answer).await.is_err() {
@@ -174,7 +176,7 @@ async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
 }
 
 /// Reads a request; `None` at the end of the connection.
-pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<StubRequest> {
     let mut line = String::new();
     if stream.read_line(&mut line).await.ok()? == 0 {
         return None;
@@ -193,8 +195,8 @@ pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     }
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let (path, query, body) = (path.to_owned(), query.to_owned(), Vec::new());
-    let mut asked = Asked { method, path, query, version, headers, body };
-    asked.body.resize(asked.header("content-length").parse().unwrap_or(0), 0);
-    stream.read_exact(&mut asked.body).await.ok()?;
-    Some(asked)
+    let mut request = StubRequest { method, path, query, version, headers, body };
+    request.body.resize(request.header("content-length").parse().unwrap_or(0), 0);
+    stream.read_exact(&mut request.body).await.ok()?;
+    Some(request)
 }

@@ -57,7 +57,7 @@ pub enum Handshake<S> {
     Done(Box<TlsStream<S>>),
     /// An ACME server has checked a name. The connection has ended.
     Checked,
-    /// The client closed the connection before it asked for anything.
+    /// The client closed the connection before it sent a request.
     Left,
 }
 

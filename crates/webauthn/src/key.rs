@@ -11,7 +11,7 @@ use crate::Refusal;
 use crate::bytes::Bytes;
 use crate::cbor::{Item, Reader};
 
-/// The algorithms that are asked for, best first, by their numbers in COSE.
+/// The algorithms that are requested, best first, by their numbers in COSE.
 pub(crate) const ALGORITHMS: [i64; 3] = [ES256, ED_DSA, RS256];
 const ES256: i64 = -7;
 const ED_DSA: i64 = -8;
@@ -21,7 +21,6 @@ const MEMBERS: u64 = 8;
 /// Length of a coordinate and of an Ed25519 key, in bytes.
 const COORDINATE: usize = 32;
 
-/// A public key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "alg")]
 pub(crate) enum PublicKey {

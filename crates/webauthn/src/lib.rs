@@ -14,13 +14,15 @@
 //! Invariants:
 //! - The only origin is the site itself, and the relying party is its host name (SSO-60).
 //! - Every answer needs a user whom the authenticator has verified (SSO-63).
-//! - An attestation is not asked for, so its statement is not read. Any authenticator is
+//! - An attestation is not requested, so its statement is not read. Any authenticator is
 //!   welcome.
 
 mod answer;
 mod authenticator_data;
 mod bytes;
 mod cbor;
+#[cfg(test)]
+mod corpus;
 mod key;
 mod options;
 mod refusal;

@@ -33,7 +33,7 @@ pub enum Refusal {
     /// A new credential without a public key.
     #[error("there is no public key")]
     NoKey,
-    /// The public key is of a type that was not asked for.
+    /// The public key is of a type that was not requested.
     #[error("the public key has another type")]
     OtherKey,
     /// The signature does not fit.

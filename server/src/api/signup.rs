@@ -89,7 +89,7 @@ pub async fn login_token(
     let LoginTokenInput { token } = body.checked()?;
     let pending = visitor.pending.as_deref().unwrap_or_default();
     let session = app.services.identity.end_sign_in(pending, &token, &visitor.peer).await?;
-    Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session).asked(&visitor))
+    Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session).without_pending(&visitor))
 }
 
 /// How a user with this address must sign in. The answer does not show whether the user

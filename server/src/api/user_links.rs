@@ -86,7 +86,9 @@ pub async fn confirm_email(
     let answer = |token| Opened::new(Confirmed { success: true, token });
     match confirmed {
         Ok(session) => Ok(answer(token).with(&visitor, &session)),
-        Err(ServiceError::SecondFactor(pending)) => Ok(answer(token).asking(&visitor, &pending)),
+        Err(ServiceError::SecondFactor(pending)) => {
+            Ok(answer(token).with_pending(&visitor, &pending))
+        }
         Err(other) => Err(other.into()),
     }
 }

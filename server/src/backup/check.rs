@@ -16,12 +16,12 @@ use std::sync::atomic::AtomicBool;
 
 use weir_backup::{Damage, Manifest, Repository, Staging};
 use weir_ingest::log::{self, Broken};
-use weir_store::events::{self, Miscount, Unsound};
+use weir_store::events::{self, HeldObjects, Miscount, Unsound};
 use weir_store::{Error as StoreError, Store};
 
 use super::place::{Opened, Place};
-use super::{BackupError, LOG, blocking, refuse, refuse_other_user, stop_flag, take};
-use crate::config::Config;
+use super::{BackupError, LOG, blocking, refuse, refuse_other_user, segments, stop_flag, take};
+use crate::config::{Config, SegmentLocation};
 use crate::log_tools::has_store;
 use crate::serve::{StopSignals, open_store};
 
@@ -147,8 +147,11 @@ async fn check(
 ) -> Result<(), CheckError> {
     refuse(config)?;
     let mut signals = StopSignals::new().map_err(BackupError::Signals)?;
-    let (staging, mirror) = match directory {
-        None => (Some(link_data(config).await?), None),
+    let (of, staging, mirror, held) = match directory {
+        None => {
+            let (staging, held) = link_data(config).await?;
+            (config.clone(), Some(staging), None, held)
+        }
         Some(directory) => {
             // The thread that links files is waited for, so that it can remove them.
             let is_stopped = stop_flag().map_err(BackupError::Signals)?;
@@ -160,15 +163,18 @@ async fn check(
             });
             let ((found, linked), mirror) = examined.await?;
             faults.extend(found);
-            (linked?, mirror)
+            // A backup has all files of events.
+            let of = Config { segments: SegmentLocation::default(), ..config.clone() };
+            (of, linked?, mirror, None)
         }
     };
     // Links to damaged content would be found damaged once more. The lock of the repository
     // is free again: the links are enough.
     let examined = match staging {
-        Some(staging) => examine(config, staging, faults, &mut signals).await,
+        Some(staging) => examine(&of, staging, faults, &mut signals).await,
         None => Ok(()),
     };
+    drop(held);
     // The links of a bucket are in its mirror.
     if let Some(mirror) = mirror {
         blocking(move || Ok(mirror.remove()?)).await?;
@@ -176,18 +182,20 @@ async fn check(
     examined
 }
 
-/// Links the files of the data directory as a backup does.
-async fn link_data(config: &Config) -> Result<Staging, BackupError> {
+/// Links the files of the data directory as a backup does. Objects of files of events stay as
+/// long as the second value does.
+async fn link_data(config: &Config) -> Result<(Staging, Option<HeldObjects>), BackupError> {
     if !has_store(config) {
         return Err(BackupError::NoStore(config.data.clone()));
     }
     refuse_other_user(&config.data)?;
+    let held = segments::hold(config).await?;
     let at = config.data.join(STAGING);
     let staging = blocking(move || Ok(Staging::create(&at)?)).await?;
     // What is being linked cannot be removed, so a signal is noticed in between.
     let is_stopped = stop_flag().map_err(BackupError::Signals)?;
     take(&config.data, staging.path(), &is_stopped).await?;
-    Ok(staging)
+    Ok((staging, held))
 }
 
 /// Compares the content of all backups with their checksums, and links the files of one if
@@ -286,8 +294,21 @@ async fn examine(
     Ok(removed?)
 }
 
-/// Compares files, counts, and the positions with the log at this path.
+/// Compares files, counts, and the positions with the log at this path, and reads the rest of
+/// the database.
 async fn compare(store: &Store, at: PathBuf, faults: &mut Vec<Fault>) -> Result<(), CheckError> {
+    compare_events(store, at, faults).await?;
+    // The last, because the store cannot be used any more after an error of the storage.
+    unread("the database", weir_store::read_all(store).await, faults)?;
+    Ok(())
+}
+
+/// Compares what belongs to events.
+async fn compare_events(
+    store: &Store,
+    at: PathBuf,
+    faults: &mut Vec<Fault>,
+) -> Result<(), CheckError> {
     let times = store.segment_damage();
     faults.extend((times > 0).then_some(Fault::AtOpening { times }));
     let mut files = Vec::new();
@@ -355,6 +376,9 @@ fn is_damage(error: &StoreError) -> bool {
         StoreError::InUse { .. }
         | StoreError::Directory { .. }
         | StoreError::NewerSchema { .. }
+        | StoreError::Bucket { .. }
+        | StoreError::Timeout { .. }
+        | StoreError::Conflict { .. }
         | StoreError::DiskLow
         | StoreError::Stopped => false,
         _ => true,
@@ -380,6 +404,7 @@ mod tests {
         for other in [
             file(ErrorKind::PermissionDenied),
             detail("IO error: No space left on device"),
+            StoreError::Timeout { statement: "a", seconds: 60 },
             StoreError::DiskLow,
         ] {
             unread::<()>("the counts", Err(other), &mut faults).unwrap_err();

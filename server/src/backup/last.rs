@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use weir_model::Timestamp;
 
-/// The file.
 const FILE: &str = "last-backup.json";
 /// The same while it is not complete.
 const UNFINISHED: &str = "last-backup.json.tmp";

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::MissedTickBehavior;
 use weir_backup::Repository;
 use weir_model::Timestamp;
 
@@ -63,11 +63,11 @@ impl Schedule {
 
 /// What the server knows of its backups.
 #[derive(Debug, Default)]
-pub struct Backups(Mutex<Known>);
+pub struct Backups(Mutex<BackupState>);
 
 /// The same at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct BackupState {
     /// The last backup: with a schedule, the last one in its directory.
     pub last: Option<LastBackup>,
     /// Why the last attempt of this server has failed, if no backup was made since.
@@ -87,7 +87,7 @@ pub struct Failure {
 
 impl Backups {
     /// What is known now.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> BackupState {
         self.0.lock().clone()
     }
 
@@ -156,7 +156,7 @@ async fn run(app: App) {
         let last = app.backups.known().last.map(|last| last.began_at);
         let is_due = schedule.is_due(last, app.services.clock.now());
         if is_due && not_before.is_none_or(|at| at <= Instant::now()) {
-            attempt(&app, schedule, &mut tick).await;
+            attempt(&app, schedule).await;
             not_before = Some(Instant::now() + schedule.every.min(AGAIN));
         }
     }
@@ -169,35 +169,29 @@ async fn read_note(app: &App, schedule: Option<&Schedule>, note: &mut Note) {
     let read = tokio::task::spawn_blocking(move || last::read(&data)).await.ok().flatten();
     let counts = |last: &LastBackup| schedule.is_none_or(|it| it.directory == last.directory);
     if let Some(last) = note.changed(read.filter(counts)) {
-        app.backups.note(last);
-    }
-    show_last(app);
-}
-
-/// Shows the last backup and its age in the metrics.
-fn show_last(app: &App) {
-    if let Some(last) = app.backups.known().last {
-        app.metrics.show_backup(&last, app.services.clock.now());
+        show(app, last);
     }
 }
 
-/// Makes a backup. A failure is shown, and tried again later. `tick`: when the age of the
-/// last backup is shown meanwhile.
-async fn attempt(app: &App, schedule: &Schedule, tick: &mut Interval) {
+/// Shows the last backup on the page and in the metrics.
+fn show(app: &App, last: LastBackup) {
+    app.metrics.show_backup(&last);
+    app.backups.note(last);
+}
+
+/// Makes a backup. A failure is shown, and tried again later.
+async fn attempt(app: &App, schedule: &Schedule) {
     let is_stopped = Arc::new(AtomicBool::new(false));
     let began_at = app.services.clock.now();
     app.backups.begin();
     let made = {
         let making = make_scheduled(app, schedule, began_at, Arc::clone(&is_stopped));
         tokio::pin!(making);
-        loop {
-            tokio::select! {
-                made = &mut making => break made,
-                () = app.stopping.begun() => {
-                    is_stopped.store(true, Ordering::Release);
-                    break making.await;
-                }
-                _ = tick.tick() => show_last(app),
+        tokio::select! {
+            made = &mut making => made,
+            () = app.stopping.begun() => {
+                is_stopped.store(true, Ordering::Release);
+                making.await
             }
         }
     };
@@ -219,9 +213,14 @@ async fn attempt(app: &App, schedule: &Schedule, tick: &mut Interval) {
                     "old backups and unused content stay: these manifests cannot be read"
                 );
             }
+            if stored.unsound > 0 {
+                tracing::error!(
+                    files = stored.unsound,
+                    "files of events are damaged or missing in the bucket, and so in this backup"
+                );
+            }
             app.backups.end(None);
-            app.backups.note(last);
-            show_last(app);
+            show(app, last);
         }
         Err(_) if is_stopped.load(Ordering::Acquire) => {
             tracing::info!("a backup was interrupted; it is made after the next start");

@@ -169,7 +169,7 @@ impl Received {
     /// The project with a key. The sender of an unknown key is recorded.
     pub(super) async fn project(&self, key: &str) -> ApiResult<ProjectRules> {
         match self.verdict(key).await {
-            Verdict::Known(rules) => Ok(rules),
+            Verdict::Project(rules) => Ok(rules),
             Verdict::Unknown => {
                 self.traffic.unknown_key(UnknownKey {
                     mask: history::beginning(key),

@@ -88,7 +88,7 @@ async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<(&'a str, ProjectI
     let key = path.strip_prefix("/array/").and_then(|rest| rest.split('/').next());
     let key = key.filter(|key| capture::is_project_key(key)).ok_or(ApiError::UnknownPath)?;
     match app.tokens.find(key).await {
-        Verdict::Known(rules) => Ok((key, rules.id)),
+        Verdict::Project(rules) => Ok((key, rules.id)),
         Verdict::Unknown => Err(ApiError::UnknownPath),
         Verdict::Undecided => Err(unavailable()),
     }
@@ -145,7 +145,7 @@ async fn project(mut received: Received) -> ApiResult<ProjectId> {
     let payload = received.decode(CapturePath::Settings)?;
     let question = capture::shape(&payload)?;
     match received.verdict(&question.token).await {
-        Verdict::Known(rules) => Ok(rules.id),
+        Verdict::Project(rules) => Ok(rules.id),
         Verdict::Unknown => Err(ApiError::UnknownProjectKey),
         Verdict::Undecided => Err(unavailable()),
     }

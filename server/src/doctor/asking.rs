@@ -12,7 +12,6 @@ use weir_egress::{Egress, Rules, Trust};
 
 use crate::config::Config;
 
-/// Time for a request.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// Largest answer that is read, bytes.
 const ANSWER: u64 = 1 << 20;

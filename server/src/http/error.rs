@@ -432,7 +432,6 @@ struct ErrorBodyV1<'a> {
     error_uri: &'static str,
 }
 
-/// The error body of SCIM.
 #[derive(Serialize)]
 struct ErrorBodyScim<'a> {
     schemas: [&'static str; 1],

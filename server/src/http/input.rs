@@ -164,21 +164,23 @@ impl Fields {
     ///
     /// # Errors
     /// The example of the input is not accepted.
-    pub fn asked_by<T: Input>() -> Result<Vec<InputField>, ApiError> {
+    pub fn fields_of<T: Input>() -> Result<Vec<InputField>, ApiError> {
         let recorder = Recorder::default();
         let Self(example, ..) =
             Self::from_json(T::EXAMPLE.as_bytes(), &mut ValueBudget::uncounted())?;
         T::read(&Self(example, Some(Arc::clone(&recorder)), Vec::new()))?;
-        let asked = recorder.lock().clone();
-        Ok(asked)
+        let recorded = recorder.lock().clone();
+        Ok(recorded)
     }
 
     /// Adds to the schema of a field in the API document: checks beyond its type and
     /// length, such as `{"format": "email"}`. Call it after the field was read.
     pub fn refine(&self, name: &str, more: impl FnOnce() -> Value) {
         let Some(recorder) = &self.1 else { return };
-        let mut asked = recorder.lock();
-        let Some(found) = asked.iter_mut().find(|asked| asked.name == name) else { return };
+        let mut recorded = recorder.lock();
+        let Some(found) = recorded.iter_mut().find(|recorded| recorded.name == name) else {
+            return;
+        };
         if let (Value::Object(schema), Value::Object(more)) = (&mut found.schema, more()) {
             schema.extend(more);
         }
@@ -187,9 +189,9 @@ impl Fields {
     /// The first record of a field counts, because readers call each other.
     fn note(&self, name: &str, required: bool, schema: impl FnOnce() -> Value) {
         let Some(recorder) = &self.1 else { return };
-        let mut asked = recorder.lock();
-        if asked.iter().all(|asked| asked.name != name) {
-            asked.push(InputField { name: name.to_owned(), schema: schema(), required });
+        let mut recorded = recorder.lock();
+        if recorded.iter().all(|recorded| recorded.name != name) {
+            recorded.push(InputField { name: name.to_owned(), schema: schema(), required });
         }
     }
 

@@ -176,7 +176,7 @@ impl<F: Filters> Listing<F> {
         self.0.words(name)
     }
 
-    /// The page that was asked for.
+    /// The requested page.
     pub fn page(&self) -> Page {
         self.0.query.page(F::USUAL, F::MOST)
     }

@@ -55,12 +55,14 @@ impl Visitor {
     /// cookie that identifies it.
     pub fn refused(&self, error: ServiceError) -> ApiError {
         match error {
-            ServiceError::SecondFactor(pending) => ApiError::SecondFactor(self.asked(&pending)),
+            ServiceError::SecondFactor(pending) => {
+                ApiError::SecondFactor(self.pending_cookie(&pending))
+            }
             other => other.into(),
         }
     }
 
-    fn asked(&self, pending: &PendingSignIn) -> Option<HeaderValue> {
+    fn pending_cookie(&self, pending: &PendingSignIn) -> Option<HeaderValue> {
         // A token consists of letters, digits, dashes and a dot.
         HeaderValue::from_str(&self.policy.cookies.pending(pending)).ok()
     }
@@ -89,8 +91,8 @@ impl FromRequestParts<App> for Visitor {
             browser: cookies::read(headers, policy.cookies.browser_name()).map(str::to_owned),
         };
         let pending = cookies::read(headers, policy.cookies.pending_name()).map(str::to_owned);
-        let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
-        let origin = app.config.public_url.origin().or(asked).unwrap_or_default();
+        let requested = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
+        let origin = app.config.public_url.origin().or(requested).unwrap_or_default();
         Ok(Self { ctx, pending, peer, request_id, origin, policy })
     }
 }
@@ -131,14 +133,14 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
 
     /// The same answer with the cookie of a sign-in that waits for the second factor.
     #[must_use]
-    pub fn asking(mut self, visitor: &Visitor, pending: &PendingSignIn) -> Self {
-        self.cookies.extend(visitor.asked(pending));
+    pub fn with_pending(mut self, visitor: &Visitor, pending: &PendingSignIn) -> Self {
+        self.cookies.extend(visitor.pending_cookie(pending));
         self
     }
 
     /// The same answer, which also removes the cookie of a waiting sign-in.
     #[must_use]
-    pub fn asked(mut self, visitor: &Visitor) -> Self {
+    pub fn without_pending(mut self, visitor: &Visitor) -> Self {
         let cookies = visitor.policy.cookies;
         let gone = cookies.hidden(cookies.pending_name(), "", 0);
         self.cookies.extend(HeaderValue::from_str(&gone));

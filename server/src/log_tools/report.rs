@@ -144,7 +144,7 @@ fn write_text(
         }
     }
     match progress {
-        Progress::Known(_) => write_waiting(text, found),
+        Progress::Positions(_) => write_waiting(text, found),
         Progress::Unknown(why) => writeln!(text, "\nWhat waits is not known: {why}"),
         Progress::InUse => Ok(()),
     }
@@ -169,7 +169,7 @@ fn write_waiting(text: &mut String, found: &Inspection) -> std::fmt::Result {
     writeln!(text, "Waiting: {} events, {} bytes", events(found), bytes(found))
 }
 
-/// The object, with `records` if they were asked for.
+/// The object, with `records` if they were requested.
 pub(super) fn json(
     directory: &Path,
     found: &Inspection,
@@ -177,7 +177,7 @@ pub(super) fn json(
     records: Option<Vec<Value>>,
 ) -> Value {
     let bounds = found.bounds();
-    let known = matches!(progress, Progress::Known(_));
+    let known = matches!(progress, Progress::Positions(_));
     let mut object = json!({
         "directory": directory,
         "in_use": matches!(progress, Progress::InUse),

@@ -299,8 +299,8 @@ fn security(scopes: Option<&[Scope]>) -> Value {
         None => json!([]),
         Some([]) => json!([{"bearer": []}]),
         Some(scopes) => {
-            let ways = scopes.iter().map(|scope| json!({"bearer": [scope.to_string()]}));
-            Value::Array(ways.collect())
+            let alternatives = scopes.iter().map(|scope| json!({"bearer": [scope.to_string()]}));
+            Value::Array(alternatives.collect())
         }
     }
 }

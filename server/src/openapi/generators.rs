@@ -96,16 +96,16 @@ fn fit_schema(schema: &mut Value) {
 fn split(parts: &mut Map<String, Value>, kinds: &[String]) {
     parts.remove("type");
     let items = parts.remove("items");
-    let ways = kinds.iter().map(|kind| {
-        let mut way = json!({"type": kind});
+    let alternatives = kinds.iter().map(|kind| {
+        let mut alternative = json!({"type": kind});
         if let (Some(items), "array") = (&items, kind.as_str()) {
-            way["items"] = items.clone();
+            alternative["items"] = items.clone();
         }
-        fit_schema(&mut way);
-        way
+        fit_schema(&mut alternative);
+        alternative
     });
-    let ways: Vec<Value> = ways.collect();
-    parts.insert("anyOf".to_owned(), Value::Array(ways));
+    let alternatives: Vec<Value> = alternatives.collect();
+    parts.insert("anyOf".to_owned(), Value::Array(alternatives));
 }
 
 /// Makes it explicit that an object without named members has members of any name. Some

@@ -160,7 +160,7 @@ impl<F: Filters> Argument for Params<F> {
 
 impl<T: Input> Argument for ApiJson<T> {
     fn describe(description: &mut Description) {
-        let fields = Fields::asked_by::<T>().map_err(|fault| format!("{fault:?}"));
+        let fields = Fields::fields_of::<T>().map_err(|fault| format!("{fault:?}"));
         description.body = Some(Body { fields, example: T::EXAMPLE, or_many: false });
     }
 }

@@ -225,12 +225,12 @@ fn remove_null(schema: &mut Value) {
             object.insert("type".to_owned(), kind);
         }
     }
-    let Some(Value::Array(ways)) = object.get_mut("oneOf") else { return };
-    ways.retain(|way| way["type"] != "null");
-    if let [Value::Object(way)] = ways.as_slice() {
-        let way = way.clone();
+    let Some(Value::Array(alternatives)) = object.get_mut("oneOf") else { return };
+    alternatives.retain(|alternative| alternative["type"] != "null");
+    if let [Value::Object(alternative)] = alternatives.as_slice() {
+        let alternative = alternative.clone();
         object.remove("oneOf");
-        for (key, value) in way {
+        for (key, value) in alternative {
             // The field's own description has priority.
             object.entry(key).or_insert(value);
         }

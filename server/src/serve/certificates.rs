@@ -53,7 +53,7 @@ pub(super) struct Certificates {
     host: String,
     clock: Clock,
     metrics: Metrics,
-    asked: Reload,
+    reload: Reload,
 }
 
 /// Asks to read the files immediately. Cheap to clone.
@@ -146,7 +146,7 @@ impl Certificates {
             let cached = acme.cached().await;
             (cached.filter(|pair| pair.check(clock.now()).is_ok()), Source::Acme(acme))
         };
-        let certificates = Self { tls, source, host, clock, metrics, asked: Reload::default() };
+        let certificates = Self { tls, source, host, clock, metrics, reload: Reload::default() };
         if let Some(pair) = first {
             certificates.install(pair);
         }
@@ -160,7 +160,7 @@ impl Certificates {
 
     /// Asks to read the files immediately.
     pub(super) fn reload(&self) -> Reload {
-        self.asked.clone()
+        self.reload.clone()
     }
 
     /// Keeps the certificate current, forever.
@@ -189,13 +189,13 @@ impl Certificates {
     }
 
     /// Reads the files again and again. A fault is reported if it is still there at the next
-    /// look, because the two files are replaced one after the other, or if the look was asked
-    /// for.
+    /// look, because the two files are replaced one after the other, or if the look was
+    /// requested.
     async fn follow(&self, files: &Files) {
         let mut fault = Fault::default();
         loop {
-            let is_asked = tokio::select! {
-                () = self.asked.0.notified() => true,
+            let is_requested = tokio::select! {
+                () = self.reload.0.notified() => true,
                 () = sleep(LOOK) => false,
             };
             match files.read(&self.tls, &self.clock).await {
@@ -204,12 +204,12 @@ impl Certificates {
                     let present = self.tls.pair();
                     if present.is_none_or(|present| !present.is_same(&pair)) {
                         self.install(pair);
-                    } else if is_asked {
+                    } else if is_requested {
                         tracing::info!("the certificate has not changed");
                     }
                 }
                 Err(error) => {
-                    if fault.notice(&error.to_string(), is_asked) {
+                    if fault.notice(&error.to_string(), is_requested) {
                         self.fail(&error, "the certificate was not read again; the last one stays");
                     }
                 }
@@ -253,10 +253,10 @@ struct Fault {
 
 impl Fault {
     /// Records a fault, and returns whether it is reported now. Each is reported once, and
-    /// again if that is asked for.
-    fn notice(&mut self, text: &str, is_asked: bool) -> bool {
+    /// again if that is requested.
+    fn notice(&mut self, text: &str, is_requested: bool) -> bool {
         let is_known = self.text == text;
-        let is_reported = is_asked || (is_known && !self.is_reported);
+        let is_reported = is_requested || (is_known && !self.is_reported);
         self.is_reported = is_reported || (is_known && self.is_reported);
         if !is_known {
             text.clone_into(&mut self.text);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_fault_that_stays_is_reported_once() {
         let mut fault = Fault::default();
-        for (text, is_asked, is_reported) in [
+        for (text, is_requested, is_reported) in [
             ("no key", false, false),
             ("no key", false, true),
             ("no key", false, false),
@@ -282,7 +282,7 @@ mod tests {
             ("no key", true, true),
             ("no key", false, false),
         ] {
-            assert_eq!(fault.notice(text, is_asked), is_reported, "{text}");
+            assert_eq!(fault.notice(text, is_requested), is_reported, "{text}");
         }
     }
 }

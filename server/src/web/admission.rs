@@ -139,8 +139,9 @@ pub(crate) fn unread(
 
 /// The sender by the cookies of a request.
 async fn sender(app: &App, parts: &Parts) -> Result<Sender, ApiError> {
-    let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
-    let cookies = cookies::of(&app.config, asked.unwrap_or_default(), &parts.headers).cookies;
+    let requested_origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
+    let cookies =
+        cookies::of(&app.config, requested_origin.unwrap_or_default(), &parts.headers).cookies;
     let identity = &app.services.identity;
     if let Some(token) = cookies::read(&parts.headers, cookies.session_name()) {
         let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);

@@ -22,7 +22,6 @@ use crate::limits::{SendLimits, StreamPermit};
 const ROWS: usize = 100_000;
 /// The maximum size of one file, in bytes.
 const BYTES: usize = 128 << 20;
-/// Rows of one read.
 const ROWS_PER_READ: u64 = 100;
 /// The last line of a file that has the maximum size.
 const TOO_LARGE: &str = "This file is incomplete: it has at most 128 MiB.";

@@ -53,43 +53,43 @@ pub(super) fn exists(path: &str) -> bool {
 
 /// Installs a plugin from an archive, and redirects to it.
 pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
-    let asked = match SubmittedForm::read(&web, request, INSTALL).await {
-        Ok(asked) => asked,
+    let submitted = match SubmittedForm::read(&web, request, INSTALL).await {
+        Ok(submitted) => submitted,
         Err(response) => return *response,
     };
-    let done = match &asked.visit.ctx {
-        Some(ctx) => install(&web, &asked.form, ctx).await,
+    let done = match &submitted.visit.ctx {
+        Some(ctx) => install(&web, &submitted.form, ctx).await,
         None => Err(Error::NotAuthenticated),
     };
-    asked.answer(INSTALL, done)
+    submitted.answer(INSTALL, done)
 }
 
 async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let services = &web.app.services;
-    let shelf = PluginList::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
+    let plugin_list = PluginList::of(form.text("plugin_list")).ok_or(Error::NotFound(NOT_FOUND))?;
     let org = services.organizations.enter(ctx, form.text("organization")).await?;
     // A user without the right gets this error before the archive is read.
     services.plugins.may_install(&org).await?;
     let file = form.file("archive", ARCHIVE_MAX)?;
     let archive = Some(SentArchive(file.contents.to_vec()));
     let input = PluginInput { archive, ..PluginInput::default() };
-    let made = services.plugins.install(&org, shelf.group(), input).await?;
-    let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
-    let (organization, list) = (org.organization, found.shelf.text());
+    let made = services.plugins.install(&org, plugin_list.group(), input).await?;
+    let found = services.plugins.get_listed(&org, &made.id.to_string()).await?;
+    let (organization, list) = (org.organization, found.plugin_list.text());
     Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
 }
 
 /// Attaches a file to a config, and redirects back.
 pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
-    let asked = match SubmittedForm::read(&web, request, SAVE).await {
-        Ok(asked) => asked,
+    let submitted = match SubmittedForm::read(&web, request, SAVE).await {
+        Ok(submitted) => submitted,
         Err(response) => return *response,
     };
-    let done = match &asked.visit.ctx {
-        Some(ctx) => attach(&web, &asked.form, ctx).await,
+    let done = match &submitted.visit.ctx {
+        Some(ctx) => attach(&web, &submitted.form, ctx).await,
         None => Err(Error::NotAuthenticated),
     };
-    asked.answer(SAVE, done)
+    submitted.answer(SAVE, done)
 }
 
 async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {

@@ -10,7 +10,7 @@ use weir_ingest::log::Damage;
 
 use crate::app::App;
 use crate::backup::LastBackup;
-use crate::backup::schedule::{Failure, Known, Schedule};
+use crate::backup::schedule::{BackupState, Failure, Schedule};
 use crate::config::StoreKind;
 use crate::files::size;
 
@@ -50,7 +50,7 @@ fn backups(app: &App) -> Option<BackupFacts> {
     if app.config.store == StoreKind::Memory {
         return None;
     }
-    let Known { last, failure, is_running } = app.backups.known();
+    let BackupState { last, failure, is_running } = app.backups.known();
     let schedule = |Schedule { directory, every, keep }| BackupSchedule {
         directory: directory.display().to_string(),
         every_seconds: every.as_secs(),

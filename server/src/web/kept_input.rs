@@ -176,7 +176,10 @@ mod tests {
                 "config%5Bhost%5D=h",
             ),
             ("secrets%5Bpassword%5D=x&name=n", "name=n"),
-            ("shelf=s&url=https%3A%2F%2Fgithub.com%2Fa%2Fb%3Fprivate_token%3Dt", "shelf=s"),
+            (
+                "plugin_list=s&url=https%3A%2F%2Fgithub.com%2Fa%2Fb%3Fprivate_token%3Dt",
+                "plugin_list=s",
+            ),
             ("url=https%3A%2F%2Fgithub.com%2Fa%2Fb", "url=https%3A%2F%2Fgithub.com%2Fa%2Fb"),
         ] {
             assert_eq!(kept(body), expected, "{body}");

@@ -1,5 +1,6 @@
 //! The lists of pages as CSV files. The address of a file is `/_csv` and the address of its
-//! page, with the filter of the page.
+//! page, with the filter of the page. If a page has several lists, the name of the list is
+//! behind its address.
 //!
 //! What belongs here: which list a page has, with its columns, and who may download it:
 //! everyone who may open the page. What does not: how a file is written (`csv`), and the
@@ -9,6 +10,7 @@ mod account;
 mod activity;
 mod exports;
 mod organization;
+mod people;
 mod project;
 
 use axum::extract::{Request, State};
@@ -64,6 +66,9 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let list = match *parts {
         ["account", "keys"] => account::keys(asked).await?,
+        ["account", "messages"] => account::messages(asked).await?,
+        ["account", "security", "sessions"] => account::sessions(asked).await?,
+        ["instance", "organizations"] => account::all_organizations(asked),
         ["organizations"] => account::organizations(asked),
         ["organizations", id, ref rest @ ..] => {
             let organization = asked.organization(id).await?;
@@ -77,6 +82,7 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
                 ["exports"] => exports::exports(asked, organization),
                 ["exports", export] => exports::runs(asked, organization, export),
                 ["exports", export, "logs"] => exports::logs(asked, organization, export),
+                ["exports", export, "backfill"] => exports::backfills(organization, export),
                 _ => return Err(ApiError::UnknownPath),
             }
         }
@@ -85,10 +91,22 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
             match *rest {
                 ["events"] => project::events(asked, project).await?,
                 ["definitions"] => project::definitions(asked, project).await?,
+                ["definitions", event] => project::event_properties(project, event).await?,
                 ["health", "events"] => project::affected(asked, project),
+                ["health", "unknown-keys"] => project::unknown_keys(project).await?,
                 ["persons"] => project::persons(asked, project),
+                ["persons", person, "events"] => {
+                    people::person_events(asked, project, person).await?
+                }
                 ["groups"] => project::groups(asked, project, None),
                 ["groups", group_type] => project::groups(asked, project, Some(group_type)),
+                ["groups", group_type, key, "persons"] => {
+                    people::group_members(project, group_type, key).await?
+                }
+                ["groups", group_type, key, "events"] => {
+                    people::group_events(project, group_type, key).await?
+                }
+                ["plugins", config, "log"] => project::config_log(project, config),
                 ["migrations"] => project::imports(project).await?,
                 ["transformations"] => project::transformations(project).await?,
                 ["settings", "keys"] => project::keys(project).await?,

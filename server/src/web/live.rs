@@ -13,13 +13,15 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Redirect, Response};
 use futures::stream;
 use http::Uri;
+use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use weir_model::errors::ErrorKind;
-use weir_model::live::{EventsFilter, LiveRow, RowFilter};
+use weir_model::live::{EventsFilter, LiveRow, PROPERTY_COLUMN, RowFilter, property_columns};
 use weir_model::{ProjectId, Timestamp, UserId};
+use weir_service::events::property_values;
 use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
@@ -75,8 +77,10 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
     let ctx = visit.ctx.ok_or(ServiceError::NotAuthenticated)?;
     let project = web.app.services.projects.enter(&ctx, project).await?.project;
     let place = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
+    let query = parts.uri.query().unwrap_or_default();
     let watch = Watch {
-        filter: filter(parts.uri.query().unwrap_or_default(), ctx.now),
+        filter: filter(query, ctx.now),
+        properties: properties(query),
         rows: web.app.ingest.live().watch(project),
         stopping: web.app.stopping.clone(),
         end: Instant::now() + LIFETIME,
@@ -106,9 +110,18 @@ pub(super) fn asked(query: &str) -> EventsFilter {
     filter
 }
 
+/// The properties in a query whose values the rows have.
+fn properties(query: &str) -> Vec<String> {
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let named = pairs.filter(|(name, _)| name == PROPERTY_COLUMN);
+    property_columns(named.map(|(_, value)| value.into_owned()))
+}
+
 /// One stream.
 struct Watch {
     filter: RowFilter,
+    /// The properties whose values the rows have.
+    properties: Vec<String>,
     rows: Receiver<Arc<LiveRow>>,
     stopping: Stopping,
     end: Instant,
@@ -197,7 +210,7 @@ impl Watch {
                     () = tokio::time::sleep_until(self.end) => break self.end(),
                     received = self.rows.recv() => match received {
                         Ok(row) if !self.filter.takes_row(&row) => {}
-                        Ok(row) => break row_event(&row),
+                        Ok(row) => break row_event(&row, &self.properties),
                         Err(RecvError::Lagged(_)) => {
                             break Some(Event::default().event("behind").data("{}"));
                         }
@@ -216,14 +229,24 @@ impl Watch {
     }
 }
 
-fn row_event(row: &LiveRow) -> Option<Event> {
-    let text = serde_json::to_string(row).ok()?;
+/// A row as the page reads it.
+#[derive(Serialize)]
+struct SentRow<'a> {
+    #[serde(flatten)]
+    row: &'a LiveRow,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    properties: Vec<Option<String>>,
+}
+
+fn row_event(row: &LiveRow, properties: &[String]) -> Option<Event> {
+    let sent = SentRow { row, properties: property_values(row, properties) };
+    let text = serde_json::to_string(&sent).ok()?;
     Some(Event::default().event("row").id(&row.key).data(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, new_address};
+    use super::{asked, new_address, properties};
 
     #[test]
     fn former_addresses_lead_to_the_events_page() {
@@ -240,5 +263,7 @@ mod tests {
     fn the_filter_is_that_of_the_page() {
         let filter = asked("event=a%20b&range=24h&x=1");
         assert_eq!(filter.pairs(), [("event", "a b"), ("range", "24h")]);
+        let chosen = properties("event=a&properties=plan&properties=%24lib&properties=plan");
+        assert_eq!(chosen, ["plan", "$lib"]);
     }
 }

@@ -55,8 +55,8 @@ async fn page(web: Web, request: Request) -> Response {
         }
     };
     if visit.ctx.is_none() && is_private(parts.uri.path()) {
-        let asked = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-        let next = local_path::encode(&local_path::to_open_later(asked));
+        let requested = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let next = local_path::encode(&local_path::to_open_later(requested));
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
     render(&web, visit, Request::from_parts(parts, body)).await

@@ -36,8 +36,8 @@ async fn open(web: &Web, project: &str, person: &str, request: Request) -> ApiRe
     let (parts, _body) = request.into_parts();
     let visit = visit::of(web, &parts).await?;
     let Some(ctx) = visit.ctx else {
-        let asked = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let sign_in = format!("/login?next={}", local_path::encode(asked));
+        let requested = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let sign_in = format!("/login?next={}", local_path::encode(requested));
         return Ok(Redirect::to(&sign_in).into_response());
     };
     let permit = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;

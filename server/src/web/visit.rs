@@ -21,9 +21,9 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let headers = &parts.headers;
     let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
     let request_id = request_id.unwrap_or_default();
-    let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
-    let asked = asked.unwrap_or_default();
-    let policy = cookies::of(&web.app.config, &asked, headers);
+    let requested_origin = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
+    let requested_origin = requested_origin.unwrap_or_default();
+    let policy = cookies::of(&web.app.config, &requested_origin, headers);
     let cookies = policy.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
@@ -40,7 +40,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         Some(ctx) => web.app.services.preferences.get(ctx).await?,
         None => Preferences::default(),
     };
-    let host = asked.strip_prefix("http://");
+    let host = requested_origin.strip_prefix("http://");
     let typed = web.drafts.typed(ctx.as_ref().map(Ctx::user), cookies, parts);
     let lost = typed.is_none().then(|| Notice::new(kept_input::LOST));
     let is_call = parts.uri.path().starts_with(functions::ROOT);
@@ -61,7 +61,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         theme: Theme::from_word(cookies::read(headers, theme::COOKIE).unwrap_or_default()),
         insecure: !policy.keeps_sessions
             || cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),
-        origin: web.app.config.public_url.origin().unwrap_or(asked),
+        origin: web.app.config.public_url.origin().unwrap_or(requested_origin),
         wants_page: !is_call || wants_page(headers),
         is_call,
         back: String::new(),

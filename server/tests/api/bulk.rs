@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
-use crate::organization_pages::newcomer;
+use crate::organization_pages::{newcomer, outsider};
+use crate::stored::send;
 use crate::web::session;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
@@ -140,6 +141,51 @@ async fn members_are_removed_by_those_who_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn persons_are_deleted_after_their_number_was_typed() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let plain = newcomer(&app, "grace@mail.example", Level::Member).await;
+    let events = ["ada", "bob", "cyd"].map(|id| json!({"event": "seen", "distinct_id": id}));
+    send(&app, json!(events)).await;
+    let project = app.project().to_string();
+    let path = format!("/api/projects/{project}/persons/");
+    let persons = async || listed(&app, &path, "person:read", "id").await;
+    let ids = persons().await;
+    let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+    assert_eq!(ids.len(), 3);
+    let fields = |typed: &'static str| [("project", project.as_str()), ("typed_name", typed)];
+
+    let wrong = call(&app, "delete_persons", &cookie, &fields("3 persons"), &ids[..2]).await;
+    assert!(wrong.text().contains("Type it exactly: 2 persons"), "{}", wrong.text());
+    let refused = call(&app, "delete_persons", &plain, &fields("2 persons"), &ids[..2]).await;
+    assert!(refused.text().contains("Deleted none of 2 persons."), "{}", refused.text());
+    // Only persons of the project of the call, and only in projects of the user.
+    let blog = app.owner().key(&["*"]).await.post("/api/projects/", &json!({"name": "Blog"})).await;
+    assert_eq!(blog.status, 201, "{}", blog.text());
+    let blog = blog.json()["id"].to_string();
+    let elsewhere = [("project", blog.as_str()), ("typed_name", "2 persons")];
+    let foreign = call(&app, "delete_persons", &cookie, &elsewhere, &ids[..2]).await;
+    assert!(foreign.text().contains("Deleted none of 2 persons."), "{}", foreign.text());
+    let grace = outsider(&app).await;
+    let outside = call(&app, "delete_persons", &grace, &fields("2 persons"), &ids[..2]).await;
+    assert_eq!(outside.status, 404, "{}", outside.text());
+    assert_eq!(persons().await.len(), 3);
+    let with_unknown = [ids[0], UNKNOWN];
+    let partly = call(&app, "delete_persons", &cookie, &fields("2 persons"), &with_unknown).await;
+    assert!(partly.text().contains("Deleted 1 of 2 persons."), "{}", partly.text());
+    let deleted = call(&app, "delete_persons", &cookie, &fields("2 persons"), &ids[1..]).await;
+    assert_eq!(deleted.status, 200, "{}", deleted.text());
+    assert!(persons().await.is_empty());
+    // The message names no person.
+    assert!(deleted.header("set-cookie").unwrap().contains("Deleted%202%20persons."));
+
+    let many: Vec<String> = (0..51).map(|id| id.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let many = call(&app, "delete_persons", &cookie, &fields("51 persons"), &many).await;
+    assert!(many.text().contains("Select at most 50 entries."), "{}", many.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_are_revoked() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
@@ -183,4 +229,19 @@ async fn transformations_are_switched() {
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(enabled().await, [expected, expected]);
     }
+    // The page of the plugin switches the configs of several projects.
+    let used: Vec<String> = ids.iter().map(|id| format!("{project}-{id}")).collect();
+    let mut used: Vec<&str> = used.iter().map(String::as_str).collect();
+    let fields = [("enabled", "on")];
+    let answer = call(&app, "switch_used_configs", &cookie, &fields, &used).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.header("set-cookie").unwrap().contains("switch_used_configs"));
+    assert_eq!(enabled().await, [true, true]);
+    used[0] = "4711-1";
+    let answer = call(&app, "switch_used_configs", &cookie, &[("enabled", "off")], &used).await;
+    assert!(answer.text().contains("Switched off 1 of 2 configs."), "{}", answer.text());
+    // Only in projects of the user.
+    let grace = outsider(&app).await;
+    let answer = call(&app, "switch_used_configs", &grace, &[("enabled", "off")], &used[1..]).await;
+    assert!(answer.text().contains("Switched off none of 1 config."), "{}", answer.text());
 }

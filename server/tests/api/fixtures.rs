@@ -17,9 +17,9 @@ use weir_testkit::{Answer, Caller, until};
 use crate::backup::state;
 use crate::process::{Output, Serving, run, weir};
 
-/// The releases, and the schema version of each, which has an archive. Nothing was released
-/// yet: each release in the changelog must be here.
-const RELEASED: [(&str, i64); 0] = [];
+/// The releases, the newest first, and the schema version of each, which has an archive. Each
+/// release in the changelog must be here.
+const RELEASED: [(&str, i64); 1] = [("0.1.0", 28)];
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 /// The directory of the archives.
 const ARCHIVES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/data");

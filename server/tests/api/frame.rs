@@ -16,7 +16,7 @@ fn function(app: &TestApp, name: &str, body: &str, cookie: &str) -> Call {
 }
 
 /// The session cookie of Grace, a member without administrator rights.
-async fn member(app: &TestApp) -> String {
+pub(crate) async fn member(app: &TestApp) -> String {
     let owner = app.owner().key(&["*"]).await;
     let invites = format!("/api/organizations/{}/invites/", app.organization());
     let body = json!({"target_email": "grace@mail.example", "level": 1});

@@ -271,7 +271,7 @@ async fn a_file_that_cannot_wait_is_said_to_be_lost() {
     let mut body = String::new();
     let organization = app.organization().to_string();
     for (name, value) in
-        [("organization", organization.as_str()), ("shelf", "destinations"), ("back", &add)]
+        [("organization", organization.as_str()), ("plugin_list", "destinations"), ("back", &add)]
     {
         body +=
             &format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");

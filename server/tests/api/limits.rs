@@ -170,6 +170,8 @@ async fn answer_to_a_trickle(stream: TcpStream) -> String {
     };
     let mut answer = [0; 4_096];
     tokio::select! {
+        // An answer that is there is read before another byte is sent.
+        biased;
         read = reader.read(&mut answer) => {
             String::from_utf8_lossy(&answer[..read.unwrap()]).into_owned()
         }

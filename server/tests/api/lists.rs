@@ -4,7 +4,8 @@ use serde_json::json;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use crate::stored::send;
+use crate::frame::member;
+use crate::stored::{get, send};
 use crate::web::{page, session};
 
 /// The pages with lists: the path, the beginning of the name of the file, and of its head.
@@ -27,6 +28,10 @@ fn files(app: &TestApp) -> Vec<(String, &'static str, &'static str)> {
         ("persons", "persons", "id,name,"),
         ("groups", "groups", "type,key,"),
         ("groups/company", "groups", "type,key,"),
+        ("groups/company/a%2Fb/persons", "group-persons", "id,name,"),
+        ("groups/company/a%2Fb/events", "group-events", "event_time,received,"),
+        ("definitions/seen", "event-properties", "property,types,"),
+        ("health/unknown-keys", "unknown-project-keys", "key,sender,"),
         ("migrations", "imports", "day,key,"),
         ("transformations", "transformations", "id,name,"),
         ("settings/keys", "project-keys", "key,events_24h,"),
@@ -60,7 +65,10 @@ async fn every_list_is_a_file() {
     let cookie = session(&app).await;
     let own = [
         ("/account/keys".to_owned(), "api-keys", "id,label,"),
+        ("/account/messages".to_owned(), "messages", "time,message"),
+        ("/account/security/sessions".to_owned(), "sessions", "id,user_agent,"),
         ("/organizations".to_owned(), "organizations", "id,name,"),
+        ("/instance/organizations".to_owned(), "instance-organizations", "id,name,"),
     ];
     for (path, name, head) in own.into_iter().chain(files(&app)) {
         let answer = page(&app, &format!("/_csv{path}"), &cookie).await;
@@ -102,6 +110,63 @@ async fn a_file_has_the_filter_of_its_page() {
     }
     let ada = lines(format!("/projects/{project}/persons?q==ada")).await;
     assert!(ada.iter().any(|line| line.contains("\"'=ada\"")), "no formula: {ada:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_one_group_and_one_event_name_have_files() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let used = |event: &str, person: &str| {
+        let properties = json!({"plan": "pro", "$groups": {"company": "a/b"}});
+        json!({"event": event, "distinct_id": person, "properties": properties})
+    };
+    let mut events = vec![used("left", "ada"), used("seen", "bob")];
+    events.extend((0..60).map(|_| used("seen", "ada")));
+    send(&app, json!(events)).await;
+    let caller = app.owner().key(&["*"]).await;
+    let found = get(&app, &caller, "persons/?distinct_id=ada").await;
+    let ada = found["results"][0]["id"].as_str().unwrap();
+    let lines = async |path: String| {
+        let answer = page(&app, &format!("/_csv/projects/{}/{path}", app.project()), &cookie).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.text().lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(format!("persons/{ada}/events")).await.len(), 61);
+    let left = lines(format!("persons/{ada}/events?event=left")).await;
+    assert!(left.len() == 1 && left[0].contains("\"left\",\"ada\""), "{left:?}");
+
+    let persons = lines("groups/company/a%2Fb/persons".to_owned()).await;
+    assert_eq!(persons.len(), 2, "{persons:?}");
+    assert!(persons[0].contains("\"ada\",\"61\",\"true\""), "{persons:?}");
+    // The page and the file show the last events that arrived.
+    assert_eq!(lines("groups/company/a%2Fb/events".to_owned()).await.len(), 50);
+    assert_eq!(lines("groups/company/c/events".to_owned()).await, [""; 0]);
+
+    let properties = lines("definitions/left".to_owned()).await;
+    let plan = "\"plan\",\"String\",\"\"\"pro\"\"\",\"1\",\"1\"".to_owned();
+    assert!(properties.contains(&plan), "{properties:?}");
+
+    for path in ["persons/x/events", "groups/team/a/persons", "definitions/missing"] {
+        let path = format!("/_csv/projects/{}/{path}", app.project());
+        assert_eq!(page(&app, &path, &cookie).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_the_instance_are_files_for_staff() {
+    let app = TestApp::with_owner().await;
+    let (ada, grace) = (session(&app).await, member(&app).await);
+    let unknown = format!("/_csv/projects/{}/health/unknown-keys", app.project());
+    for path in ["/_csv/instance/organizations", unknown.as_str()] {
+        assert_eq!(page(&app, path, &ada).await.status, 200, "{path}");
+        assert_eq!(page(&app, path, &grace).await.status, 404, "{path}");
+    }
+    let body = json!({"api_key": "phc_nobodyhasthiskey", "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/capture/", &body).await.status, 401);
+    let text = page(&app, &unknown, &ada).await.text();
+    assert!(text.contains("\"phc_nobo...\",\"127.0.0.1\",\"1\""), "{text}");
+    let sessions = page(&app, "/_csv/account/security/sessions", &grace).await.text();
+    assert_eq!(sessions.lines().count(), 2, "those of other users are not in it: {sessions}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

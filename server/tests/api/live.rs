@@ -11,6 +11,7 @@ use weir_server::limits::Limits;
 use weir_testkit::{TestApp, until};
 
 use crate::organization_pages::newcomer;
+use crate::stored::send;
 use crate::web::{function, session};
 
 /// An open live stream, as a browser has it.
@@ -21,9 +22,13 @@ pub(crate) struct LiveStream {
 
 impl LiveStream {
     pub(crate) async fn open(app: &TestApp, cookie: &str) -> Self {
+        Self::with_query(app, cookie, "").await
+    }
+
+    async fn with_query(app: &TestApp, cookie: &str, query: &str) -> Self {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
         let head = format!(
-            "GET /_live/{} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n",
+            "GET /_live/{}?{query} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n",
             app.project(),
             app.address()
         );
@@ -53,6 +58,17 @@ impl LiveStream {
         self.until("HTTP/1.1 ").await;
         self.read.starts_with("200")
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_have_the_chosen_properties() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let mut stream = LiveStream::with_query(&app, &cookie, "properties=plan&properties=none").await;
+    stream.until("hello").await;
+    let event = json!({"event": "a", "distinct_id": "ada", "properties": {"plan": "pro"}});
+    send(&app, json!([event])).await;
+    stream.until(r#""properties":["pro",null]}"#).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,7 +47,7 @@ pub(crate) async fn newcomer(app: &TestApp, email: &str, level: Level) -> String
 }
 
 /// The cookie of a user with only another organization.
-async fn outsider(app: &TestApp) -> String {
+pub(crate) async fn outsider(app: &TestApp) -> String {
     let cookie = newcomer(app, "mallory@mail.example", Level::Member).await;
     let home = app.organization().to_string();
     let left = call(app, "leave_organization", &cookie, &[("id", &home)]).await;

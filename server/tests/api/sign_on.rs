@@ -21,7 +21,7 @@ use weir_model::sso::ProviderName;
 use weir_store::domains::{DomainRow, ordered, rows};
 use weir_store::throttle::{self, CountResult::Counted, Rule};
 use weir_testkit::{Answer, TestApp};
-use weir_testservers::{Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer};
 
 use super::domains::{enforce, verified};
 use super::web;
@@ -48,16 +48,16 @@ type Provider = StandIn<GitHub>;
 
 /// A provider with this user.
 async fn stand_in(user: GitHub) -> Provider {
-    StandIn::start(user, |user, asked| {
-        let answer = match asked.path.as_str() {
+    StandIn::start(user, |user, request| {
+        let answer = match request.path.as_str() {
             "/login/oauth/access_token" => json!({"access_token": "t", "token_type": "bearer"}),
             "/api/v3/user" => json!({"id": user.id, "login": "ada", "name": "Ada"}),
             "/api/v3/user/emails" => {
                 json!([{"email": user.email, "primary": true, "verified": true}])
             }
-            _ => return Some(Said::empty(404)),
+            _ => return Some(StubAnswer::empty(404)),
         };
-        Some(Said::json(200, &answer).with("content-type", "application/json"))
+        Some(StubAnswer::json(200, &answer).with("content-type", "application/json"))
     })
     .await
 }

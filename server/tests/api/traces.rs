@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use weir_testkit::{Answer, Caller, until};
-use weir_testservers::{Asked, Said, StandIn, free_address};
+use weir_testservers::{StandIn, StubAnswer, StubRequest, free_address};
 
 use crate::process::{Serving, events, set_up, weir, weir_showing, weir_through};
 
@@ -17,7 +17,7 @@ const PASSWORD: &str = "plum-otter-violin-93";
 
 /// What a collector got, and whether it takes it.
 struct Collected {
-    requests: Vec<Asked>,
+    requests: Vec<StubRequest>,
     is_open: bool,
 }
 
@@ -44,7 +44,7 @@ async fn collector(is_open: bool) -> StandIn<Collected> {
         // A request without an answer closes the connection.
         kept.is_open.then(|| {
             kept.requests.push(asked.clone());
-            Said::json(200, &json!({"partialSuccess": {}}))
+            StubAnswer::json(200, &json!({"partialSuccess": {}}))
         })
     })
     .await
@@ -132,7 +132,7 @@ async fn a_collector_gets_the_spans_of_requests_and_of_events() {
     let collected = collector.lock();
     let commits = |span: &Value| span["name"] == "commit events";
     assert!(collected.spans().iter().any(commits));
-    for Asked { method, path, headers, body, .. } in &collected.requests {
+    for StubRequest { method, path, headers, body, .. } in &collected.requests {
         assert_eq!((method.as_str(), path.as_str()), ("POST", "/v1/traces"));
         for (name, value) in
             [("authorization", "Bearer otel"), ("content-type", "application/json")]

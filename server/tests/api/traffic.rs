@@ -185,6 +185,40 @@ async fn events_are_filtered_paged_and_downloaded() {
     all.sort();
     assert_eq!(all, ["Sign up", "of no one", "sign out"]);
 
+    // The chart has the same filter.
+    let counts = async |query: &str| {
+        let read = format!("project={}&filter[range]=24h&{query}", app.project());
+        let found = function(&app, &cookie, "count_events", &read).await.json();
+        let sum = |name: &str| {
+            found[name].as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>()
+        };
+        (found["counted"].clone(), sum("accepted"), sum("dropped"))
+    };
+    for (query, counted, accepted, dropped) in [
+        ("", "All", 2, 1),
+        ("filter[event]=SIGN", "Matching", 2, 0),
+        ("filter[event]=one", "Matching", 0, 1),
+        ("filter[person]=bob", "Matching", 1, 0),
+        ("filter[property]=plan&filter[value]=pro", "Matching", 1, 0),
+        ("filter[event]=sign&filter[outcome]=dropped", "Matching", 0, 0),
+    ] {
+        assert_eq!(counts(query).await, (json!(counted), accepted, dropped), "{query}");
+    }
+
+    // Rows have the values of the properties that were asked for.
+    let read = format!("project={}&limit=9&properties[0]=plan&properties[1]=$lib", app.project());
+    let found = function(&app, &cookie, "list_events", &read).await.json();
+    let values = |name: &str| {
+        let mut rows = found["rows"].as_array().unwrap().iter();
+        rows.find(|row| row["event"] == name).unwrap()["properties"].clone()
+    };
+    assert_eq!(values("Sign up")[0], "pro");
+    assert_eq!(values("of no one"), json!([null, null]));
+    assert_eq!(found["frequent"][0], "plan");
+    let path = format!("/projects/{}/events?properties=plan", app.project());
+    let shown = page(&app, &path, &cookie).await.text();
+    assert!(shown.contains("data-label=\"plan\"") && shown.contains("Show properties"), "{shown}");
+
     let file = format!("/_csv/projects/{}/events?event=sign&range=24h", app.project());
     let answer = page(&app, &file, &cookie).await;
     let text = String::from_utf8(answer.body.to_vec()).unwrap();

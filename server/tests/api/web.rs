@@ -87,7 +87,11 @@ async fn functions_need_a_session() {
             let mut body = form_urlencoded::Serializer::new(String::new());
             body.extend_pairs([("id", id), ("organization", &home), ("project", &project)]);
             body.extend_pairs(words.split_whitespace().map(|word| (word, "1")));
-            body.extend_pairs([("shelf", "transformations"), ("level", "1"), ("plugin", "1")]);
+            body.extend_pairs([
+                ("plugin_list", "transformations"),
+                ("level", "1"),
+                ("plugin", "1"),
+            ]);
             body.extend_pairs([("limit", "5"), ("offset", "0"), ("theme", "dark")]);
             body.extend_pairs(["enforce", "failed", "hidden"].map(|word| (word, "true")));
             let answer = function(&app, name, &body.finish()).send().await;

@@ -287,29 +287,65 @@ fn the_texts_of_the_program_use_the_words_of_the_glossary() {
 
 /// Words that do not say what a type is.
 const NO_TYPES: &[&str] = &[
+    "Answers",
     "Anywhere",
     "As",
     "Became",
     "Beside",
+    "Board",
+    "Care",
+    "Deed",
     "Each",
     "Elsewhere",
     "Given",
     "Here",
     "Kept",
+    "Known",
+    "Learned",
     "Left",
+    "Passing",
+    "Post",
     "Reach",
     "Said",
     "Says",
     "Seen",
+    "Shelf",
     "Sides",
     "Somewhere",
+    "Surroundings",
     "Taken",
+    "Teller",
     "Together",
+    "Told",
     "Waits",
+    "Wanted",
     "Way",
+    "WayOut",
     "Ways",
     "What",
     "Within",
+];
+
+/// Words that do not say what a variant is. Others of [`NO_TYPES`], such as `Taken` in
+/// `Outcome::Taken`, say it beside the name of the enum.
+const NO_VARIANTS: &[&str] = &[
+    "Anywhere",
+    "Board",
+    "Care",
+    "Deed",
+    "Here",
+    "Known",
+    "Learned",
+    "Passing",
+    "Somewhere",
+    "Surroundings",
+    "Teller",
+    "Together",
+    "Told",
+    "Way",
+    "WayOut",
+    "Ways",
+    "What",
 ];
 
 /// What declares a type, before its name.
@@ -318,20 +354,31 @@ const DECLARATIONS: &[&str] = &["enum", "struct", "trait", "type"];
 /// Fewer types than this mean that reading the sources is broken.
 const TYPES_AT_LEAST: usize = 1000;
 
+/// Fewer variants than this mean that reading the sources is broken.
+const VARIANTS_AT_LEAST: usize = 1000;
+
 #[test]
 fn types_have_names_that_say_what_they_are() {
-    let (mut types, mut broken) = (0, Vec::new());
+    let (mut types, mut all_variants, mut broken) = (0, 0, Vec::new());
     for File { path, text } in support::files(SOURCES) {
         if !path.ends_with(".rs") || path.starts_with(BENCHMARKS) {
             continue;
         }
-        for (line, name) in declared(waiting::split(&path, &text).0) {
+        let source = waiting::split(&path, &text).0;
+        for (line, name) in declared(source) {
             types += 1;
             if NO_TYPES.contains(&name) {
                 broken.push(format!("{path}:{line}: {name}"));
             }
         }
+        for (line, name) in variants(source) {
+            all_variants += 1;
+            if NO_VARIANTS.contains(&name) {
+                broken.push(format!("{path}:{line}: {name}"));
+            }
+        }
     }
+    assert!(all_variants >= VARIANTS_AT_LEAST, "only {all_variants} variants were found");
     assert!(types >= TYPES_AT_LEAST, "only {types} types were found");
     assert!(broken.is_empty(), "types whose names say nothing:\n- {}", broken.join("\n- "));
 }
@@ -356,6 +403,39 @@ fn declared(source: &str) -> Vec<(usize, &str)> {
         types.extend(pairs.map(|pair| (at + 1, pair[1])));
     }
     types
+}
+
+#[test]
+fn a_variant_is_found() {
+    let source = "\
+        pub enum Progress {\n    /// Positions.\n    Known(u64),\n    InUse {\n        At: u64,\n    \
+        },\n}\nstruct Told {\n    Care: u64,\n}\nmod inner {\n    enum Way {\n        Told,\n        \
+        #[default]\n        Other = 2,\n    }\n}\nenum One {}\n    Late,\n";
+    assert_eq!(variants(source), [(3, "Known"), (4, "InUse"), (13, "Told"), (15, "Other")]);
+}
+
+/// The variants of the enums in a source, each with its line. It has the layout of rustfmt:
+/// a variant begins a line, one step to the right of its enum.
+fn variants(source: &str) -> Vec<(usize, &str)> {
+    let mut variants = Vec::new();
+    let mut step = None;
+    for (at, line) in source.lines().enumerate() {
+        let text = line.trim_start();
+        let depth = line.len() - text.len();
+        match step {
+            None if text.ends_with('{') && !text.starts_with("//") => {
+                let is_enum = text.split_whitespace().take(3).any(|word| word == "enum");
+                step = is_enum.then_some(depth + 4);
+            }
+            Some(inner) if depth + 4 == inner && text.starts_with('}') => step = None,
+            Some(inner) if depth == inner && text.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+                variants.push((at + 1, &text[..end]));
+            }
+            _ => {}
+        }
+    }
+    variants
 }
 
 /// The directories with Rust sources, also of tests and benchmarks.

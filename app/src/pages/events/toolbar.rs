@@ -2,12 +2,13 @@
 //! forms.
 
 use leptos::prelude::*;
-use weir_model::live::OutcomeLabel;
+use weir_model::live::{OutcomeLabel, PROPERTY_COLUMN};
 
 use super::{ALL, RANGES, Selection};
 use crate::live::{COLUMNS, address_of};
 use crate::pages::columns_menu::{ColumnsMenu, PARAMETER};
 use crate::ui::icon::Icon;
+use crate::ui::menu::Menu;
 
 /// Values that forms of the page keep although they have no field for them. The name is in
 /// the address of the form otherwise.
@@ -127,8 +128,9 @@ fn outcome(chosen: &str) -> AnyView {
     .into_any()
 }
 
-/// The ranges that end now, and the choice of columns.
-pub(super) fn ranges_and_columns(selection: &Selection) -> AnyView {
+/// The ranges that end now, and the choice of columns. `frequent` are the properties that are
+/// offered as columns.
+pub(super) fn ranges_and_columns(selection: &Selection, frequent: Vec<String>) -> AnyView {
     let filter = &selection.filter;
     let has_times = !filter.from.is_empty() || !filter.to.is_empty();
     let chosen = if filter.range.is_empty() { ALL } else { filter.range.as_str() };
@@ -144,6 +146,7 @@ pub(super) fn ranges_and_columns(selection: &Selection) -> AnyView {
     view! {
         <div class="events-view">
             <nav class="ranges" aria-label="Range">{links}</nav>
+            {properties(selection, frequent)}
             {columns(selection)}
         </div>
     }
@@ -156,6 +159,45 @@ fn columns(selection: &Selection) -> AnyView {
     let kept = kept(selection, &[PARAMETER]);
     let action = address_of(selection.project, &[]);
     view! { <ColumnsMenu action=action kept=kept columns=choices.collect() /> }.into_any()
+}
+
+/// The choice of properties that have a column: the chosen ones, and frequent others.
+fn properties(selection: &Selection, frequent: Vec<String>) -> Option<AnyView> {
+    let chosen = &selection.properties;
+    let others = frequent.into_iter().filter(|name| !chosen.contains(name));
+    let boxes: Vec<AnyView> = chosen
+        .iter()
+        .map(|name| (name.clone(), true))
+        .chain(others.map(|name| (name, false)))
+        .map(|(name, is_shown)| {
+            view! {
+                <label class="check">
+                    <input type="checkbox" name=PROPERTY_COLUMN value=name.clone() checked=is_shown />
+                    {name}
+                </label>
+            }
+            .into_any()
+        })
+        .collect();
+    if boxes.is_empty() {
+        return None;
+    }
+    let kept = kept(selection, &[PROPERTY_COLUMN]);
+    let action = address_of(selection.project, &[]);
+    let menu = view! {
+        <Menu class="properties-menu" label="Properties".into_any()>
+            <form method="get" action=action aria-label="Properties">
+                {kept}
+                <p class="hint">"Up to five properties of these events as columns."</p>
+                <fieldset>
+                    <legend class="hidden">"Properties"</legend>
+                    {boxes}
+                </fieldset>
+                <button type="submit" class="button">"Show properties"</button>
+            </form>
+        </Menu>
+    };
+    Some(menu.into_any())
 }
 
 /// What users should know about the list.

@@ -14,19 +14,21 @@ use crate::server_fns::exports::backfills::{
 use crate::server_fns::exports::{ExportHead, get_export};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
-use crate::ui::confirm::Confirm;
+use crate::ui::confirm::{ConfirmButtons, ConfirmDialog, OpenDialog};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::panel;
 use crate::ui::field::MomentField;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::number::{compact, counted, grouped};
 use crate::ui::page::page;
 use crate::ui::query::{in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
-use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Backfill";
 /// Interval of the refresh while a backfill is in progress, in seconds.
@@ -61,11 +63,11 @@ struct Inputs {
     cursor: String,
 }
 
-/// A preview, if one was asked for.
-type AskedPreview = Option<Result<Preview, UiError>>;
+/// A preview, if one was requested.
+type RequestedPreview = Option<Result<Preview, UiError>>;
 
-async fn load(asked: Inputs) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
-    let Inputs { organization, export, start, end, previews, cursor } = asked;
+async fn load(inputs: Inputs) -> Result<(ExportHead, BackfillList, RequestedPreview), UiError> {
+    let Inputs { organization, export, start, end, previews, cursor } = inputs;
     let (found, list) = try_join(
         get_export(organization.clone(), export.clone()),
         list_backfills(organization.clone(), export.clone(), cursor),
@@ -83,7 +85,7 @@ fn draw(
     end: String,
     found: &ExportHead,
     list: BackfillList,
-    preview: AskedPreview,
+    preview: RequestedPreview,
 ) -> AnyView {
     let started = form_result(form_action::<StartBackfill>());
     let cancelled = form_result(form_action::<CancelBackfill>());
@@ -108,7 +110,7 @@ fn planning(
     found: &ExportHead,
     start: String,
     end: String,
-    preview: AskedPreview,
+    preview: RequestedPreview,
     result: FormResult,
 ) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
@@ -220,7 +222,7 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         Column::text("Status"),
         Column::number("Records"),
         Column::text("Created"),
-        Column::text("Actions"),
+        Column::text(ACTIONS),
     ];
     let older = list.backfills.last().filter(|_| list.more).map(|backfill| {
         let cursor = backfill.id.to_string();
@@ -228,9 +230,13 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }
     });
     let rows = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
+    // The file has all backfills, whatever is planned.
+    let file =
+        format!("{}/backfill", export_path(&found.organization.id, &found.export.id.to_string()));
     view! {
         <Table caption="Backfills, newest first" columns=columns rows=rows />
         {older}
+        <p><DownloadCsv page=file /></p>
     }
     .into_any()
 }
@@ -248,7 +254,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
         range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
-        cell(view! { <Time iso=backfill.created_at.to_string() /> }),
+        cell(view! { <Ago iso=backfill.created_at.to_string() /> }),
         cell(cancel),
     ])
 }
@@ -256,22 +262,26 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
 fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
     let cancel = form_action::<CancelBackfill>();
     let (organization, export) = (found.organization.id.clone(), found.export.id.to_string());
+    let of = format!("the backfill of {}", backfill.created_at);
     let backfill = backfill.id.to_string();
     let call = call("POST", found, &format!("backfills/{backfill}/cancel/"));
+    let dialog = format!("cancel-{backfill}");
+    let (opened, buttons) = (dialog.clone(), dialog.clone());
     view! {
-        <Confirm button="Cancel" of="backfill">
-            <p>"The current run ends now, and no other run follows. Delivered rows stay at the destination."</p>
+        <RowMenu of=of>
+            <OpenDialog id=opened label="Cancel..." />
+        </RowMenu>
+        <ConfirmDialog id=dialog title="Cancel the backfill?">
             <ActionForm action=cancel>
+                <p>"The current run ends now, and no other run follows. Delivered rows stay at the destination."</p>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="export" value=export />
                 <input type="hidden" name="backfill" value=backfill />
                 <ReturnAddress />
-                <button type="submit" class="button button-primary" data-busy="Cancelling backfill...">
-                    "Cancel backfill"
-                </button>
+                <ConfirmButtons id=buttons verb="Cancel backfill" busy="Cancelling backfill..." />
             </ActionForm>
             <ApiRequest call=call />
-        </Confirm>
+        </ConfirmDialog>
     }
     .into_any()
 }

@@ -5,7 +5,7 @@ use weir_model::exports::destinations::{Kind, Need};
 
 use super::form::Shape;
 use crate::server_fns::exports::ExportHead;
-use crate::server_fns::exports::config::{asked, may_be_empty};
+use crate::server_fns::exports::config::{form_settings, may_be_empty};
 use crate::ui::api_request::ApiCall;
 
 /// A request about the export. `rest` is the end of its path.
@@ -65,8 +65,10 @@ pub(super) fn testing(shape: &Shape) -> ApiCall {
 fn config(shape: &Shape) -> Value {
     let is_new = shape.export.is_none();
     let mut config = Map::new();
-    for asked in asked(shape.kind).into_iter().filter(|asked| !asked.path.contains("__")) {
-        let (field, name) = (asked.field, asked.name());
+    for setting in
+        form_settings(shape.kind).into_iter().filter(|setting| !setting.path.contains("__"))
+    {
+        let (field, name) = (setting.field, setting.name());
         let blank = match &field.kind {
             _ if field.is_secret && !is_new => continue,
             _ if field.is_secret && field.need == Need::Required => "...".to_owned(),
@@ -75,7 +77,7 @@ fn config(shape: &Shape) -> Value {
             kind if field.need == Need::Required || may_be_empty(kind) => format!("{{{name}}}"),
             _ => format!("{{{name}:optional}}"),
         };
-        config.insert(asked.path, Value::from(blank));
+        config.insert(setting.path, Value::from(blank));
     }
     Value::Object(config)
 }

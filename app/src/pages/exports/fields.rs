@@ -6,7 +6,7 @@ use weir_model::exports::destinations::{DestinationType, Kind, Need};
 
 use super::words;
 use crate::form_names::SECRET_MARK;
-use crate::server_fns::exports::config::{FormSetting, Values, asked};
+use crate::server_fns::exports::config::{FormSetting, Values, form_settings};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
 use crate::ui::form::FormResult;
 
@@ -24,11 +24,11 @@ pub(super) struct Begin {
 
 /// Names and labels of the fields, for the summary of errors.
 pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
-    let label = |asked: FormSetting| {
-        let (label, _) = words::setting(kind.name, &asked.path);
-        (asked.name(), label.to_owned())
+    let label = |setting: FormSetting| {
+        let (label, _) = words::setting(kind.name, &setting.path);
+        (setting.name(), label.to_owned())
     };
-    asked(kind).into_iter().map(label).collect()
+    form_settings(kind).into_iter().map(label).collect()
 }
 
 /// The settings of a destination for its connection, and the rarely used ones.
@@ -41,8 +41,8 @@ pub(super) struct Fields {
 
 pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: FormResult) -> Fields {
     let (connection, advanced): (Vec<FormSetting>, Vec<FormSetting>) =
-        asked(kind).into_iter().partition(is_of_connection);
-    let draw = |asked: &FormSetting| field(kind, asked, begin, result);
+        form_settings(kind).into_iter().partition(is_of_connection);
+    let draw = |setting: &FormSetting| field(kind, setting, begin, result);
     Fields {
         connection: connection.iter().map(draw).collect_view().into_any(),
         advanced: advanced.iter().map(draw).collect_view().into_any(),
@@ -51,35 +51,35 @@ pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: Form
 }
 
 /// Whether the connection needs the setting, or can need it.
-fn is_of_connection(asked: &FormSetting) -> bool {
+fn is_of_connection(setting: &FormSetting) -> bool {
     // The parts of a setting stay with it.
-    let is_nested = asked.path.contains("__");
-    let says_how = asked.path == "authentication_type";
-    let field = asked.field;
-    !is_nested && (asked.required || field.is_secret || field.is_address || says_how)
+    let is_nested = setting.path.contains("__");
+    let says_how = setting.path == "authentication_type";
+    let field = setting.field;
+    !is_nested && (setting.required || field.is_secret || field.is_address || says_how)
 }
 
 fn field(
     kind: &'static DestinationType,
-    asked: &FormSetting,
+    setting: &FormSetting,
     begin: &Begin,
     result: FormResult,
 ) -> AnyView {
-    let (label, hint) = words::setting(kind.name, &asked.path);
-    let (name, required) = (asked.name(), asked.required);
-    if asked.field.is_secret {
-        let is_set = begin.set.contains(&asked.path);
-        return secret(asked, result, label, hint, is_set);
+    let (label, hint) = words::setting(kind.name, &setting.path);
+    let (name, required) = (setting.name(), setting.required);
+    if setting.field.is_secret {
+        let is_set = begin.set.contains(&setting.path);
+        return secret(setting, result, label, hint, is_set);
     }
-    let value = value(asked, begin);
-    match &asked.field.kind {
+    let value = value(setting, begin);
+    match &setting.field.kind {
         Kind::Boolean => {
             view! { <Check result=result name=name label=label hint=hint checked=!value.is_empty() /> }
                 .into_any()
         }
         Kind::Choice(choices) => {
             let mut offered = Vec::new();
-            if asked.field.need == Need::Nullable {
+            if setting.field.need == Need::Nullable {
                 offered.push(Choice::new("", "None"));
             }
             offered.extend(choices.iter().map(|word| Choice::new(*word, *word)));
@@ -117,12 +117,12 @@ fn field(
 
 /// The initial value of a field that is not a secret. Nested settings have no default in
 /// the form: if all of them are empty, they are not used.
-fn value(asked: &FormSetting, begin: &Begin) -> String {
+fn value(setting: &FormSetting, begin: &Begin) -> String {
     if let Some(values) = &begin.values {
-        return values.get(&asked.path).cloned().unwrap_or_default();
+        return values.get(&setting.path).cloned().unwrap_or_default();
     }
-    match asked.field.need {
-        Need::Default(json) if !asked.path.contains("__") => {
+    match setting.field.need {
+        Need::Default(json) if !setting.path.contains("__") => {
             match serde_json::from_str::<serde_json::Value>(json) {
                 Ok(serde_json::Value::String(text)) => text,
                 Ok(serde_json::Value::Bool(true)) => "on".to_owned(),
@@ -137,14 +137,14 @@ fn value(asked: &FormSetting, begin: &Begin) -> String {
 /// The field of a secret. The value is never shown, and it stays if the field is left
 /// empty.
 fn secret(
-    asked: &FormSetting,
+    setting: &FormSetting,
     result: FormResult,
     label: &'static str,
     hint: &'static str,
     is_set: bool,
 ) -> AnyView {
-    let (name, required) = (asked.name(), asked.required && !is_set);
-    if !matches!(asked.field.kind, Kind::Text { max, .. } if max > ONE_LINE) {
+    let (name, required) = (setting.name(), setting.required && !is_set);
+    if !matches!(setting.field.kind, Kind::Text { max, .. } if max > ONE_LINE) {
         return match is_set {
             true => view! { <SecretField result=result name=name label=label hint=hint set="" /> }
                 .into_any(),

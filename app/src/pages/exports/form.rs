@@ -10,7 +10,7 @@ use super::{causes, words};
 use crate::destination_test::{StepOutcome, TriedStep};
 use crate::pages::project_settings::Zones;
 use crate::server_fns::exports::OrganizationView;
-use crate::server_fns::exports::config::asked;
+use crate::server_fns::exports::config::form_settings;
 use crate::server_fns::exports::form::{CONNECTION, form_values, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
@@ -61,7 +61,8 @@ pub(super) fn form(shape: Shape, saved: FormResult, tested: FormResult) -> AnyVi
     let names = advanced_names.into_iter().chain(ADVANCED.map(str::to_owned)).collect();
     let hidden = hidden(&shape, result);
     let label = shape.kind.label;
-    let keeps = shape.export.is_some() && asked(shape.kind).iter().any(|one| one.field.is_secret);
+    let keeps =
+        shape.export.is_some() && form_settings(shape.kind).iter().any(|one| one.field.is_secret);
     let (verb, busy) = match shape.export {
         None => ("Create export", "Creating export..."),
         Some(_) => ("Save settings", "Saving settings..."),

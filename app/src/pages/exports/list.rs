@@ -27,7 +27,7 @@ use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Mark, Status, Strip};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Exports";
 /// Exports on one page of the list.
@@ -180,17 +180,8 @@ fn nothing(base: &str) -> AnyView {
 fn listed(found: ExportList, list_page: ListPage) -> AnyView {
     let ExportList { organization, count, rows, .. } = found;
     let several = organization.projects.len() > 1;
-    let mut columns = vec![
-        Column::text("Export"),
-        Column::text("State"),
-        Column::text("Last run"),
-        Column::text("Recent runs"),
-        Column::text("Schedule"),
-        Column::text(ACTIONS),
-    ];
-    if several {
-        columns.insert(1, Column::text("Project"));
-    }
+    let columns =
+        ["Export", "State", "Last run", "Recent runs", "Schedule", ACTIONS].map(Column::text);
     let are_selected = bulk::is_worth_it(rows.len());
     let rows = rows
         .into_iter()
@@ -210,7 +201,7 @@ fn listed(found: ExportList, list_page: ListPage) -> AnyView {
     });
     view! {
         {bar}
-        <Table caption="Exports" columns=columns rows=rows />
+        <Table caption="Exports" columns=columns.into() rows=rows />
         <Pager page=list_page total=count what="exports" />
     }
     .into_any()
@@ -239,19 +230,20 @@ fn entry(
     let head = cell(view! {
         {truncated_link(path.clone(), export.name)}
         <span class="hint">{label}</span>
+        {project.map(|name| view! { <span class="hint">{truncated(name)}</span> })}
     });
     let head = match is_selectable {
         true => selectable(export.id.to_string(), &name, head),
         false => head,
     };
-    let mut cells = vec![head];
-    cells.extend(project.map(truncated));
-    cells.push(cell(view! { <Status tone=tone label=state id=word /> {trouble} }));
-    cells.push(last);
-    cells.push(strip(&recent, &path, export.failing_since.is_some()));
-    cells.push(cell(view! { {schedule_text} <span class="hint">{next}</span> }));
-    cells.push(menu);
-    TableRow::new(cells)
+    TableRow::new(vec![
+        head,
+        cell(view! { <Status tone=tone label=state id=word /> {trouble} }),
+        last,
+        strip(&recent, &path, export.failing_since.is_some()),
+        cell(view! { {schedule_text} <span class="hint">{next}</span> }),
+        menu,
+    ])
 }
 
 fn menu(export: &BatchExport, organization: &str, condition: &str, path: &str) -> AnyView {
@@ -282,7 +274,7 @@ fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
     let when = run.finished_at.unwrap_or(run.created_at).to_string();
     view! {
         <a href=run_path(path, run)><Status tone=tone label=label /></a>
-        <span class="hint">{rows} <Time iso=when /></span>
+        <span class="hint">{rows} <Ago iso=when /></span>
     }
     .into_any()
 }

@@ -4,7 +4,7 @@ use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::exports::{LogLevel, LogLine};
 
-use super::{export_in_path, export_path, head, ways, words};
+use super::{export_in_path, export_path, head, pager_links, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{LogList, list_export_logs};
 use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
@@ -137,7 +137,7 @@ fn listed(list: LogList, found: &ExportHead, asked: &Inputs) -> AnyView {
     let rows = list.lines.into_iter().map(|line| entry(line, &path)).collect();
     view! {
         <Table caption="Log lines, newest first" columns=columns rows=rows />
-        {ways("lines", "before", &asked.before, older.as_deref())}
+        {pager_links("lines", "before", &asked.before, older.as_deref())}
         <p><DownloadCsv /></p>
     }
     .into_any()

@@ -4,7 +4,7 @@ use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::calls::call;
-use super::{causes, day, export_in_path, export_path, head, range, ways, words};
+use super::{causes, day, export_in_path, export_path, head, pager_links, range, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunList, RunRow, list_export_runs,
@@ -26,7 +26,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::status::{Chip, Progress, Status};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Runs";
 /// Interval of the refresh while a run is in progress, in seconds.
@@ -218,7 +218,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Inputs) -> AnyView {
     view! {
         {range}
         <Table caption="Runs, newest first" columns=columns rows=rows />
-        {ways("runs", "cursor", &asked.cursor, older.as_deref())}
+        {pager_links("runs", "cursor", &asked.cursor, older.as_deref())}
         <p><DownloadCsv /></p>
     }
     .into_any()
@@ -265,7 +265,7 @@ fn more(row: &RunRow, found: &ExportHead) -> AnyView {
         view! { <Code text=error what="error" /> {advice} }
     });
     let finished = run.finished_at.map(|time| {
-        view! { <div><dt>"Ended"</dt><dd><Time iso=time.to_string() /></dd></div> }
+        view! { <div><dt>"Ended"</dt><dd><Ago iso=time.to_string() /></dd></div> }
     });
     let cursor = run.cursor.clone().map(|cursor| {
         view! { <div><dt>"Resumes at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
@@ -286,8 +286,8 @@ fn more(row: &RunRow, found: &ExportHead) -> AnyView {
             <summary>"Details"<span class="hidden">" of " {of}</span></summary>
             {error}
             <dl class="facts facts-row">
-                <div><dt>"Created"</dt><dd><Time iso=run.created_at.to_string() /></dd></div>
-                <div><dt>"Last change"</dt><dd><Time iso=run.last_updated_at.to_string() /></dd></div>
+                <div><dt>"Created"</dt><dd><Ago iso=run.created_at.to_string() /></dd></div>
+                <div><dt>"Last change"</dt><dd><Ago iso=run.last_updated_at.to_string() /></dd></div>
                 {finished}
                 <div><dt>"Sent"</dt><dd>{bytes::text(row.bytes)}</dd></div>
                 {cursor}

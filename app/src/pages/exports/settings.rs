@@ -27,7 +27,7 @@ use crate::ui::form_action::{ActionForm, form_action, has_failed_form};
 use crate::ui::number::Id;
 use crate::ui::page::page;
 use crate::ui::sections::Section;
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Settings";
 
@@ -171,9 +171,9 @@ fn history(found: &ExportHead) -> AnyView {
                 <dt>"Id"</dt>
                 <dd><Id text=id what="export id" /></dd>
                 <dt>"Created"</dt>
-                <dd><Time iso=created /></dd>
+                <dd><Ago iso=created /></dd>
                 <dt>"Last changed"</dt>
-                <dd><Time iso=changed /></dd>
+                <dd><Ago iso=changed /></dd>
             </dl>
             <p><a href=activity>"Changes of this export"</a></p>
         </Section>

@@ -279,15 +279,15 @@ mod tests {
     use weir_model::exports::destinations::ALL;
 
     use super::*;
-    use crate::server_fns::exports::config::asked;
+    use crate::server_fns::exports::config::form_settings;
 
     #[test]
     fn every_setting_and_destination_has_a_label() {
         for kind in ALL {
             assert!(!destination(kind.name).is_empty(), "{}", kind.name);
-            for asked in asked(kind) {
-                let (label, _) = setting(kind.name, &asked.path);
-                assert_ne!(label, "Setting", "{} {}", kind.name, asked.path);
+            for one in form_settings(kind) {
+                let (label, _) = setting(kind.name, &one.path);
+                assert_ne!(label, "Setting", "{} {}", kind.name, one.path);
             }
         }
     }

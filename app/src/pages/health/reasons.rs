@@ -10,10 +10,11 @@ use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
 use crate::ui::code_figure::CodeFigure;
+use crate::ui::empty::first_event;
 use crate::ui::json;
 use crate::ui::number::grouped;
 use crate::ui::prose::prose;
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// The reasons, each with its trend over the selected range.
 pub(super) fn reasons(
@@ -51,11 +52,7 @@ fn nothing(project: &ProjectView) -> AnyView {
         <div class="empty">
             <h2>"No event received yet"</h2>
             <p>"Dropped and altered events are listed here with the reason and the fix."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{}/start", project.id)>
-                    "Send the first event"
-                </a>
-            </p>
+            {first_event(project.id)}
         </div>
     }
     .into_any()
@@ -98,8 +95,8 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
             <dl class="facts facts-row">
                 <div><dt>"Events"</dt><dd>{grouped(count)}</dd></div>
                 <div><dt>"In this range"</dt><dd>{trend}</dd></div>
-                <div><dt>"Last seen"</dt><dd><Time iso=last_at /></dd></div>
-                <div><dt>"First seen"</dt><dd><Time iso=first_at /></dd></div>
+                <div><dt>"Last seen"</dt><dd><Ago iso=last_at /></dd></div>
+                <div><dt>"First seen"</dt><dd><Ago iso=first_at /></dd></div>
                 <div><dt>"Code"</dt><dd><code>{code}</code></dd></div>
             </dl>
             {sample}

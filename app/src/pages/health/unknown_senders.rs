@@ -4,11 +4,12 @@ use leptos::prelude::*;
 use weir_model::traffic::Refusal;
 
 use crate::server_fns::traffic::{UnknownSendersView, UnknownView};
+use crate::ui::download::DownloadCsv;
 use crate::ui::number::grouped;
 use crate::ui::prose::prose;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// Refused requests of the project, by reason.
 pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
@@ -31,7 +32,7 @@ pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
 
 /// Refused requests of unknown senders to the instance. `None`: the user has no access to
 /// them.
-pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
+pub(super) fn unknown_senders(project: i64, found: Option<UnknownSendersView>) -> AnyView {
     let Some(UnknownSendersView { refusals, keys }) = found else {
         return view! {
             <p class="hint">
@@ -54,7 +55,11 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
             Column::text("Last seen"),
         ];
         let rows = keys.into_iter().map(key).collect();
-        view! { <Table caption="Unknown keys" columns=columns rows=rows /> }
+        let file = format!("/projects/{project}/health/unknown-keys");
+        view! {
+            <Table caption="Unknown keys" columns=columns rows=rows />
+            <p><DownloadCsv page=file of="unknown keys" /></p>
+        }
     });
     view! {
         <Section
@@ -76,8 +81,8 @@ fn key(seen: UnknownView) -> TableRow {
         cell(view! { <code>{mask}</code> }),
         cell(view! { <span class="mono wrap">{sender}</span> }),
         cell(grouped(count)),
-        cell(view! { <Time iso=first_at /> }),
-        cell(view! { <Time iso=last_at /> }),
+        cell(view! { <Ago iso=first_at /> }),
+        cell(view! { <Ago iso=last_at /> }),
     ])
 }
 

@@ -7,11 +7,12 @@ use crate::server_fns::limits::{
 };
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::bytes;
+use crate::ui::download::DownloadCsv;
 use crate::ui::number::Count;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Organizations of this instance";
 /// Organizations on one page.
@@ -43,7 +44,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
         let created_at = organization.created_at.to_string();
         TableRow::new(vec![
             truncated_link(href, organization.name),
-            cell(view! { <Time iso=created_at /> }),
+            cell(view! { <Ago iso=created_at /> }),
             cell(view! { <Count value=organization.events_this_month /> }),
             cell(disk.unwrap_or_else(|| "Not measured yet".to_owned())),
         ])
@@ -51,7 +52,7 @@ fn draw(list_page: ListPage, found: InstanceOrganizationsView) -> AnyView {
     let rows: Vec<TableRow> = rows.collect();
     let call = ApiCall::new("GET", "/api/instance/organizations/".to_owned(), "*");
     view! {
-        <PageHead title=TITLE />
+        <PageHead title=TITLE><DownloadCsv /></PageHead>
         <p class="lead">"Choose an organization to see and change its limits. Only staff can see this page."</p>
         <Table caption=TITLE columns=columns rows=rows />
         <Pager page=list_page total=found.total what="organizations" />

@@ -4,15 +4,16 @@
 use leptos::prelude::*;
 
 use crate::server_fns::instance::{ProviderView, RefusedView, RemoveProvider, SaveProvider};
-use crate::ui::confirm::Confirm;
+use crate::ui::confirm::{ConfirmButtons, ConfirmDialog, OpenDialog};
 use crate::ui::copy::CopyValue;
 use crate::ui::field::{SecretField, TextLine};
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::number::Count;
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
+use crate::ui::time::Ago;
 
 /// The section about providers.
 #[component]
@@ -33,7 +34,7 @@ pub(super) fn Providers(
         Column::text("Shown as"),
         Column::text("Issuer"),
         Column::text("Client id"),
-        Column::text("Action"),
+        Column::text(ACTIONS),
     ];
     let rows = providers.into_iter().map(|provider| row(provider, remove)).collect::<Vec<_>>();
     view! {
@@ -71,7 +72,7 @@ fn refusals(refused: Vec<RefusedView>) -> AnyView {
             cell(reason),
             cell(provider),
             cell(view! { <Count value=count /> }),
-            cell(view! { <Time iso=last_at /> }),
+            cell(view! { <Ago iso=last_at /> }),
         ])
     });
     let rows = rows.collect::<Vec<_>>();
@@ -110,22 +111,31 @@ fn SaveForm(callback: String) -> impl IntoView {
 
 fn row(provider: ProviderView, remove: FormAction<RemoveProvider>) -> TableRow {
     let ProviderView { name, label, issuer, client_id, is_fixed } = provider;
-    let of = name.clone();
+    let (of, dialog) = (name.clone(), format!("remove-{name}"));
     let action = if is_fixed {
-        cell("In the settings of the server")
+        view! {
+            <RowMenu of=of>
+                <li class="menu-title">"It is in the settings of the server."</li>
+            </RowMenu>
+        }
+        .into_any()
     } else {
-        cell(view! {
-            <Confirm button="Remove...">
+        let title = format!("Remove the provider {name}?");
+        let (opened, buttons) = (dialog.clone(), dialog.clone());
+        view! {
+            <RowMenu of=of.clone()>
+                <OpenDialog id=opened label="Remove..." danger=true />
+            </RowMenu>
+            <ConfirmDialog id=dialog title=title>
                 <ActionForm action=remove>
                     <p>"Users cannot sign in through it any more. Domains that require it require nothing until it is back."</p>
-                    <input type="hidden" name="name" value=of.clone() />
+                    <input type="hidden" name="name" value=of />
                     <ReturnAddress />
-                    <button type="submit" class="button button-danger" data-busy="Removing...">
-                        "Remove provider" <span class="hidden">" " {of}</span>
-                    </button>
+                    <ConfirmButtons id=buttons verb="Remove provider" busy="Removing provider..." danger=true />
                 </ActionForm>
-            </Confirm>
-        })
+            </ConfirmDialog>
+        }
+        .into_any()
     };
     let issuer = if issuer.is_empty() { "Usual".to_owned() } else { issuer };
     TableRow::new(vec![cell(name), cell(label), cell(issuer), cell(client_id), action])

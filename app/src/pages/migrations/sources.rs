@@ -2,14 +2,15 @@
 
 use leptos::prelude::*;
 
-use crate::pages::columns_menu::{self, Choice, ColumnsMenu};
+use crate::pages::columns_menu::ColumnsMenu;
 use crate::server_fns::imports::SourceView;
 use crate::ui::alert::Alert;
+use crate::ui::columns::{OptionalColumn, shown};
 use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, ROOMY, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// Above this rate, in events per minute, hosted services ask for notice in advance.
 const NOTED: u64 = 10_000;
@@ -46,9 +47,8 @@ pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
     (!message.is_empty()).then(|| view! { <Alert kind="warning">{message}</Alert> }.into_any())
 }
 
-/// The columns that can be chosen: name in the address, label, and whether it is shown without
-/// a choice. The source is always shown.
-const COLUMNS: [Choice; 8] = [
+/// The columns that can be chosen. The source is always shown.
+const COLUMNS: [OptionalColumn; 8] = [
     ("historical", "Historical", false),
     ("sent", "Sent", false),
     ("accepted", "Accepted", true),
@@ -71,15 +71,18 @@ pub(super) fn sources(
     if found.is_empty() {
         return None;
     }
-    let shown = columns_menu::shown(&COLUMNS, asked);
-    let choices: Vec<Choice> =
-        COLUMNS.into_iter().map(|(name, label, _)| (name, label, shown.contains(&name))).collect();
-    let headings = choices.iter().filter(|(.., is_shown)| *is_shown).map(|(name, label, _)| {
+    let offered = COLUMNS.into_iter().zip(shown(&COLUMNS, asked));
+    let shown: Vec<(&'static str, &'static str)> = offered
+        .clone()
+        .filter_map(|((name, label, _), is_shown)| is_shown.then_some((name, label)))
+        .collect();
+    let headings = shown.iter().map(|(name, label)| {
         if NUMBERS.contains(name) { Column::number(label) } else { Column::text(label) }
     });
     let columns: Vec<Column> = std::iter::once(Column::text("Source")).chain(headings).collect();
     let can_scroll = columns.len() > ROOMY;
     let rows = found.into_iter().map(|source| row(&source, &shown)).collect();
+    let offered = offered.map(|((name, label, _), is_shown)| (name, label, is_shown)).collect();
     let action = format!("/projects/{project}/migrations");
     let plan = (!open.is_empty())
         .then(|| view! { <input type="hidden" name="plan" value=open.to_owned() /> });
@@ -91,7 +94,7 @@ pub(super) fn sources(
             hint="By day, key and client library. Hosted services want notice before you send more than 10,000 events in a minute. Weir has no such limit."
         >
             <div class="events-view">
-                <ColumnsMenu action=action kept=kept columns=choices />
+                <ColumnsMenu action=action kept=kept columns=offered />
             </div>
             <Table
                 caption="Imported events by source"
@@ -104,12 +107,12 @@ pub(super) fn sources(
     Some(view.into_any())
 }
 
-fn row(source: &SourceView, shown: &[&'static str]) -> TableRow {
+fn row(source: &SourceView, shown: &[(&'static str, &'static str)]) -> TableRow {
     let (day, key) = (source.day.clone(), source.key.clone());
     let name = cell(view! {
         <span>{day}</span> " " <code>{key}</code> " " {truncated(source.library.clone())}
     });
-    let cells = shown.iter().map(|column| value(source, column));
+    let cells = shown.iter().map(|(column, _)| value(source, column));
     TableRow::new(std::iter::once(name).chain(cells).collect())
 }
 
@@ -129,7 +132,7 @@ fn value(source: &SourceView, column: &str) -> AnyView {
             None => cell("-"),
         },
         "order" => order(source.out_of_order),
-        _ => cell(view! { <Time iso=source.last_at.clone() /> }),
+        _ => cell(view! { <Ago iso=source.last_at.clone() /> }),
     }
 }
 

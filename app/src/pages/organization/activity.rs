@@ -20,7 +20,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Activity";
 /// Entries on one page.
@@ -229,7 +229,7 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         at,
     } = entry;
     let link = format!("{here}?entry={id}#{id}");
-    let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
+    let when = view! { <a href=link title="Link to this change"><Ago iso=at /></a> };
     let export = export_path(here, subject, &item);
     let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
     let name = name.unwrap_or(item);

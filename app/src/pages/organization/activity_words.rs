@@ -1,7 +1,7 @@
 //! Words for the activity log: labels, and recorded values.
 
 use weir_model::Timestamp;
-use weir_model::activity::{AuditAction, Subject};
+use weir_model::activity::{AuditAction, HASH, Subject};
 use weir_model::exports::{ExportModel, Interval, Status};
 use weir_model::organizations::Level;
 use weir_model::plugin_configs::{OnFailure, SECRET};
@@ -58,7 +58,6 @@ pub(crate) fn action(action: AuditAction) -> &'static str {
 /// A recorded value as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Words.
     Words(String),
     /// A time (RFC 3339).
     Time(String),
@@ -68,8 +67,6 @@ pub(super) enum Shown {
 
 /// The ends of the names of fields with times.
 const TIMES: [&str; 3] = ["_at", "_until", "_since"];
-/// What is recorded instead of a long value begins with this.
-const HASH: &str = "sha256:";
 /// Characters of a hash that are shown.
 const HASH_SHOWN: usize = 8;
 

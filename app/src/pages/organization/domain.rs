@@ -22,7 +22,7 @@ use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// The title until the name is known.
 const TITLE: &str = "Domain";
@@ -82,7 +82,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let checked = details.checked_at.map(|time| time.to_string());
     let answer = details.last_answer.clone();
     let next = match details.next_check_at {
-        Some(time) => view! { <Time iso=time.to_string() /> }.into_any(),
+        Some(time) => view! { <Ago iso=time.to_string() /> }.into_any(),
         None => "None: until the domain is verified, Weir checks only when you ask.".into_any(),
     };
     let domain = details.domain.id.to_string();
@@ -102,7 +102,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
                 <dt>"Last check"</dt>
                 <dd>
                     {match checked {
-                        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+                        Some(iso) => view! { <Ago iso=iso /> }.into_any(),
                         None => "Never".into_any(),
                     }}
                 </dd>

@@ -49,6 +49,7 @@ pub(super) fn Provisioning(
     let result = form_result(set);
     let DomainView { details, may_change, .. } = domain;
     let domain = details.domain;
+    let by_key = warning(&domain, "jit_provisioning_enabled");
     let why_not = if domain.is_verified { "" } else { UNVERIFIED };
     let enabled = domain.jit_provisioning_enabled;
     let call = patch(&id, &domain.id.to_string(), json!({"jit_provisioning_enabled": "{enabled}"}));
@@ -72,7 +73,12 @@ pub(super) fn Provisioning(
     } else {
         view! { <p>{if enabled { "On" } else { "Off" }}</p> }.into_any()
     };
-    view! { <Section id="provisioning" title="Just-in-time provisioning" hint=JOINING>{content}</Section> }
+    view! {
+        <Section id="provisioning" title="Just-in-time provisioning" hint=JOINING>
+            {by_key}
+            {content}
+        </Section>
+    }
 }
 
 /// The required way of signing in, and the members it affects.

@@ -21,7 +21,7 @@ use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page_of_secrets};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 /// What the section is for.
 const HINT: &str = "The identity provider adds, changes and deactivates members with an address of the domain, by SCIM 2.0.";
@@ -95,11 +95,11 @@ fn facts(token: Option<TokenView>) -> AnyView {
         <dt>"Made by"</dt>
         <dd>{made_by.unwrap_or_else(|| "A former user".to_owned())}</dd>
         <dt>"Made"</dt>
-        <dd><Time iso=created_at /></dd>
+        <dd><Ago iso=created_at /></dd>
         <dt>"Last used"</dt>
         <dd>
             {match used_at {
-                Some(iso) => view! { <Time iso=iso /> }.into_any(),
+                Some(iso) => view! { <Ago iso=iso /> }.into_any(),
                 None => "Never".into_any(),
             }}
         </dd>

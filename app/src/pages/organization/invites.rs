@@ -31,7 +31,7 @@ use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 const TITLE: &str = "Invites";
 /// Invites on one page.
@@ -229,7 +229,7 @@ fn row(
         who,
         cell(level.word),
         truncated(by),
-        cell(view! { <Time iso=sent_at /> }),
+        cell(view! { <Ago iso=sent_at /> }),
         state(&invite, sends_mail),
         menu,
     ])

@@ -2,7 +2,6 @@
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde_json::json;
 
 use super::{LEVELS, Tabs};
@@ -30,7 +29,7 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::time::Ago;
 
 const TITLE: &str = "Members";
 /// Members on one page.
@@ -50,7 +49,7 @@ pub(crate) fn Members() -> impl IntoView {
         || {
             let list_page = page_in_query(PAGE_SIZE);
             let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
-            (id_in_path(), in_query("search"), list_page, selected_in_query())
+            (id_in_path(), in_query("search"), list_page, bulk::selected_in_query())
         },
         |(id, search, list_page, _)| async move {
             let found = list_members(id.clone(), search, list_page.limit, list_page.offset);
@@ -130,11 +129,6 @@ pub(crate) fn Members() -> impl IntoView {
     )
 }
 
-/// The members that were selected before the question.
-fn selected_in_query() -> Vec<String> {
-    use_query_map().with(|query| query.get_all("ids[]")).unwrap_or_default()
-}
-
 /// Whether the user may remove the member.
 fn is_removable(member: &MemberView) -> bool {
     !member.is_you && member.stays.is_none()
@@ -180,7 +174,7 @@ fn removal_of_selected<'a>(
     });
     let entries = entries.collect_view();
     let count = counted(members.len() as u64, "member", "members");
-    let (id, back) = (id.to_owned(), with_query(&[("ids[]", None), ("ids%5B%5D", None)]));
+    let (id, back) = (id.to_owned(), bulk::without_selection());
     Some(
         view! {
             <Alert kind="warning" autofocus=true>
@@ -222,9 +216,7 @@ fn one_member(method: &'static str, id: &str, user: &str) -> ApiCall {
 }
 
 fn columns() -> Vec<Column> {
-    ["Member", "E-mail address", "Level", "Two-step sign-in", "Sign-in", "Joined", ACTIONS]
-        .map(Column::text)
-        .into()
+    ["Member", "Level", "Two-step sign-in", "Sign-in", "Joined", ACTIONS].map(Column::text).into()
 }
 
 #[component]
@@ -249,6 +241,7 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
             {truncated(name)}
             {is_you.then(|| view! { <Chip label="You" /> })}
         </span>
+        <span class="hint">{truncated(email)}</span>
     });
     let who = match is_selectable {
         true => selectable(member.user.clone(), &member.name, who),
@@ -265,11 +258,10 @@ fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bo
     };
     TableRow::new(vec![
         who,
-        truncated(email),
         cell(level.word),
         second,
         cell(sign_in),
-        cell(view! { <Time iso=joined_at /> }),
+        cell(view! { <Ago iso=joined_at /> }),
         actions.map_or_else(|| ().into_any(), |actions| menu(id, &member, actions)),
     ])
 }

@@ -23,6 +23,7 @@ use crate::server_fns::plugin_configs::{
 use crate::ui::api_request::{ApiRequest, ApiUpload};
 use crate::ui::bytes;
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{ReadOnly, panel};
 use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
 use crate::ui::form::{FormFailure, KeptNote, ReturnAddress, ShownValues, Submit, form_result};
@@ -32,7 +33,7 @@ use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{Ago, Time};
 
 /// Log lines on one page.
 const PAGE_SIZE: u32 = 50;
@@ -105,6 +106,7 @@ fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
     let trial = loaded.trial.map(|loaded| trial(project, Some(config), &sample, loaded));
     let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
     let ending = may_change.then(|| ending(project, &found));
+    let file = format!("/projects/{project}/plugins/{}/log", found.line.id);
     view! {
         <PageHead title=title within=found.project_name.clone()>
             <Status tone=state.0 label=state.1 id=word />
@@ -118,7 +120,7 @@ fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
         {files(project, &found)}
         {trial}
         {jobs}
-        {log(log_page, loaded.log)}
+        {log(file, log_page, loaded.log)}
         {ending}
     }
     .into_any()
@@ -136,10 +138,12 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
         let call = calls::change(project, &line.id, fields);
         view! { <ApiRequest call=call of=of /> }
     });
-    let plugin = match &found.shelf {
-        Some(shelf) => {
-            let href =
-                format!("/organizations/{}/plugins/{shelf}/{}", found.organization, line.plugin);
+    let plugin = match &found.plugin_list {
+        Some(plugin_list) => {
+            let href = format!(
+                "/organizations/{}/plugins/{plugin_list}/{}",
+                found.organization, line.plugin
+            );
             view! { <a href=href>{line.plugin_name.clone()}</a> }.into_any()
         }
         None => line.plugin_name.clone().into_any(),
@@ -153,8 +157,8 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
             {fault}
             <dl class="facts facts-row">
                 <div><dt>"Plugin"</dt><dd>{plugin}</dd></div>
-                <div><dt>"Created"</dt><dd><Time iso=created /></dd></div>
-                <div><dt>"Last changed"</dt><dd><Time iso=updated /></dd></div>
+                <div><dt>"Created"</dt><dd><Ago iso=created /></dd></div>
+                <div><dt>"Last changed"</dt><dd><Ago iso=updated /></dd></div>
             </dl>
             {request}
         </Section>
@@ -337,8 +341,8 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     .into_any()
 }
 
-/// The log of the config, newest first.
-fn log(list_page: ListPage, loaded: Result<LogView, UiError>) -> AnyView {
+/// The log of the config, newest first. `file` is the address of its file.
+fn log(file: String, list_page: ListPage, loaded: Result<LogView, UiError>) -> AnyView {
     let drawn = panel(loaded, |found| {
         if found.lines.is_empty() {
             return view! { <p>"The log is empty."</p> }.into_any();
@@ -349,6 +353,7 @@ fn log(list_page: ListPage, loaded: Result<LogView, UiError>) -> AnyView {
         view! {
             <Table caption="Log lines" columns=columns rows=rows />
             <Pager page=list_page total=found.total what="lines" />
+            <p><DownloadCsv page=file of="the log" /></p>
         }
         .into_any()
     });

@@ -11,7 +11,7 @@ use crate::pages::project_in_path;
 use crate::server_fns::plugin_configs::views::OfferedPlugin;
 use crate::server_fns::plugin_configs::{CreatePluginConfig, offer_plugin_config};
 use crate::server_fns::plugins::list_plugins;
-use crate::server_fns::plugins::views::{PluginLine, ShelfView};
+use crate::server_fns::plugins::views::{PluginLine, PluginListView};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::{Empty, ReadOnly};
@@ -42,7 +42,7 @@ pub(crate) fn NewConfig() -> impl IntoView {
 #[derive(Clone, Serialize, Deserialize)]
 enum Step {
     /// The project, and the plugins to choose from.
-    Choosing(ProjectView, ShelfView),
+    Choosing(ProjectView, PluginListView),
     /// The chosen plugin.
     Filling(OfferedPlugin),
 }
@@ -52,12 +52,12 @@ async fn load((project, plugin): (i64, String)) -> Result<Step, UiError> {
         return Ok(Step::Filling(offer_plugin_config(project, plugin).await?));
     }
     let found = get_project(project).await?;
-    let shelf = "transformations".to_owned();
-    let listed = list_plugins(found.organization.clone(), shelf).await?;
+    let plugin_list = "transformations".to_owned();
+    let listed = list_plugins(found.organization.clone(), plugin_list).await?;
     Ok(Step::Choosing(found, listed))
 }
 
-fn choosing(project: i64, found: ProjectView, listed: ShelfView) -> AnyView {
+fn choosing(project: i64, found: ProjectView, listed: PluginListView) -> AnyView {
     let list = format!("/organizations/{}/plugins/transformations", found.organization);
     let add = format!("{list}/add");
     let content = if listed.plugins.is_empty() {
@@ -110,7 +110,7 @@ fn filling(project: i64, found: OfferedPlugin) -> AnyView {
         plugin,
         name,
         description,
-        shelf,
+        plugin_list,
         form,
         refusal,
     } = found;
@@ -119,7 +119,7 @@ fn filling(project: i64, found: OfferedPlugin) -> AnyView {
     let mut shown = names(&form);
     shown.extend(["name".to_owned(), "enabled".to_owned()]);
     let failed = failure(result, &shown);
-    let back = format!("/organizations/{organization}/plugins/{shelf}/{plugin}");
+    let back = format!("/organizations/{organization}/plugins/{plugin_list}/{plugin}");
     let call = creation(project, &plugin, &form);
     let content = match refusal {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),

@@ -39,8 +39,8 @@ impl Order {
 
     /// The current configs in the wanted order. New configs come last.
     fn wanted(&self, wanted: &str) -> Vec<String> {
-        let asked = wanted.split(',').filter(|id| self.ids.iter().any(|known| known == id));
-        let mut ids: Vec<String> = asked.map(str::to_owned).collect();
+        let requested = wanted.split(',').filter(|id| self.ids.iter().any(|known| known == id));
+        let mut ids: Vec<String> = requested.map(str::to_owned).collect();
         let new: Vec<String> = self.ids.iter().filter(|id| !ids.contains(id)).cloned().collect();
         ids.extend(new);
         ids
@@ -108,10 +108,10 @@ pub(super) fn conflict(
     if !result.failed() {
         return None;
     }
-    let Some(asked) = result.field_error("wanted") else {
+    let Some(requested) = result.field_error("wanted") else {
         return Some(view! { <FormFailure result=result /> }.into_any());
     };
-    let wanted = order.wanted(&asked);
+    let wanted = order.wanted(&requested);
     let name = |id: &String| {
         let line = listed.iter().find(|line| line.id == *id);
         let name = line.map_or_else(|| id.clone(), |line| line.name.clone());

@@ -20,9 +20,9 @@ use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 
 /// The API request that adds a plugin to this list.
-fn call(organization: &str, shelf: &str) -> ApiCall {
+fn call(organization: &str, plugin_list: &str) -> ApiCall {
     // An unknown list has no page, so this default is never shown.
-    let group = PluginList::of(shelf).unwrap_or(PluginList::Destinations).group().text();
+    let group = PluginList::of(plugin_list).unwrap_or(PluginList::Destinations).group().text();
     ApiCall::new("POST", format!("/api/organizations/{organization}/{group}/"), "plugin:write")
 }
 
@@ -31,25 +31,28 @@ pub(crate) fn PluginAdd() -> impl IntoView {
     page(
         untrack(|| Words::of(&in_path("group")).add),
         || (id_in_path(), in_path("group"), in_query("search")),
-        |(organization, shelf, search)| list_catalogue(organization, shelf, search),
+        |(organization, plugin_list, search)| list_catalogue(organization, plugin_list, search),
         draw,
     )
 }
 
-fn draw((organization, shelf, search): (String, String, String), found: CatalogueView) -> AnyView {
+fn draw(
+    (organization, plugin_list, search): (String, String, String),
+    found: CatalogueView,
+) -> AnyView {
     let install = form_action::<InstallPlugin>();
     let installed = form_result(install);
-    let words = Words::of(&shelf);
+    let words = Words::of(&plugin_list);
     let CatalogueView { organization_name, refusal, offers } = found;
-    let list = format!("/organizations/{organization}/plugins/{shelf}");
+    let list = format!("/organizations/{organization}/plugins/{plugin_list}");
     let content = match refusal {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
             <FormFailure result=installed fields=&["url", "archive"] />
-            {catalogue(offers, &organization, &shelf, &search, install)}
-            <FromAddress organization=organization.clone() shelf=shelf.clone() install=install />
-            <FromArchive organization=organization.clone() shelf=shelf.clone() result=installed />
-            <Written organization=organization shelf=shelf />
+            {catalogue(offers, &organization, &plugin_list, &search, install)}
+            <FromAddress organization=organization.clone() plugin_list=plugin_list.clone() install=install />
+            <FromArchive organization=organization.clone() plugin_list=plugin_list.clone() result=installed />
+            <Written organization=organization plugin_list=plugin_list />
         }
         .into_any(),
     };
@@ -64,7 +67,7 @@ fn draw((organization, shelf, search): (String, String, String), found: Catalogu
 fn catalogue(
     offers: Vec<OfferView>,
     organization: &str,
-    shelf: &str,
+    plugin_list: &str,
     search: &str,
     install: FormAction<InstallPlugin>,
 ) -> AnyView {
@@ -77,7 +80,7 @@ fn catalogue(
         .into_any();
     }
     let first = offers.iter().find(|offer| offer.installed.is_none()).map(|offer| {
-        let call = call(organization, shelf).with(json!({"url": offer.url}));
+        let call = call(organization, plugin_list).with(json!({"url": offer.url}));
         let of = format!("add {}", offer.name);
         view! { <ApiRequest call=call of=of /> }
     });
@@ -87,7 +90,7 @@ fn catalogue(
     } else {
         let entries = offers
             .into_iter()
-            .map(|entry| offer(entry, organization, shelf, install))
+            .map(|entry| offer(entry, organization, plugin_list, install))
             .collect_view();
         view! { <ul class="plain offers">{entries}</ul> }.into_any()
     };
@@ -111,21 +114,21 @@ fn catalogue(
 fn offer(
     offer: OfferView,
     organization: &str,
-    shelf: &str,
+    plugin_list: &str,
     install: FormAction<InstallPlugin>,
 ) -> AnyView {
     let OfferView { name, url, description, installed } = offer;
     let same_name = name.clone();
-    let (home, list) = (organization.to_owned(), shelf.to_owned());
+    let (home, list) = (organization.to_owned(), plugin_list.to_owned());
     let action = match installed {
-        Some((shelf, id)) => {
-            let path = plugin_path(organization, &shelf, &id);
+        Some((plugin_list, id)) => {
+            let path = plugin_path(organization, &plugin_list, &id);
             view! { <p><a href=path>"Added: open " {name.clone()}</a></p> }.into_any()
         }
         None => view! {
             <ActionForm action=install>
                 <input type="hidden" name="organization" value=home />
-                <input type="hidden" name="shelf" value=list />
+                <input type="hidden" name="plugin_list" value=list />
                 <input type="hidden" name="url" value=url />
                 <ReturnAddress />
                 <button type="submit" class="button" data-busy="Adding plugin...">
@@ -151,17 +154,17 @@ fn offer(
 #[component]
 fn FromAddress(
     organization: String,
-    shelf: String,
+    plugin_list: String,
     install: FormAction<InstallPlugin>,
 ) -> impl IntoView {
     let result = form_result(install);
-    let call = call(&organization, &shelf).with(json!({"url": "{url}"}));
+    let call = call(&organization, &plugin_list).with(json!({"url": "{url}"}));
     view! {
         <Section id="address" title="From another host"
             hint="The code is fetched once and stored. Nothing is upgraded automatically.">
             <ActionForm action=install>
                 <input type="hidden" name="organization" value=organization />
-                <input type="hidden" name="shelf" value=shelf />
+                <input type="hidden" name="plugin_list" value=plugin_list />
                 <ReturnAddress />
                 <Field result=result name="url" label="Address" kind="url" max=URL_MAX
                     hint="A repository on github.com or gitlab.com, or a package on npmjs.com, such as https://www.npmjs.com/package/name." />
@@ -183,17 +186,17 @@ fn FromAddress(
 /// Adds a plugin from an archive with source files. It is a separate form because it
 /// carries a file.
 #[component]
-fn FromArchive(organization: String, shelf: String, result: FormResult) -> impl IntoView {
+fn FromArchive(organization: String, plugin_list: String, result: FormResult) -> impl IntoView {
     let hint = "A zip or a compressed tar with plugin.json and the code.";
     let ties = Ties::new("archive", hint, result);
     let most = bytes::text(u64::try_from(ARCHIVE_MAX).unwrap_or(u64::MAX));
-    let call = call(&organization, &shelf);
+    let call = call(&organization, &plugin_list);
     view! {
         <Section id="upload" title="From an archive" hint=format!("At most {most}.")>
             <form method="post" action="/_upload/plugin" enctype="multipart/form-data">
                 <ReturnAddress />
                 <input type="hidden" name="organization" value=organization />
-                <input type="hidden" name="shelf" value=shelf />
+                <input type="hidden" name="plugin_list" value=plugin_list />
                 <FieldFrame ties=ties.clone() label="Archive">
                     <input
                         id="archive"
@@ -219,10 +222,10 @@ fn FromArchive(organization: String, shelf: String, result: FormResult) -> impl 
 
 /// Creates a plugin whose source is written in the app.
 #[component]
-fn Written(organization: String, shelf: String) -> impl IntoView {
+fn Written(organization: String, plugin_list: String) -> impl IntoView {
     let write = form_action::<WritePlugin>();
     let result = form_result(write);
-    let call = call(&organization, &shelf);
+    let call = call(&organization, &plugin_list);
     let call = call.with(json!({"plugin_type": "source", "name": "{name}"}));
     view! {
         <Section id="written" title="Written here"
@@ -230,7 +233,7 @@ fn Written(organization: String, shelf: String) -> impl IntoView {
             <ActionForm action=write>
                 <FormFailure result=result fields=&["name"] />
                 <input type="hidden" name="organization" value=organization />
-                <input type="hidden" name="shelf" value=shelf />
+                <input type="hidden" name="plugin_list" value=plugin_list />
                 <ReturnAddress />
                 <Field result=result name="name" label="Name" max=NAME_MAX />
                 <Submit result=result label="Write plugin" busy="Creating plugin..." />

@@ -6,6 +6,7 @@ use super::ending::{offering, removal};
 use super::{badges, call, check_form, metrics, upgrade_form};
 use crate::pages::{id_in_path, in_path};
 use crate::plugin_settings::{Part, Setting, settings};
+use crate::server_fns::bulk::{SwitchUsedConfigs, used_config};
 use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
 use crate::server_fns::plugins::views::{AuditEntryView, PluginDetail as Detail, UseView};
 use crate::server_fns::plugins::{
@@ -13,14 +14,16 @@ use crate::server_fns::plugins::{
 };
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
+use crate::ui::bulk::{self, BulkBar, BulkButton, selectable};
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 #[component]
@@ -40,10 +43,11 @@ fn draw(organization: &str, found: &Detail) -> AnyView {
     let remove = form_action::<RemovePlugin>();
     let offer = form_action::<OfferPlugin>();
     let (upgraded, checked) = (form_result(upgrade), form_result(check));
+    let all_switched = form_result(form_action::<SwitchUsedConfigs>());
     let (switched, removed, offered) =
         (form_result(switch), form_result(remove), form_result(offer));
     let name = found.line.name.clone();
-    let root = plugin_path(organization, &found.line.shelf, &found.line.id);
+    let root = plugin_path(organization, &found.line.plugin_list, &found.line.id);
     let may_change = found.refusal.is_none();
     let marks = badges(&found.line);
     let updating = (may_change && found.line.is_elsewhere).then(|| {
@@ -73,6 +77,7 @@ fn draw(organization: &str, found: &Detail) -> AnyView {
         <FormFailure result=upgraded />
         <FormFailure result=checked />
         <FormFailure result=switched />
+        <FormFailure result=all_switched />
         <FormFailure result=removed fields=&["typed_name"] />
         <FormFailure result=offered />
         {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
@@ -152,14 +157,24 @@ fn about(found: &Detail, root: &str) -> AnyView {
 
 /// The configs that use the plugin, and how to add one in another project.
 fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
-    let transforms = found.line.shelf == "transformations";
+    let transforms = found.line.plugin_list == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
-    let rows: Vec<TableRow> =
-        used.into_iter().map(|one| use_row(one, &found.line.name, transforms, switch)).collect();
+    let are_selected = found.refusal.is_none() && bulk::is_worth_it(used.len());
+    let bar = are_selected.then(|| {
+        let switch = form_action::<SwitchUsedConfigs>();
+        view! {
+            <BulkBar what="projects" fields=Vec::new()>
+                <BulkButton action=switch label="Switch selected on" busy="Switching on..." field=("enabled", "on") />
+                <BulkButton action=switch label="Switch selected off" busy="Switching off..." field=("enabled", "off") />
+            </BulkBar>
+        }
+    });
+    let row = |one| use_row(one, &found.line.name, transforms, switch, are_selected);
+    let rows: Vec<TableRow> = used.into_iter().map(row).collect();
     let table = if rows.is_empty() {
         view! { <p>"No project uses this plugin yet."</p> }.into_any()
     } else {
-        let columns = vec![Column::text("Project"), Column::text("State"), Column::text("Change")];
+        let columns = vec![Column::text("Project"), Column::text("State"), Column::text(ACTIONS)];
         view! { <Table caption="Projects that use it" columns=columns rows=rows /> }.into_any()
     };
     let elsewhere = (found.elsewhere > 0).then(|| {
@@ -180,6 +195,7 @@ fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
     view! {
         <Section id="uses" title="Projects"
             hint="A project can use the plugin more than once, each time with its own settings.">
+            {bar}
             {table}
             {elsewhere}
             <ul class="links use-in">{offers}</ul>
@@ -193,35 +209,48 @@ fn use_row(
     plugin: &str,
     transforms: bool,
     switch: FormAction<SwitchPluginConfig>,
+    is_selectable: bool,
 ) -> TableRow {
     let UseView { config, name, project, project_name, enabled, .. } = one;
     let href = config_path(project, transforms, &config);
     let named = name.unwrap_or_else(|| plugin.to_owned());
     let of = format!("{named} in {project_name}");
+    let selection = is_selectable.then(|| used_config(project, &config));
     let state = if enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
     let word = format!("state-{config}");
     let switched = word.clone();
-    let change = if enabled {
+    let change = enabled.then(|| {
         view! {
-            <ActionForm action=switch>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=config />
-                <input type="hidden" name="enabled" value="off" />
-                <ReturnAddress />
-                <button type="submit" class="button" data-busy="Switching off..." data-state=switched data-becomes="Off">
-                    "Switch off"<span class="hidden">" " {of}</span>
-                </button>
-            </ActionForm>
+            <li>
+                <ActionForm action=switch>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="config" value=config />
+                    <input type="hidden" name="enabled" value="off" />
+                    <ReturnAddress />
+                    <button type="submit" data-busy="Switching off..." data-state=switched data-becomes="Off">
+                        "Switch off"
+                    </button>
+                </ActionForm>
+            </li>
         }
         .into_any()
-    } else {
-        let to = href.clone();
-        view! { <a href=to>"Open settings"<span class="hidden">" of " {of}</span></a> }.into_any()
+    });
+    let (to, of_menu) = (href.clone(), of.clone());
+    let menu = view! {
+        <RowMenu of=of_menu>
+            {change}
+            <li><a href=to>"Settings"</a></li>
+        </RowMenu>
+    };
+    let link = cell(view! { <a href=href>{project_name} ": " {named}</a> });
+    let link = match selection {
+        Some(id) => selectable(id, &of, link),
+        None => link,
     };
     TableRow::new(vec![
-        cell(view! { <a href=href>{project_name} ": " {named}</a> }),
+        link,
         cell(view! { <Status tone=state.0 label=state.1 id=word /> }),
-        cell(change),
+        cell(menu),
     ])
 }
 

@@ -38,17 +38,17 @@ pub(crate) fn PluginSource() -> impl IntoView {
     )
 }
 
-fn draw((organization, plugin, asked): (String, String, String), found: SourceView) -> AnyView {
+fn draw((organization, plugin, requested): (String, String, String), found: SourceView) -> AnyView {
     let save = form_action::<SavePluginFile>();
     let remove = form_action::<RemovePluginFile>();
     let removed = form_result(remove);
     let SourceView { line, files, faults, refusal } = found;
-    let root = plugin_path(&organization, &line.shelf, &line.id);
+    let root = plugin_path(&organization, &line.plugin_list, &line.id);
     let may_change = refusal.is_none();
-    let chosen = chosen(&files, &asked);
+    let chosen = chosen(&files, &requested);
     let message = (!faults.is_empty()).then(|| message(&faults, &root));
     let links = links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
-    let content = match (asked == NEW && may_change, chosen) {
+    let content = match (requested == NEW && may_change, chosen) {
         (true, _) => {
             let call = change(&organization, &line, "{file}", Value::from("{source}"));
             view! {
@@ -94,9 +94,10 @@ fn draw((organization, plugin, asked): (String, String, String), found: SourceVi
 }
 
 /// The requested file, else the main code file, else the first file.
-fn chosen(files: &[(String, String)], asked: &str) -> Option<(String, String)> {
+fn chosen(files: &[(String, String)], requested: &str) -> Option<(String, String)> {
     let named = |wanted: &str| files.iter().find(|(name, _)| name == wanted);
-    let found = named(asked).or_else(|| files.iter().find(|(name, _)| !name.ends_with(".json")));
+    let found =
+        named(requested).or_else(|| files.iter().find(|(name, _)| !name.ends_with(".json")));
     found.or_else(|| files.first()).cloned()
 }
 
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn code_comes_first() {
         let files = ["a.json", "index.js"].map(|name| (name.to_owned(), String::new()));
-        let name = |asked: &str| chosen(&files, asked).unwrap().0;
+        let name = |requested: &str| chosen(&files, requested).unwrap().0;
         assert_eq!((name("a.json"), name("")), ("a.json".to_owned(), "index.js".to_owned()));
         assert_eq!(chosen(&[], ""), None);
     }

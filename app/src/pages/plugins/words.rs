@@ -19,13 +19,13 @@ pub(super) struct Words {
 
 impl Words {
     /// The labels of the list in the address.
-    pub(super) fn of(shelf: &str) -> Self {
-        PluginList::of(shelf).map_or(PLUGINS, words)
+    pub(super) fn of(plugin_list: &str) -> Self {
+        PluginList::of(plugin_list).map_or(PLUGINS, words)
     }
 
     /// All lists: name in the address, and labels.
     pub(super) fn all() -> [(&'static str, Self); 4] {
-        PluginList::ALL.map(|shelf| (shelf.text(), words(shelf)))
+        PluginList::ALL.map(|plugin_list| (plugin_list.text(), words(plugin_list)))
     }
 }
 
@@ -33,8 +33,8 @@ impl Words {
 const PLUGINS: Words =
     Words { title: "Plugins", lead: "", add: "Add plugin", none: "No plugin", example: "" };
 
-const fn words(shelf: PluginList) -> Words {
-    match shelf {
+const fn words(plugin_list: PluginList) -> Words {
+    match plugin_list {
         PluginList::Destinations => Words {
             title: "Destinations",
             lead: "Plugins that send events elsewhere, one by one, after they were stored.",

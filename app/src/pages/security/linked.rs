@@ -4,11 +4,13 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::{LinkedAccountsView, LinkedView, UnlinkAccount};
 use crate::ui::alert::Alert;
+use crate::ui::confirm::{ConfirmButtons, ConfirmDialog, OpenDialog};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
+use crate::ui::time::Ago;
 
 /// The section about linked accounts. Nothing if there are no providers.
 #[component]
@@ -28,7 +30,7 @@ pub(super) fn LinkedSection(
         Column::text("Address there"),
         Column::text("Linked"),
         Column::text("Last sign-in"),
-        Column::text("Action"),
+        Column::text(ACTIONS),
     ];
     let is_empty = accounts.is_empty();
     let rows = accounts.into_iter().map(|account| row(account, unlink)).collect::<Vec<_>>();
@@ -70,20 +72,30 @@ pub(super) fn LinkedSection(
 
 fn row(account: LinkedView, unlink: FormAction<UnlinkAccount>) -> TableRow {
     let LinkedView { id, name, email, linked_at, used_at } = account;
-    let of = name.clone();
+    let of = match email.is_empty() {
+        true => name.clone(),
+        false => format!("{email} at {name}"),
+    };
+    let title = format!("Remove {of}?");
+    let dialog = format!("unlink-{id}");
+    let (opened, buttons) = (dialog.clone(), dialog.clone());
     TableRow::new(vec![
         cell(name),
         cell(email),
-        cell(view! { <Time iso=linked_at /> }),
-        cell(view! { <Time iso=used_at /> }),
+        cell(view! { <Ago iso=linked_at /> }),
+        cell(view! { <Ago iso=used_at /> }),
         cell(view! {
-            <ActionForm action=unlink>
-                <input type="hidden" name="id" value=id />
-                <ReturnAddress />
-                <button type="submit" class="button" data-busy="Removing...">
-                    "Remove" <span class="hidden">" " {of}</span>
-                </button>
-            </ActionForm>
+            <RowMenu of=of>
+                <OpenDialog id=opened label="Remove..." danger=true />
+            </RowMenu>
+            <ConfirmDialog id=dialog title=title>
+                <ActionForm action=unlink>
+                    <p>"It does not sign you in any more. You can link it again."</p>
+                    <input type="hidden" name="id" value=id />
+                    <ReturnAddress />
+                    <ConfirmButtons id=buttons verb="Remove account" busy="Removing account..." danger=true />
+                </ActionForm>
+            </ConfirmDialog>
         }),
     ])
 }

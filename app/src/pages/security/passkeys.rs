@@ -7,14 +7,15 @@ use crate::server_fns::passkeys::{
     AddPasskey, BeginAddingPasskey, PasskeyView, PasskeysView, RemovePasskey, RenamePasskey,
 };
 use crate::ui::alert::Alert;
-use crate::ui::confirm::Confirm;
+use crate::ui::confirm::{ConfirmButtons, ConfirmDialog, OpenDialog};
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::passkey::PasskeyAnswer;
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
+use crate::ui::time::{Ago, Time};
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 64;
@@ -29,7 +30,7 @@ pub(super) fn PasskeysSection(view: PasskeysView) -> impl IntoView {
         Column::text("Name"),
         Column::text("Added"),
         Column::text("Last used"),
-        Column::text("Action"),
+        Column::text(ACTIONS),
     ];
     let is_empty = passkeys.is_empty();
     let copied = passkeys.iter().filter(|one| one.refused_at.is_some()).map(copied).collect_view();
@@ -82,44 +83,78 @@ fn row(
 ) -> TableRow {
     let PasskeyView { id, name, added_at, used_at, .. } = passkey;
     let used = match used_at {
-        Some(at) => view! { <Time iso=at /> }.into_any(),
+        Some(at) => view! { <Ago iso=at /> }.into_any(),
         None => "never".into_any(),
     };
-    let forms =
-        (rename_form(id.clone(), name.clone(), rename), remove_form(id, name.clone(), remove));
-    TableRow::new(vec![truncated(name), cell(view! { <Time iso=added_at /> }), used, cell(forms)])
+    TableRow::new(vec![
+        truncated(name.clone()),
+        cell(view! { <Ago iso=added_at /> }),
+        used,
+        menu(&id, &name, rename, remove),
+    ])
 }
 
-fn rename_form(id: String, name: String, rename: FormAction<RenamePasskey>) -> AnyView {
-    let label = format!("New name of {name}");
+/// The menu of a passkey, and its dialogs.
+fn menu(
+    id: &str,
+    name: &str,
+    rename: FormAction<RenamePasskey>,
+    remove: FormAction<RemovePasskey>,
+) -> AnyView {
+    let (renaming, removing) = (format!("rename-{id}"), format!("remove-{id}"));
+    let rename = rename_dialog(renaming.clone(), id, name, rename);
+    let remove = remove_dialog(removing.clone(), id, name, remove);
     view! {
-        <Confirm button="Rename" of=name.clone()>
+        <RowMenu of=name>
+            <OpenDialog id=renaming label="Rename..." />
+            <OpenDialog id=removing label="Remove..." danger=true />
+        </RowMenu>
+        {rename}
+        {remove}
+    }
+    .into_any()
+}
+
+fn rename_dialog(
+    dialog: String,
+    id: &str,
+    name: &str,
+    rename: FormAction<RenamePasskey>,
+) -> AnyView {
+    let label = format!("New name of {name}");
+    let title = format!("Rename {name}");
+    let (buttons, id, name) = (dialog.clone(), id.to_owned(), name.to_owned());
+    view! {
+        <ConfirmDialog id=dialog title=title>
             <ActionForm action=rename>
                 <input type="hidden" name="id" value=id />
                 <ReturnAddress />
                 <input type="text" name="new_name" value=name maxlength=NAME_MAX.to_string() required=true
                     autocomplete="off" aria-label=label />
-                <div class="submit">
-                    <button type="submit" class="button" data-busy="Renaming...">"Rename"</button>
-                </div>
+                <ConfirmButtons id=buttons verb="Rename passkey" busy="Renaming passkey..." />
             </ActionForm>
-        </Confirm>
+        </ConfirmDialog>
     }
     .into_any()
 }
 
-fn remove_form(id: String, name: String, remove: FormAction<RemovePasskey>) -> AnyView {
+fn remove_dialog(
+    dialog: String,
+    id: &str,
+    name: &str,
+    remove: FormAction<RemovePasskey>,
+) -> AnyView {
+    let title = format!("Remove the passkey {name}?");
+    let (buttons, id) = (dialog.clone(), id.to_owned());
     view! {
-        <Confirm button="Remove" of=name>
+        <ConfirmDialog id=dialog title=title>
             <ActionForm action=remove>
                 <p>"It does not sign you in any more, and your other sessions end."</p>
                 <input type="hidden" name="id" value=id />
                 <ReturnAddress />
-                <div class="submit">
-                    <button type="submit" class="button button-danger" data-busy="Removing...">"Remove"</button>
-                </div>
+                <ConfirmButtons id=buttons verb="Remove passkey" busy="Removing passkey..." danger=true />
             </ActionForm>
-        </Confirm>
+        </ConfirmDialog>
     }
     .into_any()
 }

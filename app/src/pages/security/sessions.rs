@@ -4,12 +4,14 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::menu::RowMenu;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
-use crate::ui::time::Time;
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
+use crate::ui::time::Ago;
 
 /// The section about open sessions.
 #[component]
@@ -27,7 +29,7 @@ pub(crate) fn SessionsSection(
         Column::text("Signed in with"),
         Column::text("Signed in"),
         Column::text("Last used"),
-        Column::text("Action"),
+        Column::text(ACTIONS),
     ];
     let rows = sessions.into_iter().map(|session| row(session, end)).collect::<Vec<_>>();
     view! {
@@ -39,6 +41,7 @@ pub(crate) fn SessionsSection(
             <FormFailure result=ended />
             <FormFailure result=others_ended />
             <Table caption="Your sessions" columns=columns rows=rows />
+            <p><DownloadCsv page="/account/security/sessions" of="sessions" /></p>
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
@@ -57,25 +60,26 @@ pub(crate) fn SessionsSection(
 fn row(session: SessionView, end: FormAction<EndSession>) -> TableRow {
     let SessionView { id, device, way, address, signed_in_at, seen_at, is_this } = session;
     let of = device.clone();
-    let action = if is_this {
-        cell(view! { <Status tone=Tone::Good label="This session" /> })
-    } else {
-        cell(view! {
-            <ActionForm action=end>
-                <input type="hidden" name="id" value=id />
-                <ReturnAddress />
-                <button type="submit" class="button" data-busy="Signing out...">
-                    "Sign out" <span class="hidden">" " {of}</span>
-                </button>
-            </ActionForm>
-        })
-    };
+    let menu = (!is_this).then(|| {
+        view! {
+            <RowMenu of=of>
+                <li>
+                    <ActionForm action=end>
+                        <input type="hidden" name="id" value=id />
+                        <ReturnAddress />
+                        <button type="submit" data-busy="Signing out...">"Sign out"</button>
+                    </ActionForm>
+                </li>
+            </RowMenu>
+        }
+    });
+    let this = is_this.then(|| view! { " " <Status tone=Tone::Good label="This session" /> });
     TableRow::new(vec![
-        cell(device),
+        cell(view! { {device} {this} }),
         cell(address.unwrap_or_else(|| "-".to_owned())),
         cell(way),
-        cell(view! { <Time iso=signed_in_at /> }),
-        cell(view! { <Time iso=seen_at /> }),
-        action,
+        cell(view! { <Ago iso=signed_in_at /> }),
+        cell(view! { <Ago iso=seen_at /> }),
+        cell(menu),
     ])
 }

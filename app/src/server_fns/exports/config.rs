@@ -18,7 +18,6 @@ const AT: &str = "destination__config__";
 /// Values by path of the setting.
 pub(crate) type Values = BTreeMap<String, String>;
 
-/// A setting in a form.
 #[derive(Debug, Clone)]
 pub(crate) struct FormSetting {
     /// Its names from the outermost to the innermost, joined with two underscores.
@@ -40,7 +39,7 @@ impl FormSetting {
 }
 
 /// The settings of a form, in their order.
-pub(crate) fn asked(kind: &'static DestinationType) -> Vec<FormSetting> {
+pub(crate) fn form_settings(kind: &'static DestinationType) -> Vec<FormSetting> {
     let mut all = Vec::new();
     for field in kind.all_fields() {
         walk(field, "", true, &mut all);
@@ -176,8 +175,13 @@ pub(crate) fn shown(kind: &'static DestinationType, config: &Map<String, Value>)
         }
         Value::Bool(false) | Value::Null | Value::Object(_) => None,
     };
-    let of = |asked: FormSetting| at(&asked.path).and_then(text).map(|text| (asked.path, text));
-    asked(kind).into_iter().filter(|asked| !asked.field.is_secret).filter_map(of).collect()
+    let of =
+        |setting: FormSetting| at(&setting.path).and_then(text).map(|text| (setting.path, text));
+    form_settings(kind)
+        .into_iter()
+        .filter(|setting| !setting.field.is_secret)
+        .filter_map(of)
+        .collect()
 }
 
 /// Moves an error to the field of the setting that it names.
@@ -185,13 +189,13 @@ pub(crate) fn at_field(kind: &'static DestinationType, error: UiError) -> UiErro
     let UiError::Field(mut fault) = error else { return error };
     let path = fault.attr.as_deref().and_then(|attr| attr.strip_prefix(AT));
     if let Some(path) = path {
-        let asked = asked(kind);
+        let settings = form_settings(kind);
         // An error about a group of settings is shown at the first one.
         let within = format!("{path}__");
-        let found = asked
+        let found = settings
             .iter()
-            .find(|asked| asked.path == path)
-            .or_else(|| asked.iter().find(|asked| asked.path.starts_with(&within)));
+            .find(|setting| setting.path == path)
+            .or_else(|| settings.iter().find(|setting| setting.path.starts_with(&within)));
         if let Some(found) = found {
             fault.attr = Some(found.name());
         }
@@ -291,9 +295,9 @@ mod tests {
     #[test]
     fn every_kind_has_fields_for_all_of_its_settings() {
         for kind in weir_model::exports::destinations::ALL {
-            let asked = asked(kind);
-            assert!(asked.len() >= kind.fields.len(), "{}", kind.name);
-            assert!(asked.iter().all(|asked| !matches!(asked.field.kind, Kind::Object(_))));
+            let settings = form_settings(kind);
+            assert!(settings.len() >= kind.fields.len(), "{}", kind.name);
+            assert!(settings.iter().all(|setting| !matches!(setting.field.kind, Kind::Object(_))));
         }
     }
 }

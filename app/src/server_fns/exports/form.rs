@@ -20,7 +20,7 @@ use weir_service::exports::{NewTrial, SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
 use super::OrganizationView;
-use super::config::{FormSetting, Values, asked, at_field, sent, shown};
+use super::config::{FormSetting, Values, at_field, form_settings, sent, shown};
 #[cfg(feature = "ssr")]
 use crate::context::{
     done, enter_organization, enter_with_token, notice, try_destination, ui_error,
@@ -172,9 +172,10 @@ pub(crate) fn form_values(
         ("hogql_query", export.hogql_query.clone().unwrap_or_default()),
     ];
     let values = shown(kind, &export.destination.config);
-    let settings = asked(kind).into_iter().filter(|asked| !asked.field.is_secret);
-    let of_setting =
-        |asked: FormSetting| (asked.name(), values.get(&asked.path).cloned().unwrap_or_default());
+    let settings = form_settings(kind).into_iter().filter(|setting| !setting.field.is_secret);
+    let of_setting = |setting: FormSetting| {
+        (setting.name(), values.get(&setting.path).cloned().unwrap_or_default())
+    };
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     own.chain(settings.map(of_setting)).collect()
 }

@@ -37,7 +37,6 @@ pub(crate) struct ConfigLine {
     /// Id of the plugin.
     pub(crate) plugin: String,
     pub(crate) plugin_name: String,
-    /// Whether it is enabled.
     pub(crate) enabled: bool,
     /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,
@@ -65,14 +64,13 @@ pub(crate) struct FaultView {
     pub(crate) event: Option<String>,
 }
 
-/// A config with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ConfigDetail {
     pub(crate) project_name: String,
     /// Id of its organization.
     pub(crate) organization: String,
     /// The list of its plugin. `None`: the user has lost access to the plugin.
-    pub(crate) shelf: Option<String>,
+    pub(crate) plugin_list: Option<String>,
     /// The data that the list shows too.
     pub(crate) line: ConfigLine,
     /// Description of the config, else of its plugin.
@@ -106,7 +104,7 @@ pub(crate) struct OfferedPlugin {
     /// Description of the plugin.
     pub(crate) description: String,
     /// The list of the plugin.
-    pub(crate) shelf: String,
+    pub(crate) plugin_list: String,
     /// The form of its settings.
     pub(crate) form: Vec<Part>,
     /// Why the user cannot add it. `None`: the user can.
@@ -210,7 +208,7 @@ impl OfferedPlugin {
             plugin: found.plugin.id.to_string(),
             name,
             description: fields.description.unwrap_or_default(),
-            shelf: found.shelf.text().to_owned(),
+            plugin_list: found.plugin_list.text().to_owned(),
             form: parts(fields.config_schema.as_ref()),
             refusal,
         }

@@ -85,8 +85,8 @@ pub(crate) async fn save_plugin_file(
         change_source(&services, &org, &found, change).await?;
     }
     // The new code can belong to another list.
-    let found = services.plugins.shelved(&org, &plugin).await.map_err(ui_error)?;
-    let path = plugin_path(&organization, found.shelf.text(), &plugin);
+    let found = services.plugins.get_listed(&org, &plugin).await.map_err(ui_error)?;
+    let path = plugin_path(&organization, found.plugin_list.text(), &plugin);
     go(&format!("{path}/source?file={}", local_path::encode(&name)));
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) async fn remove_plugin_file(
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     change_source(&services, &org, &found, vec![(file.clone(), None)]).await?;
     notice(&format!("Removed the file {file}."));
-    let path = plugin_path(&organization, found.shelf.text(), &plugin);
+    let path = plugin_path(&organization, found.plugin_list.text(), &plugin);
     go(&format!("{path}/source"));
     Ok(())
 }
@@ -124,10 +124,10 @@ async fn change_source(
 }
 
 /// Working example source for a new plugin.
-pub(super) fn first_files(shelf: PluginList, name: &str) -> SourceChange {
+pub(super) fn first_files(plugin_list: PluginList, name: &str) -> SourceChange {
     let manifest = serde_json::json!({"name": name, "config": []});
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default();
-    let (file, text) = match shelf {
+    let (file, text) = match plugin_list {
         PluginList::Transformations => (
             "index.js",
             "export function processEvent(event, { config }) {\n    \
@@ -167,10 +167,10 @@ mod tests {
 
     #[test]
     fn a_new_plugin_has_a_readable_manifest() {
-        for shelf in PluginList::ALL {
-            let files = first_files(shelf, "Say \"tea\"");
+        for plugin_list in PluginList::ALL {
+            let files = first_files(plugin_list, "Say \"tea\"");
             let texts = files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
-            assert!(faults(&texts).is_empty(), "{shelf:?}");
+            assert!(faults(&texts).is_empty(), "{plugin_list:?}");
             assert_eq!(manifest(&texts["plugin.json"]).unwrap().name.unwrap(), "Say \"tea\"");
         }
     }

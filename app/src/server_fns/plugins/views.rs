@@ -16,7 +16,7 @@ const INLINE: &str = "inline:";
 
 /// A list of plugins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ShelfView {
+pub(crate) struct PluginListView {
     pub(crate) organization_name: String,
     pub(crate) plugins: Vec<PluginLine>,
     /// Why the user cannot install plugins. `None`: the user can.
@@ -32,7 +32,7 @@ pub(crate) struct PluginLine {
     pub(crate) name: String,
     pub(crate) description: String,
     /// The list of the plugin, as in addresses.
-    pub(crate) shelf: String,
+    pub(crate) plugin_list: String,
     /// The API group of the plugin, as in addresses.
     pub(crate) group: String,
     /// Origin of its code, in words.
@@ -61,7 +61,6 @@ pub(crate) struct PluginLine {
     pub(crate) metrics: Vec<(String, String)>,
 }
 
-/// A plugin with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PluginDetail {
     pub(crate) organization_name: String,
@@ -100,7 +99,6 @@ pub(crate) struct UseView {
     /// Number of its project.
     pub(crate) project: i64,
     pub(crate) project_name: String,
-    /// Whether it is enabled.
     pub(crate) enabled: bool,
     /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,
@@ -175,7 +173,7 @@ impl From<ListedPlugin> for PluginLine {
     fn from(found: ListedPlugin) -> Self {
         use weir_model::plugins::PluginType;
 
-        let ListedPlugin { plugin, group, shelf, is_own, is_unused } = found;
+        let ListedPlugin { plugin, group, plugin_list, is_own, is_unused } = found;
         let name = name_of(&plugin);
         let fields = plugin.fields;
         let kind = fields.plugin_type;
@@ -188,7 +186,7 @@ impl From<ListedPlugin> for PluginLine {
         Self {
             id: plugin.id.to_string(),
             name,
-            shelf: shelf.text().to_owned(),
+            plugin_list: plugin_list.text().to_owned(),
             group: group.text().to_owned(),
             origin: origin(&fields).to_owned(),
             newer: newer(&fields),
@@ -274,14 +272,14 @@ impl CatalogueView {
     pub(super) fn of(
         organization_name: String,
         refusal: Option<String>,
-        shelf: PluginList,
+        plugin_list: PluginList,
         entries: Vec<CatalogueEntry>,
         installed: &[ListedPlugin],
         search: &str,
     ) -> Self {
         let wanted = search.trim().to_lowercase();
         let fits = |entry: &CatalogueEntry| {
-            kinds(shelf).contains(&entry.kind.as_str())
+            kinds(plugin_list).contains(&entry.kind.as_str())
                 && (entry.name.to_lowercase().contains(&wanted)
                     || entry.description.to_lowercase().contains(&wanted))
         };
@@ -292,7 +290,7 @@ impl CatalogueView {
             let found = installed.iter().find(is_same);
             OfferView {
                 installed: found
-                    .map(|one| (one.shelf.text().to_owned(), one.plugin.id.to_string())),
+                    .map(|one| (one.plugin_list.text().to_owned(), one.plugin.id.to_string())),
                 name: entry.name,
                 url: entry.url,
                 description: entry.description,
@@ -304,8 +302,8 @@ impl CatalogueView {
 }
 
 /// The catalogue's names for the plugins of a list.
-const fn kinds(shelf: PluginList) -> &'static [&'static str] {
-    match shelf {
+const fn kinds(plugin_list: PluginList) -> &'static [&'static str] {
+    match plugin_list {
         PluginList::Destinations => &["data_out"],
         PluginList::FrontendApps => &["frontend"],
         PluginList::ImportApps => &[],

@@ -6,7 +6,7 @@
 use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_schedule::{BackfillPlan, COUNTED, Cadence};
-use weir_store::events::{TimeRange, Wanted};
+use weir_store::events::{EventBounds, TimeRange};
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule;
@@ -107,7 +107,7 @@ async fn bounds(
     let each = plan.each.unwrap_or_else(|| cadence.intervals_per_run(plan.start, last));
     let (_, soon) = cadence.backfill_run(plan.start, each, next, last);
     let time = TimeRange { start: next.micros(), end: last.micros() };
-    let wanted = Wanted { after: plan.after, up_to: plan.up_to, time };
+    let wanted = EventBounds { after: plan.after, up_to: plan.up_to, time };
     let found = events::next_time(&shared.store, export.project, wanted, soon.micros()).await?;
     let found = found.map(Timestamp::from_micros);
     Ok(found.map(|found| {
@@ -154,7 +154,7 @@ async fn plan(
     let up_to = newest(shared, export.project).await?;
     let after = delivered(shared, export, backfill).await?;
     let time = TimeRange { start: start.map_or(i64::MIN, Timestamp::micros), end: end.micros() };
-    let wanted = Wanted { after, up_to, time };
+    let wanted = EventBounds { after, up_to, time };
     let ends = |at: i64| cadence.interval_end(start, Timestamp::from_micros(at)).micros();
     let firsts = events::first_times(&shared.store, export.project, wanted, COUNTED, ends).await?;
     let firsts: Vec<Timestamp> = firsts.into_iter().map(Timestamp::from_micros).collect();

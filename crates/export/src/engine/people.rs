@@ -66,9 +66,9 @@ impl People {
             self.older = std::mem::take(&mut self.known);
             self.bytes = 0;
         }
-        let mut asked: HashSet<&str> = HashSet::new();
+        let mut requested: HashSet<&str> = HashSet::new();
         for event in events {
-            if asked.len() >= PERSONS_PER_READ || self.bytes > KEPT {
+            if requested.len() >= PERSONS_PER_READ || self.bytes > KEPT {
                 break;
             }
             let id = event.distinct_id.as_str();
@@ -78,12 +78,12 @@ impl People {
             match self.older.remove_entry(id) {
                 Some((id, person)) => self.keep(id, person),
                 None => {
-                    asked.insert(id);
+                    requested.insert(id);
                 }
             }
         }
         let ids: Vec<_> =
-            asked.iter().map(|id| (*id, persons::first_id(self.project, id))).collect();
+            requested.iter().map(|id| (*id, persons::first_id(self.project, id))).collect();
         let wanted = ids.iter().map(|(_, id)| *id);
         let mut people = persons::resolve(&self.store, self.project, wanted).await?;
         // Distinct ids of one person point to the same copy.

@@ -106,11 +106,11 @@ async fn found(
         }
         let seen: Vec<(PersonId, i64)> =
             seen.into_iter().map(|(id, at)| (persons::first_id(*project, id), at)).collect();
-        let asked: Vec<PersonId> =
+        let requested: Vec<PersonId> =
             seen.iter().map(|(id, _)| *id).filter(|id| !known.contains_key(id)).collect();
-        let led = persons::resolve_merged(store, *project, asked.iter().copied()).await;
+        let led = persons::resolve_merged(store, *project, requested.iter().copied()).await;
         let led = led.map_err(of_store)?;
-        known.extend(asked.into_iter().map(|id| (id, led.get(&id).copied())));
+        known.extend(requested.into_iter().map(|id| (id, led.get(&id).copied())));
         for (id, at) in seen {
             let person = known.get(&id).copied().flatten();
             let Some(person) = person.filter(|person| shard.has(*person)) else { continue };

@@ -52,12 +52,12 @@ pub(super) async fn check(
         let watermark = before.as_ref().map_or(0, |before| before.watermark);
         let note = match &before {
             Some(before) => note(shared, export, &plan, before).await?,
-            None => Note::Known,
+            None => Note::Unneeded,
         };
         let next = match note {
-            Note::Unknown => break,
+            Note::Unplanned => break,
             Note::New(next) => next,
-            Note::Known => {
+            Note::Unneeded => {
                 let due = plan.due(before.as_ref(), now);
                 // The watermark of an end is known when everything before it is readable.
                 if let Due::Begin(end) | Due::Skip(end) | Due::Pause(end) | Due::Run { end, .. } =
@@ -161,9 +161,9 @@ fn still_left(before: &Schedule, end: Timestamp, up_to: u64) -> Vec<Except> {
 /// Whether a schedule knows the range of the backfill for a pause.
 enum Note {
     /// There is no such backfill, or the schedule knows its range.
-    Known,
+    Unneeded,
     /// The backfill is not planned yet.
-    Unknown,
+    Unplanned,
     /// The schedule with the range.
     New(Schedule),
 }
@@ -179,14 +179,14 @@ async fn note(
 ) -> Result<Note> {
     let new = plan.backfilled.and_then(|pause| Some((pause, pause.backfill?)));
     let Some((pause, id)) = new.filter(|(_, id)| before.newest_backfill != Some(*id)) else {
-        return Ok(Note::Known);
+        return Ok(Note::Unneeded);
     };
     let mut next = Schedule { newest_backfill: Some(id), ..before.clone() };
     // The previous pause may have got its backfill a moment earlier.
     let missed = pause.earlier.filter(|earlier| before.newest_backfill != Some(*earlier));
     for id in missed.into_iter().chain([id]) {
         match taken(shared, export, id).await? {
-            BackfilledRange::Unknown => return Ok(Note::Unknown),
+            BackfilledRange::Unknown => return Ok(Note::Unplanned),
             BackfilledRange::Nothing => {}
             BackfilledRange::This(except) => {
                 if let Some(earlier) = next.paused

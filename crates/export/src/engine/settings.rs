@@ -82,12 +82,12 @@ const LOGGED_EVERY: u32 = 10;
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// The longest wait that a destination can ask for.
-const LONGEST_ASKED: Duration = MINUTE.saturating_mul(15);
+const LONGEST_REQUESTED: Duration = MINUTE.saturating_mul(15);
 
 /// The wait before the attempt after this one.
-pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> Duration {
+pub(super) fn wait(attempt: u32, requested: Option<Duration>) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
-    doubled.min(LONGEST_WAIT).max(asked.unwrap_or_default().min(LONGEST_ASKED))
+    doubled.min(LONGEST_WAIT).max(requested.unwrap_or_default().min(LONGEST_REQUESTED))
 }
 
 /// Whether an attempt always has log lines.
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn waits_double_and_are_bounded() {
-        let wait = |attempt, asked| super::wait(attempt, asked).as_secs();
+        let wait = |attempt, requested| super::wait(attempt, requested).as_secs();
         let waits: Vec<u64> = (1..=5).map(|attempt| wait(attempt, None)).collect();
         assert_eq!(waits, [30, 60, 120, 120, 120]);
         assert_eq!(wait(u32::MAX, None), 120);

@@ -208,9 +208,9 @@ impl RecordChunk {
         let mut rest = self;
         while !rest.records.as_slice().is_empty() {
             let Ok(permit) = sender.reserve().await else { break };
-            let asked = sender.clone();
+            let channel = sender.clone();
             let made = tokio::task::spawn_blocking(move || {
-                let part = rest.part(|| asked.is_closed());
+                let part = rest.part(|| channel.is_closed());
                 (rest, part)
             });
             let (left, part) = made.await?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 
 use crate::warehouse::{
     self, Act, Acts, KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
@@ -39,43 +39,43 @@ struct Google {
 }
 
 impl Google {
-    fn answer(&mut self, asked: &Asked) -> Option<Said> {
-        let call = format!("{} {}", asked.method, asked.path);
+    fn answer(&mut self, request: &StubRequest) -> Option<StubAnswer> {
+        let call = format!("{} {}", request.method, request.path);
         self.calls.push(call.clone());
         match self.acts.take(&call) {
-            None => Some(self.act(asked, None)),
+            None => Some(self.act(request, None)),
             Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
-                self.act(asked, None);
+                self.act(request, None);
                 None
             }
             // The requested job fails.
-            Some(Act::Fail(reason)) => Some(self.act(asked, Some(reason))),
+            Some(Act::Fail(reason)) => Some(self.act(request, Some(reason))),
         }
     }
 
-    fn act(&mut self, asked: &Asked, failing: Option<&'static str>) -> Said {
-        if asked.path == "/token" {
-            return token(asked);
+    fn act(&mut self, request: &StubRequest, failing: Option<&'static str>) -> StubAnswer {
+        if request.path == "/token" {
+            return token(request);
         }
-        if asked.header("authorization") != format!("Bearer {TOKEN}") {
-            return Said::json(401, &json!({}));
+        if request.header("authorization") != format!("Bearer {TOKEN}") {
+            return StubAnswer::json(401, &json!({}));
         }
         let upload = format!("/upload{PROJECT}/jobs");
-        if asked.path == upload {
+        if request.path == upload {
             assert_eq!(
-                (asked.method.as_str(), asked.query.as_str()),
+                (request.method.as_str(), request.query.as_str()),
                 ("POST", "uploadType=multipart")
             );
-            let (what, file) = parts(asked);
+            let (what, file) = parts(request);
             return self.begin(&what, file, failing);
         }
-        let path = asked.path.strip_prefix(PROJECT).unwrap_or_else(|| panic!("{}", asked.path));
+        let path = request.path.strip_prefix(PROJECT).unwrap_or_else(|| panic!("{}", request.path));
         let tables = "/datasets/web/tables";
-        match (asked.method.as_str(), path) {
-            ("GET", "/datasets/web") => Said::json(200, &json!({ "location": "EU" })),
+        match (request.method.as_str(), path) {
+            ("GET", "/datasets/web") => StubAnswer::json(200, &json!({ "location": "EU" })),
             ("POST", path) if path == tables => {
-                let made = asked.json();
+                let made = request.json();
                 let reference = &made["tableReference"];
                 assert_eq!(
                     (&reference["projectId"], &reference["datasetId"]),
@@ -83,12 +83,12 @@ impl Google {
                 );
                 let id = reference["tableId"].as_str().unwrap().to_owned();
                 if self.tables.contains_key(&id) {
-                    return Said::json(409, &json!({}));
+                    return StubAnswer::json(409, &json!({}));
                 }
                 self.tables.insert(id, Table { made: made.clone(), rows: Vec::new() });
-                Said::json(200, &made)
+                StubAnswer::json(200, &made)
             }
-            ("POST", "/jobs") => self.begin(&asked.json(), Vec::new(), failing),
+            ("POST", "/jobs") => self.begin(&request.json(), Vec::new(), failing),
             (method, path) => {
                 if let Some(id) = path.strip_prefix("/datasets/web/tables/") {
                     let id = id.replace("%5F", "_");
@@ -97,13 +97,14 @@ impl Google {
                         "DELETE" => self.tables.remove(&id).map(|_| Value::Null),
                         _ => panic!("{method} {path}"),
                     };
-                    return found
-                        .map_or(Said::json(404, &json!({})), |table| Said::json(200, &table));
+                    return found.map_or(StubAnswer::json(404, &json!({})), |table| {
+                        StubAnswer::json(200, &table)
+                    });
                 }
                 let id = path.strip_prefix("/jobs/").unwrap_or_else(|| panic!("{method} {path}"));
-                assert_eq!((method, asked.query.as_str()), ("GET", "location=EU"));
+                assert_eq!((method, request.query.as_str()), ("GET", "location=EU"));
                 let Some((failed, left)) = self.jobs.get_mut(&id.replace("%5F", "_")) else {
-                    return Said::json(404, &json!({}));
+                    return StubAnswer::json(404, &json!({}));
                 };
                 let status = match (*left, *failed) {
                     (0, None) => json!({ "state": "DONE" }),
@@ -113,14 +114,14 @@ impl Google {
                     _ => json!({ "state": "RUNNING" }),
                 };
                 *left = left.saturating_sub(1);
-                Said::json(200, &json!({ "status": status }))
+                StubAnswer::json(200, &json!({ "status": status }))
             }
         }
     }
 
     /// A new job. It takes effect immediately, however long it reports that it is
     /// running.
-    fn begin(&mut self, what: &Value, file: Vec<u8>, failing: Option<&'static str>) -> Said {
+    fn begin(&mut self, what: &Value, file: Vec<u8>, failing: Option<&'static str>) -> StubAnswer {
         let reference = &what["jobReference"];
         assert_eq!(
             (&reference["projectId"], &reference["location"]),
@@ -128,7 +129,10 @@ impl Google {
         );
         let id = reference["jobId"].as_str().unwrap().to_owned();
         if self.jobs.contains_key(&id) {
-            return Said::json(409, &json!({ "error": { "errors": [{ "reason": "duplicate" }] } }));
+            return StubAnswer::json(
+                409,
+                &json!({ "error": { "errors": [{ "reason": "duplicate" }] } }),
+            );
         }
         if failing.is_none() {
             let load = &what["configuration"]["load"];
@@ -141,7 +145,7 @@ impl Google {
             }
         }
         self.jobs.insert(id, (failing, 2));
-        Said::json(200, &json!({ "status": { "state": "PENDING" } }))
+        StubAnswer::json(200, &json!({ "status": { "state": "PENDING" } }))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the destination compressed it")]
@@ -190,8 +194,8 @@ impl Google {
 }
 
 /// Checks the request for a token, and issues one.
-fn token(asked: &Asked) -> Said {
-    let form = String::from_utf8(asked.body.clone()).unwrap();
+fn token(request: &StubRequest) -> StubAnswer {
+    let form = String::from_utf8(request.body.clone()).unwrap();
     let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=";
     let claim = form.strip_prefix(grant).unwrap();
     let (signed, signature) = claim.rsplit_once('.').unwrap();
@@ -211,24 +215,25 @@ fn token(asked: &Asked) -> Said {
     UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key())
         .verify(signed.as_bytes(), &BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap())
         .unwrap();
-    Said::json(200, &json!({ "access_token": TOKEN, "expires_in": 3600 }))
+    StubAnswer::json(200, &json!({ "access_token": TOKEN, "expires_in": 3600 }))
 }
 
 /// The two parts of an upload.
-fn parts(asked: &Asked) -> (Value, Vec<u8>) {
-    let kind = asked.header("content-type");
+fn parts(request: &StubRequest) -> (Value, Vec<u8>) {
+    let kind = request.header("content-type");
     let mark = kind.strip_prefix("multipart/related; boundary=").unwrap();
     let mark = format!("--{mark}");
     let find = |text: &str, from: usize| {
-        let found = asked.body[from..].windows(text.len()).position(|part| part == text.as_bytes());
+        let found =
+            request.body[from..].windows(text.len()).position(|part| part == text.as_bytes());
         found.map(|at| from + at).unwrap()
     };
     let first = find("\r\n\r\n", find(&mark, 0)) + 4;
     let between = find(&mark, first);
     let second = find("\r\n\r\n", between) + 4;
     let end = find(&format!("\r\n{mark}--"), second);
-    let what = serde_json::from_slice(&asked.body[first..between]).unwrap();
-    (what, asked.body[second..end].to_vec())
+    let what = serde_json::from_slice(&request.body[first..between]).unwrap();
+    (what, request.body[second..end].to_vec())
 }
 
 struct Fixture {
@@ -392,7 +397,7 @@ async fn an_upload_whose_answer_is_lost_is_not_loaded_twice() {
     let fixture = Fixture::new().await;
     let destination = fixture.destination(false);
     fixture.then("POST /upload", Act::DoAndClose);
-    fixture.then("POST /upload", Act::Say(Said::empty(503)));
+    fixture.then("POST /upload", Act::Say(StubAnswer::empty(503)));
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=20);
     run(destination.as_ref(), job, events).await.unwrap();
@@ -455,14 +460,14 @@ async fn failures_say_if_a_retry_can_help() {
     let invalid = json!({ "error": "invalid_grant", "error_description": "leaked" });
     let datasets = "GET /bigquery/v2/projects/my%2Dproject/datasets/web";
     for (part, act, class, is_retryable) in [
-        ("POST /token", Act::Say(Said::json(400, &invalid)), "AuthenticationFailed", false),
-        ("POST /token", Act::Say(Said::empty(503)), "Unavailable", true),
-        (datasets, Act::Say(Said::json(401, &json!({}))), "AuthenticationFailed", false),
-        (datasets, Act::Say(Said::json(403, &throttled)), "Throttled", true),
-        (datasets, Act::Say(Said::json(403, &denied)), "PermissionDenied", false),
-        (datasets, Act::Say(Said::empty(404)), "NotFound", false),
-        (datasets, Act::Say(Said::empty(429).with("retry-after", "9")), "Unavailable", true),
-        ("POST /upload", Act::Say(Said::json(400, &json!({}))), "Refused", false),
+        ("POST /token", Act::Say(StubAnswer::json(400, &invalid)), "AuthenticationFailed", false),
+        ("POST /token", Act::Say(StubAnswer::empty(503)), "Unavailable", true),
+        (datasets, Act::Say(StubAnswer::json(401, &json!({}))), "AuthenticationFailed", false),
+        (datasets, Act::Say(StubAnswer::json(403, &throttled)), "Throttled", true),
+        (datasets, Act::Say(StubAnswer::json(403, &denied)), "PermissionDenied", false),
+        (datasets, Act::Say(StubAnswer::empty(404)), "NotFound", false),
+        (datasets, Act::Say(StubAnswer::empty(429).with("retry-after", "9")), "Unavailable", true),
+        ("POST /upload", Act::Say(StubAnswer::json(400, &json!({}))), "Refused", false),
         ("POST /upload", Act::Fail("invalid"), "DataRefused", false),
         ("POST /upload", Act::Fail("accessDenied"), "PermissionDenied", false),
         ("POST /upload", Act::Fail("jobInternalError"), "Unavailable", true),
@@ -487,6 +492,6 @@ async fn a_connection_test_leaves_nothing_and_names_the_failed_step() {
         destination.test(step, ExportModel::Events).await.unwrap();
     }
     assert_eq!(fixture.tables(), Vec::<String>::new());
-    fixture.then("/datasets/web", Act::Say(Said::empty(404)));
+    fixture.then("/datasets/web", Act::Say(StubAnswer::empty(404)));
     assert_eq!(destination.test(1, ExportModel::Events).await.unwrap_err().class, "NotFound");
 }

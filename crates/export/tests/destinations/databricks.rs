@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use weir_export::destination::Destination;
 use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 
 use crate::warehouse::{self, Act, Acts, ids, job, noise, row, rows, run, write};
 
@@ -34,35 +34,35 @@ struct Lake {
 }
 
 impl Lake {
-    fn answer(&mut self, asked: &Asked) -> Option<Said> {
-        let mut what = format!("{} {}", asked.method, asked.path);
-        if asked.path == "/api/2.0/sql/statements/" {
-            what = asked.json()["statement"].as_str().unwrap().to_owned();
+    fn answer(&mut self, request: &StubRequest) -> Option<StubAnswer> {
+        let mut what = format!("{} {}", request.method, request.path);
+        if request.path == "/api/2.0/sql/statements/" {
+            what = request.json()["statement"].as_str().unwrap().to_owned();
         }
         match self.acts.take(&what) {
-            None => Some(self.act(asked)),
+            None => Some(self.act(request)),
             Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
-                self.act(asked);
+                self.act(request);
                 None
             }
             Some(Act::Fail(reason)) => Some(failed(reason)),
         }
     }
 
-    fn act(&mut self, asked: &Asked) -> Said {
-        if asked.path == "/oidc/v1/token" {
-            assert_eq!(asked.body, b"grant_type=client_credentials&scope=all-apis");
+    fn act(&mut self, request: &StubRequest) -> StubAnswer {
+        if request.path == "/oidc/v1/token" {
+            assert_eq!(request.body, b"grant_type=client_credentials&scope=all-apis");
             // client:secret
-            assert_eq!(asked.header("authorization"), "Basic Y2xpZW50OnNlY3JldA==");
-            return Said::json(200, &json!({ "access_token": "t", "expires_in": 3600 }));
+            assert_eq!(request.header("authorization"), "Basic Y2xpZW50OnNlY3JldA==");
+            return StubAnswer::json(200, &json!({ "access_token": "t", "expires_in": 3600 }));
         }
-        assert_eq!(asked.header("authorization"), "Bearer t");
-        if let Some(path) = asked.path.strip_prefix("/api/2.0/fs/files") {
-            return self.file(asked, path);
+        assert_eq!(request.header("authorization"), "Bearer t");
+        if let Some(path) = request.path.strip_prefix("/api/2.0/fs/files") {
+            return self.file(request, path);
         }
-        if asked.path == "/api/2.0/sql/statements/" {
-            let what = asked.json();
+        if request.path == "/api/2.0/sql/statements/" {
+            let what = request.json();
             assert_eq!(what["warehouse_id"], "1a2b");
             let statement = what["statement"].as_str().unwrap();
             if statement.starts_with("SELECT * FROM") && self.columns.is_empty() {
@@ -79,29 +79,29 @@ impl Lake {
             });
             self.waiting.insert(id.clone(), (done, 2));
             let status = json!({ "state": "PENDING" });
-            return Said::json(200, &json!({ "statement_id": id, "status": status }));
+            return StubAnswer::json(200, &json!({ "statement_id": id, "status": status }));
         }
-        let id = asked.path.strip_prefix("/api/2.0/sql/statements/").unwrap();
+        let id = request.path.strip_prefix("/api/2.0/sql/statements/").unwrap();
         let (done, left) = self.waiting.get_mut(id).unwrap();
         if *left > 0 {
             *left -= 1;
             let status = json!({ "state": "RUNNING" });
-            return Said::json(200, &json!({ "statement_id": id, "status": status }));
+            return StubAnswer::json(200, &json!({ "statement_id": id, "status": status }));
         }
-        Said::json(200, done)
+        StubAnswer::json(200, done)
     }
 
-    fn file(&mut self, asked: &Asked, path: &str) -> Said {
+    fn file(&mut self, request: &StubRequest, path: &str) -> StubAnswer {
         let (volume, _) = path.rsplit_once('/').unwrap();
-        match asked.method.as_str() {
+        match request.method.as_str() {
             "PUT" => {
-                assert_eq!(asked.query, "overwrite=true");
+                assert_eq!(request.query, "overwrite=true");
                 assert!(self.volumes.contains(volume), "{volume}");
-                self.files.insert(path.to_owned(), asked.body.clone());
-                Said::empty(204)
+                self.files.insert(path.to_owned(), request.body.clone());
+                StubAnswer::empty(204)
             }
-            "HEAD" if self.files.contains_key(path) => Said::empty(200),
-            "HEAD" => Said::empty(404),
+            "HEAD" if self.files.contains_key(path) => StubAnswer::empty(200),
+            "HEAD" => StubAnswer::empty(404),
             method => panic!("{method} {path}"),
         }
     }
@@ -175,11 +175,11 @@ impl Lake {
 }
 
 /// A statement that failed, with this code and message.
-fn failed(reason: &str) -> Said {
+fn failed(reason: &str) -> StubAnswer {
     let (code, message) = reason.split_once(' ').unwrap();
     let error = json!({ "error_code": code, "message": message });
     let status = json!({ "state": "FAILED", "error": error });
-    Said::json(200, &json!({ "statement_id": "0", "status": status }))
+    StubAnswer::json(200, &json!({ "statement_id": "0", "status": status }))
 }
 
 /// The rows of a Parquet file.
@@ -348,9 +348,9 @@ async fn a_copy_whose_answer_is_lost_is_not_done_twice() {
 async fn failures_say_if_a_retry_can_help_and_quote_nothing() {
     let upload = "PUT /api/2.0/fs/files";
     for (part, act, class, is_retryable) in [
-        ("POST /oidc", Act::Say(Said::json(401, &json!({}))), "AuthenticationFailed", false),
-        ("POST /oidc", Act::Say(Said::empty(503)), "Unavailable", true),
-        ("CREATE TABLE", Act::Say(Said::empty(403)), "PermissionDenied", false),
+        ("POST /oidc", Act::Say(StubAnswer::json(401, &json!({}))), "AuthenticationFailed", false),
+        ("POST /oidc", Act::Say(StubAnswer::empty(503)), "Unavailable", true),
+        ("CREATE TABLE", Act::Say(StubAnswer::empty(403)), "PermissionDenied", false),
         ("CREATE TABLE", Act::Fail("BAD_REQUEST [SCHEMA_NOT_FOUND] leaked"), "NotFound", false),
         (
             "CREATE VOLUME",
@@ -358,8 +358,8 @@ async fn failures_say_if_a_retry_can_help_and_quote_nothing() {
             "PermissionDenied",
             false,
         ),
-        (upload, Act::Say(Said::empty(429).with("retry-after", "3")), "Unavailable", true),
-        (upload, Act::Say(Said::empty(404)), "NotFound", false),
+        (upload, Act::Say(StubAnswer::empty(429).with("retry-after", "3")), "Unavailable", true),
+        (upload, Act::Say(StubAnswer::empty(404)), "NotFound", false),
         ("COPY INTO", Act::Fail("TEMPORARILY_UNAVAILABLE leaked"), "Unavailable", true),
         (
             "COPY INTO",
@@ -388,7 +388,7 @@ async fn a_connection_test_leaves_nothing_and_names_the_failed_step() {
         destination.test(step, ExportModel::Events).await.unwrap();
     }
     assert!(fixture.is_clean());
-    fixture.then("PUT /api", Act::Say(Said::empty(403)));
+    fixture.then("PUT /api", Act::Say(StubAnswer::empty(403)));
     assert_eq!(
         destination.test(3, ExportModel::Events).await.unwrap_err().class,
         "PermissionDenied"

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use weir_export::destination::Destination;
 use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
-use weir_testkit::servers::{Fakesnow, Said, Stub, python};
+use weir_testkit::servers::{Fakesnow, Stub, StubAnswer, python};
 
 use crate::warehouse::{
     self, KEY, LOCKED_KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
@@ -213,7 +213,7 @@ async fn a_run_waits_while_an_earlier_try_is_brought_in() {
     let asked_for = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&asked_for);
     let stub = Stub::start(move |asked| {
-        let answer = |data: Value| Said::json(200, &json!({ "success": true, "data": data }));
+        let answer = |data: Value| StubAnswer::json(200, &json!({ "success": true, "data": data }));
         Some(match asked.path.as_str() {
             "/session/v1/login-request" => answer(json!({ "token": "t" })),
             "/queries/v1/query-request" => {
@@ -256,7 +256,7 @@ async fn a_key_pair_signs_in_without_being_sent() {
     let kept = Arc::clone(&seen);
     let stub = Stub::start(move |asked| {
         kept.lock().unwrap().push(asked.clone());
-        Some(Said::json(200, &json!({ "success": true, "data": { "token": "t" } })))
+        Some(StubAnswer::json(200, &json!({ "success": true, "data": { "token": "t" } })))
     })
     .await;
     let changes = json!({
@@ -310,13 +310,13 @@ async fn long_statements_are_polled_and_sessions_are_renewed() {
         kept.lock().unwrap().push(format!("{} {}", asked.method, asked.path));
         Some(match asked.path.as_str() {
             "/session/v1/login-request" => {
-                Said::json(200, &json!({ "success": true, "data": { "token": "t" } }))
+                StubAnswer::json(200, &json!({ "success": true, "data": { "token": "t" } }))
             }
             "/queries/v1/query-request" => {
                 statements += 1;
                 match statements {
-                    1 => Said::json(200, &json!({ "success": false, "code": "390112" })),
-                    _ => Said::json(
+                    1 => StubAnswer::json(200, &json!({ "success": false, "code": "390112" })),
+                    _ => StubAnswer::json(
                         200,
                         &json!({
                             "success": false, "code": "333334",
@@ -328,17 +328,17 @@ async fn long_statements_are_polled_and_sessions_are_renewed() {
             "/queries/1/result" => {
                 asked_again += 1;
                 match asked_again {
-                    1 => Said::json(
+                    1 => StubAnswer::json(
                         200,
                         &json!({
                             "success": false, "code": "333333",
                             "data": { "getResultUrl": "/queries/1/result" }
                         }),
                     ),
-                    _ => Said::json(200, &json!({ "success": true, "data": {} })),
+                    _ => StubAnswer::json(200, &json!({ "success": true, "data": {} })),
                 }
             }
-            _ => Said::json(200, &json!({ "success": true, "data": null })),
+            _ => StubAnswer::json(200, &json!({ "success": true, "data": null })),
         })
     })
     .await;
@@ -361,11 +361,11 @@ async fn failures_say_if_a_retry_can_help_and_quote_nothing() {
     let code =
         |code: &str| json!({ "success": false, "code": code, "message": "leaked", "data": null });
     for (said, class, is_retryable) in [
-        (Said::json(200, &code("390100")), "AuthenticationFailed", false),
-        (Said::json(200, &code("390201")), "PermissionDenied", false),
-        (Said::json(200, &code("000608")), "WarehouseSuspended", true),
-        (Said::empty(403), "PermissionDenied", false),
-        (Said::empty(503).with("retry-after", "5"), "Unavailable", true),
+        (StubAnswer::json(200, &code("390100")), "AuthenticationFailed", false),
+        (StubAnswer::json(200, &code("390201")), "PermissionDenied", false),
+        (StubAnswer::json(200, &code("000608")), "WarehouseSuspended", true),
+        (StubAnswer::empty(403), "PermissionDenied", false),
+        (StubAnswer::empty(503).with("retry-after", "5"), "Unavailable", true),
     ] {
         let answer = said.clone();
         let stub = Stub::start(move |_| Some(answer.clone())).await;

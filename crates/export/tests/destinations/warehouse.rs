@@ -15,7 +15,7 @@ use weir_export::rows::{Batch, Cell, Kind, PersonRecord};
 use weir_model::exports::ExportModel;
 use weir_model::persons::PersonRef;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
-use weir_testkit::servers::Said;
+use weir_testkit::servers::StubAnswer;
 
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
@@ -40,7 +40,7 @@ pub(crate) fn destination(
 #[derive(Clone)]
 pub(crate) enum Act {
     /// Sends this answer and has no other effect.
-    Say(Said),
+    Say(StubAnswer),
     /// Executes the call, and closes the connection without an answer.
     DoAndClose,
     /// Fails the job or statement for this reason.

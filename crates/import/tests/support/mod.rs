@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use weir_import::{Arguments, ImportError, RetryPolicy, Summary};
 use weir_model::Timestamp;
-use weir_testservers::{Asked, Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer, StubRequest};
 
 /// The reaction of the host to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub(crate) enum Act {
 
 impl Act {
     /// The answer of the host; `None`: it closes the connection.
-    fn said(self) -> Option<Said> {
+    fn said(self) -> Option<StubAnswer> {
         match self {
             Self::Cut | Self::AcceptInSilence => None,
-            Self::Accept => Some(Said::json(200, &json!({ "status": 1 }))),
+            Self::Accept => Some(StubAnswer::json(200, &json!({ "status": 1 }))),
             Self::Answer(status, header) => {
                 let (name, value) = header.split_once(": ").unwrap();
-                Some(Said::json(status, &json!({ "detail": "As set." })).with(name, value))
+                Some(StubAnswer::json(status, &json!({ "detail": "As set." })).with(name, value))
             }
         }
     }
@@ -43,7 +43,7 @@ impl Act {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Requests as they were sent, and their decompressed bodies.
-    pub(crate) requests: Vec<(Asked, Value)>,
+    pub(crate) requests: Vec<(StubRequest, Value)>,
     /// Events by uuid, as first acknowledged; and how often each was sent.
     pub(crate) events: HashMap<String, (Value, usize)>,
     /// Names of the events in the order of their arrival.
@@ -65,16 +65,16 @@ impl Host {
     /// A host that accepts decompressed bodies up to a limit.
     pub(crate) async fn with_limit(acts: &[Act], limit: usize) -> Self {
         let mut acts: VecDeque<Act> = acts.iter().copied().collect();
-        let server = StandIn::start(Seen::default(), move |seen, asked| {
+        let server = StandIn::start(Seen::default(), move |seen, request| {
             let mut text = String::new();
-            GzDecoder::new(&asked.body[..]).read_to_string(&mut text).unwrap();
+            GzDecoder::new(&request.body[..]).read_to_string(&mut text).unwrap();
             let body: Value = serde_json::from_str(&text).unwrap();
             let act = match acts.pop_front() {
                 _ if text.len() > limit => Act::Answer(413, "x-a: b"),
                 Some(act) => act,
                 None => Act::Accept,
             };
-            seen.take(asked.clone(), body, act);
+            seen.take(request.clone(), body, act);
             act.said()
         })
         .await;
@@ -93,7 +93,7 @@ impl Host {
 }
 
 impl Seen {
-    fn take(&mut self, asked: Asked, body: Value, act: Act) {
+    fn take(&mut self, request: StubRequest, body: Value, act: Act) {
         if matches!(act, Act::Accept | Act::AcceptInSilence) {
             for event in body["batch"].as_array().unwrap() {
                 let uuid = event["uuid"].as_str().unwrap().to_owned();
@@ -101,7 +101,7 @@ impl Seen {
                 self.events.entry(uuid).or_insert_with(|| (event.clone(), 0)).1 += 1;
             }
         }
-        self.requests.push((asked, body));
+        self.requests.push((request, body));
     }
 }
 

@@ -86,7 +86,7 @@ mod tests {
         cache.remove_before(Offset(u64::MAX));
         assert_eq!((cache.records.len(), cache.bytes), (0, 0));
         // The newest record stays, even if it is larger than the bound: a consumer has
-        // just asked for it.
+        // just requested it.
         let mut cache = Cache::new(1);
         cache.insert(small);
         assert!(cache.get(Offset(0)).is_some());

@@ -77,9 +77,9 @@ pub enum LogError {
     /// A backup cannot link something in the directory of the log.
     #[error("ingest log: cannot link `{path}`: {why}")]
     Unlinkable {
-        /// Its path.
+        /// Where it is in the directory of the log.
         path: std::path::PathBuf,
-        /// Why.
+        /// The reason, in words for the operator.
         why: &'static str,
     },
     /// The data at this offset was removed or never existed.

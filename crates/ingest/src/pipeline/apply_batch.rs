@@ -133,8 +133,9 @@ impl Part {
             return;
         }
         // A panic there must not stop acknowledged events.
-        let asked = AssertUnwindSafe(transform.transform(project, partition, given)).catch_unwind();
-        let results = match asked.await {
+        let transforming =
+            AssertUnwindSafe(transform.transform(project, partition, given)).catch_unwind();
+        let results = match transforming.await {
             Ok(results) if results.len() == self.items.len() => results,
             Ok(results) => {
                 let (given, got) = (self.items.len(), results.len());

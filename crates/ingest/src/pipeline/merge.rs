@@ -53,7 +53,7 @@ pub(super) enum MergeRequest {
 }
 
 /// What an event about `distinct_id` asks for.
-pub(super) fn asked(
+pub(super) fn request_of(
     event: &str,
     distinct_id: &str,
     special: &SpecialProperties<'_>,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn of(event: &str, properties: &str) -> MergeRequest {
-        asked(event, "user", &SpecialProperties::read(properties, &RandomState::new()))
+        request_of(event, "user", &SpecialProperties::read(properties, &RandomState::new()))
     }
 
     fn join(main: &str, other: &str, refusal: Refusal) -> MergeRequest {
@@ -168,7 +168,7 @@ mod tests {
         let special = SpecialProperties::read(r#"{"alias":"b"}"#, &RandomState::new());
         for event in ["$create_alias", "$merge_dangerously"] {
             for id in ["guest", "cookieless_7c9e6679-7425-50de-944b-e07fc1f90ae7"] {
-                assert_eq!(asked(event, id, &special), MergeRequest::Illegal, "{event} {id}");
+                assert_eq!(request_of(event, id, &special), MergeRequest::Illegal, "{event} {id}");
             }
         }
     }

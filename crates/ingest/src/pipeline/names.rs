@@ -35,7 +35,6 @@ const NAME: usize = 400;
 /// Shortest time between two records of the last use of an event, in microseconds.
 const SEEN_EVERY: i64 = 3_600_000_000;
 
-/// The names of a project.
 #[derive(Debug, Default, Clone)]
 struct ProjectNames {
     /// When the last use of each event was recorded.

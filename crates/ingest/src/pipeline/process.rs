@@ -120,7 +120,7 @@ struct Read<'a> {
     special: SpecialProperties<'a>,
     /// The location of its address.
     located: Vec<Located>,
-    asked: MergeRequest,
+    merge_request: MergeRequest,
     identified: Option<Identified>,
 }
 
@@ -203,8 +203,8 @@ impl StoreCache {
     fn read<'a>(&self, project: ProjectId, item: &'a Item) -> Option<Read<'a>> {
         let event = item.event()?;
         let special = SpecialProperties::read(event.properties, self.names.hashing());
-        let asked = match special.has_profile() {
-            true => merge::asked(event.event, event.distinct_id, &special),
+        let merge_request = match special.has_profile() {
+            true => merge::request_of(event.event, event.distinct_id, &special),
             false => MergeRequest::Nothing,
         };
         let located = match (&self.locations, special.address()) {
@@ -215,7 +215,7 @@ impl StoreCache {
         // Computed once, because it is a hash.
         let first_id = persons::first_id(project, event.distinct_id);
         let received_at = item.received_at();
-        Some(Read { received_at, event, first_id, special, located, asked, identified })
+        Some(Read { received_at, event, first_id, special, located, merge_request, identified })
     }
 
     fn work(
@@ -227,14 +227,14 @@ impl StoreCache {
         names: &mut NewNames,
         counts: &mut EventCounts,
     ) -> Finished {
-        let Read { received_at, event, special, located, asked, identified, .. } = read;
+        let Read { received_at, event, special, located, merge_request, identified, .. } = read;
         let cause =
             Cause { uuid: event.uuid, distinct_id: event.distinct_id, timestamp: event.timestamp };
         let mut warnings: Vec<Warning> = Vec::new();
         let mut updates = Updates::default();
         if let Some(person) = read.person() {
             updates = Updates::of(event.event, special, located);
-            match asked {
+            match merge_request {
                 MergeRequest::Nothing => {}
                 MergeRequest::Join(merge) => {
                     warnings.extend(merge.is_cut.then_some(Warning::DistinctIdCut));
@@ -302,7 +302,7 @@ impl Read<'_> {
     /// The ids of the persons that the event concerns.
     fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
         let first = |id: &str| persons::first_id(project, id);
-        let joined = match &self.asked {
+        let joined = match &self.merge_request {
             MergeRequest::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
             MergeRequest::Nothing | MergeRequest::Illegal | MergeRequest::Incomplete => {
                 [None, None]

@@ -70,6 +70,11 @@ impl EventsFilter {
         *field = value;
     }
 
+    /// Whether it has a name, a property or a distinct id, so that events have to be searched.
+    pub fn searches(&self) -> bool {
+        [&self.event, &self.property, &self.person].into_iter().any(|text| !text.trim().is_empty())
+    }
+
     /// Whether a time is set that cannot be read, or the times are in the wrong order.
     pub fn has_invalid_times(&self) -> bool {
         let is_unread = |text: &str| !text.is_empty() && Timestamp::parse_lenient(text).is_none();
@@ -312,6 +317,7 @@ mod tests {
         assert_eq!(filter(&pairs).pairs(), pairs);
         assert_eq!(filter(&[("selected", "x")]), EventsFilter::default());
         assert!(filter(&pairs[..2]).pairs().iter().all(|(name, _)| *name != "to"));
+        assert!(filter(&pairs[..1]).searches() && !filter(&pairs[2..]).searches());
     }
 
     #[test]

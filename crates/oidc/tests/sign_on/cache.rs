@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use weir_oidc::{ProviderError, Refusal, SignOn};
-use weir_testservers::Said;
+use weir_testservers::StubAnswer;
 
 use crate::issuer::{
     EGRESS, Issuer, Plan, REDIRECT_URI, after, begun_at, issuer, log_in, provider, said,
@@ -139,7 +139,7 @@ async fn visitors_fetch_no_keys() {
         let outcome = log_in(&sign_on, &issuer, &provider, |plan| {
             plan.query = format!("state={}&{query}", plan.state);
             let answer = said(&json!({"error": "invalid_grant"}));
-            plan.whole_answer = Some(Said { status: 400, ..answer });
+            plan.whole_answer = Some(StubAnswer { status: 400, ..answer });
         });
         assert_eq!(outcome.await, Err(expected), "{query}");
     }

@@ -6,7 +6,7 @@ use weir_egress::FaultClass;
 use weir_oidc::{
     Answer, Callback, Email, Identity, Kind, Provider, ProviderError, Refusal, SignOn,
 };
-use weir_testservers::{Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer};
 
 use crate::issuer::{CLIENT_SECRET, CODE, EGRESS, after, parameter, said, said_text, settings};
 
@@ -14,29 +14,29 @@ const REDIRECT_URI: &str = "https://weir.example/complete/github/";
 
 /// What GitHub answers, and what the browser brings.
 struct Plan {
-    token: Said,
-    user: Said,
-    addresses: Said,
+    token: StubAnswer,
+    user: StubAnswer,
+    addresses: StubAnswer,
     query: String,
     url: String,
 }
 
 async fn log_in(changing: impl FnOnce(&mut Plan)) -> (Result<Identity, Refusal>, String) {
-    let answers: [(&str, Said); 3] = [
-        ("/login/oauth/access_token", Said::empty(500)),
-        ("/api/v3/user", Said::empty(500)),
-        ("/api/v3/user/emails", Said::empty(500)),
+    let answers: [(&str, StubAnswer); 3] = [
+        ("/login/oauth/access_token", StubAnswer::empty(500)),
+        ("/api/v3/user", StubAnswer::empty(500)),
+        ("/api/v3/user/emails", StubAnswer::empty(500)),
     ];
-    let server = StandIn::start(answers, |answers, asked| {
-        if asked.path == "/login/oauth/access_token" {
-            let form = String::from_utf8_lossy(&asked.body).into_owned();
+    let server = StandIn::start(answers, |answers, request| {
+        if request.path == "/login/oauth/access_token" {
+            let form = String::from_utf8_lossy(&request.body).into_owned();
             assert!(form.contains("code_verifier=") && form.contains("client_secret=hidden"));
-            assert_eq!(asked.header("accept"), "application/json");
+            assert_eq!(request.header("accept"), "application/json");
         } else {
-            assert_eq!(asked.header("authorization"), "Bearer gho_hidden");
-            assert_eq!(asked.header("user-agent"), "weir");
+            assert_eq!(request.header("authorization"), "Bearer gho_hidden");
+            assert_eq!(request.header("user-agent"), "weir");
         }
-        answers.iter().find(|(path, _)| *path == asked.path).map(|(_, said)| said.clone())
+        answers.iter().find(|(path, _)| *path == request.path).map(|(_, said)| said.clone())
     })
     .await;
     let url = server.url();
@@ -149,7 +149,7 @@ async fn hostile_answers_are_refused() {
                 answer: Answer::GitHubAddresses,
                 fault: FaultClass::Status(404),
             },
-            |plan| plan.addresses = Said::empty(404),
+            |plan| plan.addresses = StubAnswer::empty(404),
         ),
         ("addresses that are no list", Refusal::NotJson(Answer::GitHubAddresses), |plan| {
             plan.addresses = said(&json!({"email": "ada@x.example"}));

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use weir_egress::FaultClass;
 use weir_oidc::{Answer, CallbackFault, Endpoint, ProviderError, Refusal, SignOn};
-use weir_testservers::Said;
+use weir_testservers::StubAnswer;
 
 use crate::issuer::{
     ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, CODE, EGRESS, Plan, SUBJECT, begun_at, change,
@@ -345,7 +345,7 @@ const ANSWERS: &[Row] = &[
         plan.whole_answer = Some(said_text(200, kind, r#"{"access_token": "a"}"#));
     }),
     ("a token answer without a type", Refusal::NotJson(Answer::Token), |plan| {
-        plan.whole_answer = Some(Said::json(200, &plan.answer));
+        plan.whole_answer = Some(StubAnswer::json(200, &plan.answer));
     }),
     ("a token answer that is a list", Refusal::NotJson(Answer::Token), |plan| {
         plan.whole_answer = Some(said(&json!([plan.answer])));
@@ -362,7 +362,7 @@ const ANSWERS: &[Row] = &[
         unreachable(Answer::Token, FaultClass::Status(307)),
         |plan| {
             let to = format!("{}/keys", plan.issuer);
-            plan.whole_answer = Some(Said::empty(307).with("location", &to));
+            plan.whole_answer = Some(StubAnswer::empty(307).with("location", &to));
         },
     ),
     (
@@ -379,11 +379,13 @@ const ANSWERS: &[Row] = &[
     ),
     ("a code that is not accepted", Refusal::NoToken(ProviderError::InvalidCode), |plan| {
         let error = json!({"error": "invalid_grant", "error_description": "hidden"});
-        plan.whole_answer = Some(Said::json(400, &error).with("content-type", "application/json"));
+        plan.whole_answer =
+            Some(StubAnswer::json(400, &error).with("content-type", "application/json"));
     }),
     ("a client that is not accepted", Refusal::NoToken(ProviderError::InvalidClient), |plan| {
         let error = json!({"error": "invalid_client"});
-        plan.whole_answer = Some(Said::json(401, &error).with("content-type", "application/json"));
+        plan.whole_answer =
+            Some(StubAnswer::json(401, &error).with("content-type", "application/json"));
     }),
     ("a refusal without a reason", unreachable(Answer::Token, FaultClass::Status(400)), |plan| {
         plan.whole_answer = Some(said_text(400, "application/json", "{}"))
@@ -427,7 +429,7 @@ const ANSWERS: &[Row] = &[
         plan.keys = said_text(200, "text/html", "<html>");
     }),
     ("no key set", unreachable(Answer::Keys, FaultClass::Status(404)), |plan| {
-        plan.keys = Said::empty(404)
+        plan.keys = StubAnswer::empty(404)
     }),
     ("userinfo of another user", Refusal::UserinfoSubject, |plan| {
         plan.without_email();
@@ -454,15 +456,15 @@ const ANSWERS: &[Row] = &[
         unreachable(Answer::Userinfo, FaultClass::Status(401)),
         |plan| {
             plan.without_email();
-            plan.userinfo = Said::empty(401);
+            plan.userinfo = StubAnswer::empty(401);
         },
     ),
 ];
 
 /// A name, the reason, and what the issuer publishes: from its document and URL.
-type Published = (&'static str, Refusal, fn(Value, &str) -> Said);
+type Published = (&'static str, Refusal, fn(Value, &str) -> StubAnswer);
 
-fn with(mut document: Value, name: &str, value: impl Into<Value>) -> Said {
+fn with(mut document: Value, name: &str, value: impl Into<Value>) -> StubAnswer {
     change(&mut document, name, value.into());
     said(&document)
 }
@@ -528,12 +530,14 @@ const DOCUMENTS: &[Published] = &[
         with(it, "token_endpoint", 1)
     }),
     ("a redirect", unreachable(Answer::Discovery, FaultClass::Status(302)), |_, url| {
-        Said::empty(302).with("location", &format!("{url}/keys"))
+        StubAnswer::empty(302).with("location", &format!("{url}/keys"))
     }),
     ("two megabytes", unreachable(Answer::Discovery, FaultClass::TooLarge), |it, _| {
         with(it, "more", "a".repeat(2_000_000))
     }),
-    ("nothing", unreachable(Answer::Discovery, FaultClass::Status(404)), |_, _| Said::empty(404)),
+    ("nothing", unreachable(Answer::Discovery, FaultClass::Status(404)), |_, _| {
+        StubAnswer::empty(404)
+    }),
 ];
 
 /// The administrator reads a sentence with nothing that a provider wrote.

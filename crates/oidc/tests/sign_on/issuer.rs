@@ -11,7 +11,7 @@ use weir_egress::{Egress, Resolve, Rules};
 use weir_oidc::{
     Begun, Callback, Identity, Kind, Now, Provider, Refusal, Secret, Settings, SignOn,
 };
-use weir_testservers::{Asked, Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer, StubRequest};
 
 use crate::signers::{RSA, Signer};
 
@@ -59,12 +59,12 @@ pub(crate) static EGRESS: LazyLock<Egress> =
 pub(crate) struct Script {
     /// The path before that of every endpoint.
     pub(crate) path: &'static str,
-    pub(crate) discovery: Said,
-    pub(crate) keys: Said,
-    pub(crate) token: Said,
-    pub(crate) userinfo: Said,
+    pub(crate) discovery: StubAnswer,
+    pub(crate) keys: StubAnswer,
+    pub(crate) token: StubAnswer,
+    pub(crate) userinfo: StubAnswer,
     /// The requests that arrived.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<StubRequest>,
 }
 
 impl Script {
@@ -78,13 +78,13 @@ impl Script {
 pub(crate) type Issuer = StandIn<Script>;
 
 /// JSON with its type.
-pub(crate) fn said(body: &Value) -> Said {
-    Said::json(200, body).with("content-type", "application/json")
+pub(crate) fn said(body: &Value) -> StubAnswer {
+    StubAnswer::json(200, body).with("content-type", "application/json")
 }
 
 /// Any body with a type.
-pub(crate) fn said_text(status: u16, kind: &str, body: &str) -> Said {
-    let mut said = Said::empty(status).with("content-type", kind);
+pub(crate) fn said_text(status: u16, kind: &str, body: &str) -> StubAnswer {
+    let mut said = StubAnswer::empty(status).with("content-type", kind);
     said.body = body.as_bytes().to_vec();
     said
 }
@@ -92,10 +92,10 @@ pub(crate) fn said_text(status: u16, kind: &str, body: &str) -> Said {
 pub(crate) async fn issuer_below(path: &'static str) -> Issuer {
     let script = Script {
         path,
-        discovery: Said::empty(500),
+        discovery: StubAnswer::empty(500),
         keys: said(&json!({"keys": [RSA.jwk("a")]})),
-        token: Said::empty(500),
-        userinfo: Said::empty(500),
+        token: StubAnswer::empty(500),
+        userinfo: StubAnswer::empty(500),
         asked: Vec::new(),
     };
     let issuer = StandIn::start(script, |script, asked| {
@@ -105,7 +105,7 @@ pub(crate) async fn issuer_below(path: &'static str) -> Issuer {
             "/keys" => script.keys.clone(),
             "/token" => script.token.clone(),
             "/userinfo" => script.userinfo.clone(),
-            _ => Said::empty(404),
+            _ => StubAnswer::empty(404),
         })
     })
     .await;
@@ -168,12 +168,12 @@ pub(crate) struct Plan {
     pub(crate) signer: &'static Signer,
     /// Changes the signed token.
     pub(crate) mangle: Box<dyn Fn(String) -> String>,
-    pub(crate) keys: Said,
+    pub(crate) keys: StubAnswer,
     /// The members of the answer besides the ID token.
     pub(crate) answer: Value,
     /// The whole answer, instead of the one with the ID token.
-    pub(crate) whole_answer: Option<Said>,
-    pub(crate) userinfo: Said,
+    pub(crate) whole_answer: Option<StubAnswer>,
+    pub(crate) userinfo: StubAnswer,
     /// The query of the callback.
     pub(crate) query: String,
     /// The time between begin and callback.

@@ -5,7 +5,6 @@
 
 use weir_model::plugins::address::Address;
 
-/// The location of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CodeLocation {
     /// A repository on GitHub: `user/name`.

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use weir_model::{PluginConfigId, ProjectId};
 use weir_store::Result;
-use weir_store::events::{self, Wanted};
+use weir_store::events::{self, EventBounds};
 use weir_store::plugin_runtime::cursors::{self, Cursor};
 use weir_store::plugin_runtime::registry::running;
 
@@ -87,7 +87,7 @@ impl Shared {
 
     /// The events of a project that its enabled destinations have not received yet. Without a
     /// position, a destination begins with the events that arrive from then on.
-    pub(crate) async fn undelivered(&self, project: ProjectId) -> Result<Vec<Wanted>> {
+    pub(crate) async fn undelivered(&self, project: ProjectId) -> Result<Vec<EventBounds>> {
         let mut undelivered = Vec::new();
         for (config, _) in running(&self.store, project).await? {
             // A config that was just enabled may be loaded later.
@@ -95,7 +95,7 @@ impl Shared {
                 continue;
             }
             let cursor = cursors::cursor(&self.store, config.id).await?;
-            undelivered.extend(cursor.map(|cursor| Wanted::after(cursor.after)));
+            undelivered.extend(cursor.map(|cursor| EventBounds::after(cursor.after)));
         }
         Ok(undelivered)
     }

@@ -184,7 +184,7 @@ fn fail_all(failed: &mut [Option<Failed>], message: &str) {
     failed.fill(Some(Failed { message: message.to_owned(), is_permanent: false }));
 }
 
-/// An error of a script is permanent unless the script asked for a retry, timed out,
+/// An error of a script is permanent unless the script requested a retry, timed out,
 /// crashed or failed in its setup.
 fn of_script(loaded: &Loaded, error: &ScriptError) -> Failed {
     let may_pass = error.retry

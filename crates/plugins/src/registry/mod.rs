@@ -85,7 +85,6 @@ pub(crate) fn message(error: &ScriptError, script: &Script) -> String {
     }
 }
 
-/// Capabilities of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConfigCapabilities {
     /// Changes events before they are stored.

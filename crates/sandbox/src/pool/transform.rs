@@ -151,9 +151,9 @@ impl<'a> Work<'a> {
 
     /// Takes the answer of a child process with this processor time.
     fn take(&mut self, reply: Reply, processor: Option<Duration>, rest: &[Box<RawValue>]) {
-        let asked = rest.len();
+        let requested = rest.len();
         let before = self.done.len();
-        let answered = reply.items.len().min(asked);
+        let answered = reply.items.len().min(requested);
         let used = reply.used(processor);
         for (item, original) in reply.items.into_iter().zip(rest) {
             let payers = self.payers(0);
@@ -167,7 +167,7 @@ impl<'a> Work<'a> {
         let Some(broken) = reply.broken else {
             // The child process reports that it is done although events are missing:
             // retry in careful mode.
-            self.careful |= answered < asked;
+            self.careful |= answered < requested;
             return;
         };
         self.unpaid += used + REPLACING;

@@ -235,7 +235,7 @@ impl Reader<'_> {
         else {
             return Err(missing());
         };
-        let wanted = Wanted { view: &self.view, group_rows: group.rows, rows };
+        let wanted = WantedRows { view: &self.view, group_rows: group.rows, rows };
         let mut arrival = wanted.numbers(arrival)?.into_iter();
         let mut uuid = wanted.uuids(uuid)?.into_iter();
         let mut event = wanted.texts(event)?.into_iter();
@@ -264,7 +264,7 @@ impl Reader<'_> {
 }
 
 /// The wanted rows of a group.
-struct Wanted<'a> {
+struct WantedRows<'a> {
     view: &'a Arc<View>,
     group_rows: u64,
     /// Counted from the beginning of the group.
@@ -298,7 +298,7 @@ macro_rules! read {
     }};
 }
 
-impl Wanted<'_> {
+impl WantedRows<'_> {
     fn open(&self, column: &Column) -> Result<ColumnReader, ParquetError> {
         let pages = SerializedPageReader::new(
             Arc::clone(self.view),

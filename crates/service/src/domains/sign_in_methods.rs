@@ -15,7 +15,7 @@ pub struct SignInMethod {
     pub sso: SsoEnforcement,
     /// The name of a provider; empty for other methods.
     pub label: String,
-    /// Whether it is set up.
+    /// Whether users can sign in with it now.
     pub is_set_up: bool,
 }
 

@@ -42,8 +42,9 @@ pub(super) fn lock_out(org: &OrgCtx, impact: &WayImpact) -> DomainWarning {
 }
 
 /// Warnings about settings that sign in members alone by their address, because a key saved
-/// them.
-pub(super) fn by_key(row: &DomainRow) -> Vec<DomainWarning> {
+/// them. `has_google` says whether Google is a provider of the instance: just-in-time
+/// provisioning lets it sign in users who exist too.
+pub(super) fn by_key(row: &DomainRow, has_google: bool) -> Vec<DomainWarning> {
     let mut found = Vec::new();
     let mut warn = |attr: &str, what: &str, provider: &str, save: &str| {
         let detail = format!(
@@ -60,6 +61,12 @@ pub(super) fn by_key(row: &DomainRow) -> Vec<DomainWarning> {
     let is_provider = matches!(row.sso_enforcement, SsoEnforcement::Provider(_));
     if is_provider && trust::is_lowest(row.rules_rank) {
         warn("sso_enforcement", "this rule", "provider", "Save single sign-on");
+    }
+    let trusts_google =
+        has_google && row.jit_provisioning_enabled && row.sso_enforcement == SsoEnforcement::Off;
+    if trusts_google && trust::is_lowest(row.rules_rank) {
+        let (what, save) = ("the rules of this domain", "Save just-in-time provisioning");
+        warn("jit_provisioning_enabled", what, "provider Google", save);
     }
     found
 }

@@ -24,10 +24,10 @@ use crate::ctx::ProjectCtx;
 /// After this time the search of a source ends with the rows that it has found.
 const WITHIN: Duration = Duration::from_secs(1);
 /// Dropped events of one read.
-const DROPPED_PER_READ: usize = 500;
+pub(super) const DROPPED_PER_READ: usize = 500;
 /// Arrival numbers follow the time of receipt, except within this many seconds and after a
 /// replay.
-const DISORDER_SECONDS: i64 = 60;
+pub(super) const DISORDER_SECONDS: i64 = 60;
 
 /// A page of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,15 +169,7 @@ impl Events {
             (None, Some(to)) => self.arrival_since(project, to).await?,
             (arrival, _) => arrival,
         };
-        let takes = |event: &StoredEvent| {
-            filter.takes(&RowFacts {
-                label: OutcomeLabel::of(Outcome::Accepted, !event.warnings.is_empty()),
-                event: Some(&event.event),
-                distinct_id: Some(&event.distinct_id),
-                json: &event.properties,
-                received_at: Timestamp::from_micros(event.received_at),
-            })
-        };
+        let takes = |event: &StoredEvent| takes_event(filter, event);
         let takes_name = |name: &str| filter.takes_name(name);
         let search = Search {
             before,
@@ -201,7 +193,11 @@ impl Events {
 
     /// No event that was received before this time has this arrival number or a higher one.
     /// `None`: the time is too close to now to say.
-    async fn arrival_since(&self, project: &ProjectCtx, time: Timestamp) -> Result<Option<u64>> {
+    pub(super) async fn arrival_since(
+        &self,
+        project: &ProjectCtx,
+        time: Timestamp,
+    ) -> Result<Option<u64>> {
         let later = time.plus_seconds(DISORDER_SECONDS);
         if later >= project.org.ctx.now {
             return Ok(None);
@@ -230,12 +226,10 @@ impl Events {
             return Ok(Source::default());
         }
         let until = Instant::now().checked_add(WITHIN);
-        // The bound of the store excludes its time.
-        let after = |from: Timestamp| Timestamp::from_micros(from.micros().saturating_sub(1));
         let mut query = AffectedQuery {
             is_dropped: true,
             behind: cursor.dropped,
-            after: filter.from.map(after),
+            after: filter.from.map(just_before),
             before: filter.to,
             limit: limit.max(DROPPED_PER_READ),
             ..AffectedQuery::default()
@@ -292,8 +286,24 @@ impl Events {
 }
 
 /// Whether stored events can match.
-fn takes_stored(filter: &RowFilter) -> bool {
+pub(super) fn takes_stored(filter: &RowFilter) -> bool {
     filter.takes_label(OutcomeLabel::Accepted) || filter.takes_label(OutcomeLabel::Altered)
+}
+
+/// Whether a stored event matches.
+pub(super) fn takes_event(filter: &RowFilter, event: &StoredEvent) -> bool {
+    filter.takes(&RowFacts {
+        label: OutcomeLabel::of(Outcome::Accepted, !event.warnings.is_empty()),
+        event: Some(&event.event),
+        distinct_id: Some(&event.distinct_id),
+        json: &event.properties,
+        received_at: Timestamp::from_micros(event.received_at),
+    })
+}
+
+/// The bound with which dropped events begin at this time: the store excludes its bound.
+pub(super) fn just_before(time: Timestamp) -> Timestamp {
+    Timestamp::from_micros(time.micros().saturating_sub(1))
 }
 
 /// The newest rows of all sources, and the position behind them.

@@ -153,14 +153,14 @@ pub(super) fn bounds(
     export: &ExportRow,
     now: Timestamp,
 ) -> Result<(Option<Timestamp>, Timestamp)> {
-    let asked = |attr, text: &Option<String>, own: Option<Timestamp>| {
-        let asked = text.as_deref().map(|text| bound(attr, text)).transpose()?;
+    let requested = |attr, text: &Option<String>, own: Option<Timestamp>| {
+        let requested = text.as_deref().map(|text| bound(attr, text)).transpose()?;
         // Clients send back the export as they have read it, with the bounds of its
         // schedule. These are not bounds of the backfill.
-        Ok::<_, Error>(asked.filter(|asked| !input.of_export || Some(*asked) != own))
+        Ok::<_, Error>(requested.filter(|requested| !input.of_export || Some(*requested) != own))
     };
-    let start = asked(START, &input.start_at, export.start_at)?;
-    let end = match asked(END, &input.end_at, export.end_at)? {
+    let start = requested(START, &input.start_at, export.start_at)?;
+    let end = match requested(END, &input.end_at, export.end_at)? {
         Some(end) => end,
         None => super::cadence(export)?.boundary_before(now),
     };
@@ -239,9 +239,9 @@ mod tests {
         }
     }
 
-    type Asked = Result<(Option<String>, String), (String, String)>;
+    type BoundTexts = Result<(Option<String>, String), (String, String)>;
 
-    fn of(start: Option<&str>, end: Option<&str>, of_export: bool) -> Asked {
+    fn of(start: Option<&str>, end: Option<&str>, of_export: bool) -> BoundTexts {
         let text = |text: Option<&str>| text.map(str::to_owned);
         let input = BackfillInput { start_at: text(start), end_at: text(end), of_export };
         match bounds(&input, &export(), time("2026-08-21T14:30:00Z")) {
@@ -254,18 +254,18 @@ mod tests {
         }
     }
 
-    fn asked(start: Option<&str>, end: Option<&str>) -> Asked {
+    fn requested(start: Option<&str>, end: Option<&str>) -> BoundTexts {
         of(start, end, false)
     }
 
-    fn refused(attr: &str, detail: &str) -> Asked {
+    fn refused(attr: &str, detail: &str) -> BoundTexts {
         Err((attr.to_owned(), detail.to_owned()))
     }
 
     #[test]
     fn bounds_are_times_with_an_offset_or_dates() {
         let end = "2026-08-21T14:00:00Z".to_owned();
-        assert_eq!(asked(None, None), Ok((None, end.clone())));
+        assert_eq!(requested(None, None), Ok((None, end.clone())));
         for text in [
             "2026-08-01",
             "2026-08-01T00:00:00+00:00",
@@ -273,23 +273,23 @@ mod tests {
             " 2026-08-01T00:00Z ",
         ] {
             let expected = (Some("2026-08-01T00:00:00Z".to_owned()), end.clone());
-            assert_eq!(asked(Some(text), None), Ok(expected), "{text}");
+            assert_eq!(requested(Some(text), None), Ok(expected), "{text}");
         }
         for text in ["", "x", "2026-08-01T00:00:00", "2026-13-01", "20260801", "2026-08-0ä"] {
-            assert_eq!(asked(Some(text), None), refused("start_at", FORM), "{text}");
-            assert_eq!(asked(None, Some(text)), refused("end_at", FORM), "{text}");
+            assert_eq!(requested(Some(text), None), refused("start_at", FORM), "{text}");
+            assert_eq!(requested(None, Some(text)), refused("end_at", FORM), "{text}");
         }
     }
 
     #[test]
     fn bounds_are_in_order_and_past() {
         let future = "The end of a backfill must not be in the future.";
-        assert_eq!(asked(None, Some("2026-08-22")), refused("end_at", future));
+        assert_eq!(requested(None, Some("2026-08-22")), refused("end_at", future));
         let order = refused("start_at", "The start of a backfill must be before its end.");
-        assert_eq!(asked(Some("2026-08-02"), Some("2026-08-02")), order);
+        assert_eq!(requested(Some("2026-08-02"), Some("2026-08-02")), order);
         // No interval has ended since then.
-        assert_eq!(asked(Some("2026-08-21T14:00:00Z"), None), order);
-        assert!(asked(Some("2026-08-21T14:00:00Z"), Some("2026-08-21T14:30:00Z")).is_ok());
+        assert_eq!(requested(Some("2026-08-21T14:00:00Z"), None), order);
+        assert!(requested(Some("2026-08-21T14:00:00Z"), Some("2026-08-21T14:30:00Z")).is_ok());
     }
 
     #[test]
@@ -305,6 +305,6 @@ mod tests {
         let later = "The end of a backfill must not be in the future.";
         assert_eq!(of(start, Some("2027-01-02"), true), refused("end_at", later));
         // Bounds outside of such an object are used too.
-        assert_eq!(asked(start, end), refused("end_at", later));
+        assert_eq!(requested(start, end), refused("end_at", later));
     }
 }

@@ -19,7 +19,7 @@ pub enum Condition {
     Failing,
     /// Its schedule starts runs.
     Active,
-    /// It is paused.
+    /// Its schedule starts no runs until it is unpaused.
     Paused,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_model::Timestamp;
 use weir_model::exports::{BackfillInput, ExportModel, Status};
 use weir_schedule::COUNTED;
-use weir_store::events::{self, Selection, TimeRange, Wanted};
+use weir_store::events::{self, EventBounds, Selection, TimeRange};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills as rows;
 
@@ -73,7 +73,7 @@ impl Exports {
         let first_event = spans.map(|span| span.from).min().map(Timestamp::from_micros);
         let wanted_time =
             TimeRange { start: wanted.map_or(i64::MIN, Timestamp::micros), end: end_at.micros() };
-        let all = Wanted { after: 0, up_to: u64::MAX, time: wanted_time };
+        let all = EventBounds { after: 0, up_to: u64::MAX, time: wanted_time };
         let ends = |at: i64| cadence.interval_end(wanted, Timestamp::from_micros(at)).micros();
         let firsts = events::first_times(store, row.project, all, COUNTED, ends).await?;
         let firsts: Vec<Timestamp> = firsts.into_iter().map(Timestamp::from_micros).collect();

@@ -524,7 +524,7 @@ async fn names_of_large_exports_are_listed_where_whole_exports_are_too_large() {
     let overview = exports.overview(within, &query, Page::default()).await.unwrap();
     assert_eq!((overview.all, overview.found.count), (3, 1));
     assert_eq!(overview.found.results[0].export.name, "Night");
-    let found = services.search.find(&ctx, &crate::search::Wanted::new("day")).await.unwrap();
+    let found = services.search.find(&ctx, &crate::search::SearchWords::new("day")).await.unwrap();
     assert_eq!(found[0].name, "Day");
     let kind = DestinationType::of("LocalDirectory").unwrap();
     let elsewhere = weir_model::OrganizationId(uuid::Uuid::nil());

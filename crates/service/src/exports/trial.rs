@@ -25,7 +25,7 @@ pub struct SentDestination {
 /// A destination of an export that is not stored yet.
 #[derive(Debug, Clone)]
 pub struct NewTrial {
-    /// Its kind.
+    /// The type of the destination.
     pub kind: &'static DestinationType,
     /// Its settings, not yet checked.
     pub config: SentConfig,
@@ -38,7 +38,7 @@ pub struct NewTrial {
 pub struct Trial {
     /// The organization of the caller.
     pub organization: OrganizationId,
-    /// Its kind.
+    /// The type of the destination.
     pub kind: &'static DestinationType,
     /// All of its settings, with secrets.
     pub config: SentConfig,

@@ -2,7 +2,6 @@
 //! events by group, so older events are not searched.
 
 use serde_json::Value;
-use weir_model::groups::Group;
 use weir_store::events::{self, StoredEvent};
 
 use super::Groups;
@@ -24,16 +23,19 @@ pub struct GroupActivity {
 }
 
 impl Groups {
-    /// Searches the latest events of the project for a group.
-    pub async fn activity(&self, project: &ProjectCtx, group: &Group) -> Result<GroupActivity> {
+    /// Searches the latest events of the project for the group with this index of its type
+    /// and this key.
+    pub async fn activity(
+        &self,
+        project: &ProjectCtx,
+        index: u8,
+        key: &str,
+    ) -> Result<GroupActivity> {
         let (store, project_id) = (&self.core.store, project.project);
         let page = events::arrivals(store, project_id, None, SEARCHED_EVENTS).await?;
-        let property = format!("$group_{}", group.index);
-        let mut found: Vec<StoredEvent> = page
-            .events
-            .into_iter()
-            .filter(|event| is_about(event, &property, &group.key))
-            .collect();
+        let property = format!("$group_{index}");
+        let mut found: Vec<StoredEvent> =
+            page.events.into_iter().filter(|event| is_about(event, &property, key)).collect();
         let is_cut = found.len() > EVENTS;
         found.truncate(EVENTS);
         Ok(GroupActivity { events: found, more: (is_cut || !page.more).then_some(is_cut) })

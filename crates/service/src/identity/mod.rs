@@ -147,11 +147,11 @@ pub enum SetupTokenState {
 /// The input of the set-up.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SetupInput {
-    /// First name.
+    /// First name of the first user.
     pub first_name: String,
     /// E-mail address.
     pub email: String,
-    /// Password.
+    /// The password of the first user, as entered.
     pub password: String,
     /// Name of the first organization.
     pub organization: String,

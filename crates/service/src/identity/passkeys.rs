@@ -27,7 +27,7 @@ use weir_webauthn::{Challenge, Credential, NewPasskey, RelyingParty};
 
 use super::confirm::changed_meanwhile;
 use super::second_factor::{new_codes, recent_session, switched};
-use super::sso::last_way;
+use super::sso::last_method;
 use super::{Identity, NewSession, Origin, Peer, emails, flash};
 use crate::activity::Changes;
 use crate::ctx::{Actor, Ctx};
@@ -290,9 +290,9 @@ impl Identity {
         let user = self.user_row(ctx).await?;
         let row = self.passkey_of(&user, id).await?;
         let is_last = rows::of_user(store, user.id).await?.len() == 1;
-        let ways = self.ways(&user).await?.without(&row.hash);
-        if ways.as_ref().is_some_and(SignInMethods::is_empty) {
-            return Err(last_way());
+        let methods = self.sign_in_methods(&user).await?.without(&row.hash);
+        if methods.as_ref().is_some_and(SignInMethods::is_empty) {
+            return Err(last_method());
         }
         let factor = factor_rows::get(store, user.id).await?;
         let has_app = factor.is_some_and(|factor| factor.confirmed_at.is_some());
@@ -308,7 +308,7 @@ impl Identity {
         let (new, opened) = self.renewed_session(user.id, peer, session).await?;
         let change =
             Change { replaced: session, session: &new, mails: &mails, activities: &activities };
-        match rows::remove(store, &row.hash, turned_off, ways.as_ref(), change).await? {
+        match rows::remove(store, &row.hash, turned_off, methods.as_ref(), change).await? {
             PasskeyOutcome::Yes => {}
             PasskeyOutcome::Taken | PasskeyOutcome::TooMany | PasskeyOutcome::Void => {
                 return Err(changed_meanwhile());

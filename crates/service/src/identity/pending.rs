@@ -123,7 +123,7 @@ impl Identity {
         let user = user.ok_or_else(expired)?;
         self.refuse_password(&emails::normalise(&user.email)).await?;
         let browser = self.trusted_browser(Some(user.id), peer).await?;
-        let caller = browser.as_deref().map_or(Caller::Unknown, Caller::Known);
+        let caller = browser.as_deref().map_or(Caller::Unknown, Caller::Recognized);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let Some(proof) = self.proof(user.id, found.factor, code).await? else {
             rows::failed(store, user.id, &found.hash).await?;

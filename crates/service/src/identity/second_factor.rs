@@ -45,7 +45,7 @@ const NOT_ON: &str = "Two-step sign-in is not on.";
 /// The state of a user's second factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// Since when it is asked for; `None`: it is off.
+    /// Since when it is requested; `None`: it is off.
     pub since: Option<Timestamp>,
     /// Whether there is an authenticator app.
     pub has_app: bool,
@@ -143,7 +143,7 @@ impl Identity {
 
     /// Confirms an app with one of its codes. From now on every sign-in asks for a
     /// code. All other sessions end, and so do sign-ins that wait. New recovery codes
-    /// replace those that came with a passkey.
+    /// replace those that came with a passkey. The user gets a mail.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] with
@@ -157,7 +157,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let (row, sealed) = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
         let user = self.user_row(ctx).await?;
-        let counted = self.count_code(user.id, peer, Caller::Known(session)).await?;
+        let counted = self.count_code(user.id, peer, Caller::Recognized(session)).await?;
         let step = self.step_of(user.id, &sealed, row.last_step, code, ctx.now)?;
         let step = step.ok_or_else(wrong_code)?;
         let (codes, hashes) = new_codes(user.id)?;
@@ -175,17 +175,20 @@ impl Identity {
             session: &new,
             activities: &audit_entry,
         };
-        match rows::confirm(&self.core.store, change, &sealed, hashes).await? {
+        let news = mail::of_change(&user, UserChange::AuthenticatorAppAdded, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [news]);
+        match rows::confirm(&self.core.store, change, &sealed, hashes, &mails).await? {
             Used::Yes => {}
             Used::Before | Used::Void => return Err(conflict(LATE)),
         }
+        self.core.mailing.wake();
         self.attempt_succeeded(counted).await?;
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is on");
         Ok(Confirmed { session: opened, codes })
     }
 
     /// Removes the app, with one of its codes or a recovery code. That turns the factor
-    /// off, unless the user has passkeys. All other sessions end, and the owner gets a
+    /// off, unless the user has passkeys. All other sessions end, and the user gets a
     /// mail.
     ///
     /// # Errors
@@ -202,7 +205,7 @@ impl Identity {
         let has_app =
             rows::get(store, user.id).await?.is_some_and(|row| row.confirmed_at.is_some());
         let factor = user.second_factor.filter(|_| has_app).ok_or_else(|| conflict(NOT_ON))?;
-        let caller = Caller::Known(session);
+        let caller = Caller::Recognized(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let stays_on = !passkeys::of_user(store, user.id).await?.is_empty();
@@ -227,7 +230,8 @@ impl Identity {
         Ok(opened)
     }
 
-    /// Replaces all recovery codes, with a code of the factor or a recovery code.
+    /// Replaces all recovery codes, with a code of the factor or a recovery code. The user
+    /// gets a mail.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -240,7 +244,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let user = self.user_row(ctx).await?;
         let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
-        let caller = Caller::Known(session);
+        let caller = Caller::Recognized(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let codes = self.renew_with(ctx, &user, factor, &proof).await?;
@@ -259,15 +263,19 @@ impl Identity {
         let (codes, hashes) = new_codes(user.id)?;
         let changes = Changes::none().secret("recovery_codes");
         let audit_entry = users::audit_entry(&self.core, ctx, user, changes).await?;
+        let news = mail::of_change(user, UserChange::RecoveryCodesReplaced, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [news]);
         let renewal = Renewal {
             user: user.id,
             factor,
             proof,
             codes: hashes,
             attempt: ids::time_ordered(ctx.now),
+            mails: &mails,
             activities: &audit_entry,
         };
         settled(rows::renew(&self.core.store, renewal).await?)?;
+        self.core.mailing.wake();
         Ok(codes)
     }
 

@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::{Result, secrets};
 
 impl Identity {
-    /// Opens a session for the user with this address and password. A user with a
-    /// second factor is asked for it first.
+    /// Opens a session for the user with this address and password. If the user has a
+    /// second factor, it is requested first.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced` where the domain of the address allows no
@@ -86,7 +86,7 @@ impl Identity {
 
     /// Lets a user prove their identity once more. The session gets a new token, and
     /// the old token stops working. The session has already seen the second factor, so
-    /// it is not asked for again.
+    /// it is not requested again.
     ///
     /// # Errors
     /// As [`Identity::sign_in`]; [`Error::Forbidden`] for a key.
@@ -130,7 +130,7 @@ impl Identity {
             Some(_) => None,
             None => self.trusted_browser(user.as_ref().map(|user| user.id), peer).await?,
         };
-        let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Known);
+        let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Recognized);
         let counted = self.count_password(email_key, peer, caller).await.inspect_err(|error| {
             if matches!(error, Error::Throttled { .. }) {
                 self.count_refusal();

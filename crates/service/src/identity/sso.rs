@@ -26,7 +26,7 @@ use weir_store::domains::{self as rows, DomainRow};
 use weir_store::sessions::SessionRow;
 use weir_store::sso::identities::IdentityRow;
 
-use self::conclude::AskedProvider;
+use self::conclude::AnsweringProvider;
 use super::{Identity, Peer, emails};
 use crate::domains::{acts, has_saml};
 use crate::error::Error;
@@ -35,7 +35,7 @@ use crate::{Core, Result};
 pub use again::Confirming;
 pub use flow::{LoginRequest, Origin, SignedOn};
 pub use links::LinkedAccount;
-pub(super) use links::last_way;
+pub(super) use links::last_method;
 pub(crate) use provision::{AddedUser, Provisioning};
 pub(super) use refused::RefusalLists;
 pub use refused::RefusedSignIns;
@@ -157,8 +157,8 @@ impl Core {
             Connection::Provider(name) => self.provider(name).await?,
             Connection::Saml(_) => None,
         };
-        let asked = AskedProvider { connection, provider: provider.as_ref(), saml: None };
-        Ok(asked.is_trusted_by(&domain, self.in_force(&domain).await?))
+        let answering = AnsweringProvider { connection, provider: provider.as_ref(), saml: None };
+        Ok(answering.is_trusted_by(&domain, self.in_force(&domain).await?))
     }
 
     /// The domain of an address, if its rules are in force: exactly this one, not a

@@ -120,7 +120,7 @@ const PRUNE_TIME: Duration = Duration::from_secs(60);
 pub(super) enum Caller<'a> {
     Unknown,
     /// A known caller, which has its own counters.
-    Known(&'a str),
+    Recognized(&'a str),
 }
 
 /// An attempt that was counted.
@@ -140,7 +140,7 @@ impl Identity {
         peer: &Peer,
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
-        if let Caller::Known(caller) = caller {
+        if let Caller::Recognized(caller) = caller {
             let rule = known_rule(PASSWORD_OF_KNOWN, USER_WAITS, email_key, caller);
             return self.count(vec![rule]).await;
         }
@@ -223,7 +223,9 @@ impl Identity {
     ) -> Result<Counted, Error> {
         let user = user.to_string();
         let rules = match caller {
-            Caller::Known(caller) => vec![known_rule(CODE_OF_KNOWN, CODE_WAITS, &user, caller)],
+            Caller::Recognized(caller) => {
+                vec![known_rule(CODE_OF_KNOWN, CODE_WAITS, &user, caller)]
+            }
             Caller::Unknown => {
                 let of_user = rule(CODE, CODE_WAITS, &user);
                 std::iter::once(of_user).chain(network_rule(peer)).collect()

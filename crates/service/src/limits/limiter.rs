@@ -44,7 +44,7 @@ pub enum Admission {
 /// A limit that refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverLimit {
-    /// The limit.
+    /// Which limit of the organization it is.
     pub limit: LimitName,
     /// Its number.
     pub most: u64,

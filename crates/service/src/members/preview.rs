@@ -26,7 +26,7 @@ pub struct AllowedChanges {
 /// The losses of a user who is removed from the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The user.
+    /// The user who would be removed.
     pub user: UserId,
     /// The labels of their personal keys that no longer reach the organization.
     pub keys: Vec<String>,

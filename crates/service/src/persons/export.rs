@@ -48,7 +48,7 @@ impl Persons {
 }
 
 impl PersonExport {
-    /// The person.
+    /// The person whose data is exported.
     pub fn person(&self) -> &PersonRef {
         &self.person
     }

@@ -30,7 +30,7 @@ const NEWEST: usize = 200;
 /// A person and the facts around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The person.
+    /// The person with its properties.
     pub person: PersonRef,
     /// Its distinct ids and how they joined it, the main one first.
     pub ids: Vec<DistinctId>,
@@ -49,7 +49,7 @@ pub struct Profile {
 /// A distinct id of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DistinctId {
-    /// The id.
+    /// The distinct id, as senders wrote it.
     pub id: String,
     /// When it joined the person, and by which event; `None`: it belonged to this
     /// person from the beginning.

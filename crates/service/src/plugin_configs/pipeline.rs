@@ -23,7 +23,7 @@ use crate::{Result, plugins};
 pub struct Stage {
     /// The config.
     pub config: PluginConfig,
-    /// Its plugin.
+    /// The plugin that the config uses.
     pub plugin: Plugin,
     /// Whether it changes events before they are stored.
     pub transforms: bool,

@@ -20,7 +20,7 @@ use crate::{Clock, Core, Result, mail};
 pub struct OpenedValues {
     /// Its settings, with secrets.
     pub values: Map<String, Value>,
-    /// Its attachments.
+    /// The files that were uploaded for settings.
     pub attachments: Vec<OpenedAttachment>,
 }
 
@@ -30,7 +30,7 @@ pub struct OpenedAttachment {
     pub key: String,
     /// Name of the file.
     pub name: String,
-    /// Media type.
+    /// The media type that was sent with the file.
     pub media_type: String,
     /// The contents of the file.
     pub contents: Vec<u8>,

@@ -116,7 +116,7 @@ pub enum CodeFault {
 pub struct DryTrial {
     /// Who tries.
     pub user: UserId,
-    /// The project.
+    /// The project whose configs are tried.
     pub project: ProjectId,
     /// The configs in their order, enabled or not.
     pub configs: Vec<ConfigWithSource>,

@@ -25,7 +25,7 @@ pub struct ListedPlugin {
     /// The group of the API for requests about it.
     pub group: Group,
     /// The list that shows it; the first one of several.
-    pub shelf: PluginList,
+    pub plugin_list: PluginList,
     /// Whether it belongs to the organization.
     pub is_own: bool,
     /// Whether the organization owns it and no enabled config uses it.
@@ -39,15 +39,15 @@ pub struct PluginUse {
     pub config: PluginConfigId,
     /// The config's own name, if it has one.
     pub name: Option<String>,
-    /// Its project.
+    /// The project of the config.
     pub project: ProjectId,
-    /// Whether it is enabled.
+    /// Whether its project has it switched on.
     pub enabled: bool,
     /// Whether it is hidden from lists.
     pub deleted: bool,
 }
 
-/// The use of a plugin.
+/// Which configs use a plugin, as far as the caller may see them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PluginUses {
     /// The configs of the organization's projects that the caller sees.
@@ -63,13 +63,17 @@ impl Plugins {
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization is not
     /// allowed to see plugins.
-    pub async fn shelf(&self, org: &OrgCtx, shelf: PluginList) -> Result<Vec<ListedPlugin>> {
+    pub async fn find_listed(
+        &self,
+        org: &OrgCtx,
+        plugin_list: PluginList,
+    ) -> Result<Vec<ListedPlugin>> {
         self.may_read(org).await?;
         let store = &self.core.store;
-        let groups = match shelf {
+        let groups = match plugin_list {
             PluginList::Transformations => Group::ALL.to_vec(),
             PluginList::Destinations | PluginList::FrontendApps | PluginList::ImportApps => {
-                vec![shelf.group()]
+                vec![plugin_list.group()]
             }
         };
         let mut found: BTreeMap<PluginId, Group> = BTreeMap::new();
@@ -82,35 +86,38 @@ impl Plugins {
         }
         let ids: Vec<PluginId> = found.keys().copied().collect();
         let mut listed = rows::rows(store, &ids).await?;
-        listed.retain(|row| shelf.shows(row.capabilities.as_ref()));
+        listed.retain(|row| plugin_list.shows(row.capabilities.as_ref()));
         let plugins = shown(&self.core, listed).await?;
-        let shelved = |plugin: Plugin| {
+        let to_listed = |plugin: Plugin| {
             let group = found.get(&plugin.id).copied()?;
             let is_own = plugin.fields.organization_id == Some(org.organization);
             let is_unused = unused.contains(&plugin.id);
-            Some(ListedPlugin { plugin, group, shelf, is_own, is_unused })
+            Some(ListedPlugin { plugin, group, plugin_list, is_own, is_unused })
         };
-        Ok(plugins.into_iter().filter_map(shelved).collect())
+        Ok(plugins.into_iter().filter_map(to_listed).collect())
     }
 
     /// A plugin with the list that shows it.
     ///
     /// # Errors
-    /// As [`Self::shelf`]; [`Error::NotFound`].
-    pub async fn shelved(&self, org: &OrgCtx, plugin: &str) -> Result<ListedPlugin> {
+    /// As [`Self::find_listed`]; [`Error::NotFound`].
+    pub async fn get_listed(&self, org: &OrgCtx, plugin: &str) -> Result<ListedPlugin> {
         self.may_read(org).await?;
         let row = self.seen(org, plugin).await?;
         let groups = row.groups();
         let group = groups.first().copied().ok_or(Error::NotFound(NOT_FOUND))?;
-        let of_group = |shelf: &PluginList| {
-            *shelf == PluginList::Transformations || groups.contains(&shelf.group())
+        let of_group = |plugin_list: &PluginList| {
+            *plugin_list == PluginList::Transformations || groups.contains(&plugin_list.group())
         };
-        let shows = |shelf: &PluginList| of_group(shelf) && shelf.shows(row.capabilities.as_ref());
-        let shelf = PluginList::ALL.into_iter().find(shows).unwrap_or(PluginList::Destinations);
+        let shows = |plugin_list: &PluginList| {
+            of_group(plugin_list) && plugin_list.shows(row.capabilities.as_ref())
+        };
+        let plugin_list =
+            PluginList::ALL.into_iter().find(shows).unwrap_or(PluginList::Destinations);
         let is_own = row.organization == org.organization;
         let unused = rows::unused(&self.core.store, org.organization, group).await?;
         let is_unused = unused.contains(&row.id);
-        Ok(ListedPlugin { plugin: self.show(row).await?, group, shelf, is_own, is_unused })
+        Ok(ListedPlugin { plugin: self.show(row).await?, group, plugin_list, is_own, is_unused })
     }
 
     /// Why the caller is not allowed to install plugins; `None`: the caller is allowed
@@ -130,10 +137,10 @@ impl Plugins {
     pub async fn why_not_change(
         &self,
         org: &OrgCtx,
-        shelved: &ListedPlugin,
+        listed: &ListedPlugin,
     ) -> Result<Option<String>> {
-        let id = shelved.plugin.id.to_string();
-        refusal(self.changeable(org, shelved.group, &id, false).await)
+        let id = listed.plugin.id.to_string();
+        refusal(self.changeable(org, listed.group, &id, false).await)
     }
 
     /// Whether the caller may offer plugins to all organizations.
@@ -147,7 +154,7 @@ impl Plugins {
     /// The configs that use a plugin, with hidden ones.
     ///
     /// # Errors
-    /// As [`Self::shelved`].
+    /// As [`Self::get_listed`].
     pub async fn uses(&self, org: &OrgCtx, plugin: &str) -> Result<PluginUses> {
         self.may_read(org).await?;
         let row = self.seen(org, plugin).await?;
@@ -171,7 +178,7 @@ impl Plugins {
     /// The audit entries about a plugin in this organization, newest first.
     ///
     /// # Errors
-    /// As [`Self::shelved`].
+    /// As [`Self::get_listed`].
     pub async fn history(&self, org: &OrgCtx, plugin: &str, page: Page) -> Result<Paged<Activity>> {
         self.may_read(org).await?;
         let id = self.seen(org, plugin).await?.id.to_string();
@@ -189,8 +196,8 @@ impl Plugins {
 }
 
 /// Why something is not allowed; `None`: it is allowed.
-fn refusal<T>(asked: Result<T>) -> Result<Option<String>> {
-    match asked {
+fn refusal<T>(permission: Result<T>) -> Result<Option<String>> {
+    match permission {
         Ok(_) => Ok(None),
         Err(Error::Forbidden(why)) => Ok(Some(why)),
         Err(error) => Err(error),

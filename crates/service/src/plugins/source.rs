@@ -24,7 +24,7 @@ const BUILT_IN: &str = "This plugin is a part of the service and has no source."
 /// A plugin with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// The plugin.
+    /// The plugin that has the files.
     pub plugin: Plugin,
     /// Its files, from name to text.
     pub files: BTreeMap<String, String>,

@@ -216,21 +216,23 @@ async fn plugins_are_on_the_list_of_what_they_do() {
     let plugins = &services.plugins;
     let steps = plugins.create(&org, GROUP, from("inline:bot-filter")).await.unwrap();
     let sends = plugins.create(&org, GROUP, from("https://github.com/acme/tea")).await.unwrap();
-    let on = async |shelf: PluginList| -> Vec<PluginId> {
-        let found = plugins.shelf(&org, shelf).await.unwrap();
-        assert!(found.iter().all(|one| one.is_own && one.is_unused && one.shelf == shelf));
+    let on = async |plugin_list: PluginList| -> Vec<PluginId> {
+        let found = plugins.find_listed(&org, plugin_list).await.unwrap();
+        assert!(
+            found.iter().all(|one| one.is_own && one.is_unused && one.plugin_list == plugin_list)
+        );
         found.into_iter().map(|one| one.plugin.id).collect()
     };
     assert_eq!(on(PluginList::Transformations).await, [steps.id]);
     assert_eq!(on(PluginList::Destinations).await, [sends.id]);
     assert!(on(PluginList::ImportApps).await.is_empty());
-    let found = plugins.shelved(&org, &steps.id.to_string()).await.unwrap();
-    assert_eq!((found.shelf, found.group), (PluginList::Transformations, GROUP));
+    let found = plugins.get_listed(&org, &steps.id.to_string()).await.unwrap();
+    assert_eq!((found.plugin_list, found.group), (PluginList::Transformations, GROUP));
     assert_eq!(plugins.why_not_change(&org, &found).await.unwrap(), None);
     let id = steps.id.to_string();
     let history = plugins.history(&org, &id, Page { limit: 9, offset: 0 });
     assert_eq!(history.await.unwrap().count, 1);
-    let missing = plugins.shelved(&org, "4711").await;
+    let missing = plugins.get_listed(&org, "4711").await;
     assert!(matches!(missing, Err(Error::NotFound(NOT_FOUND))));
 }
 

@@ -17,7 +17,7 @@ use crate::policy::{self, Action};
 /// A plugin that was checked for a newer version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// The plugin.
+    /// The plugin after the check.
     pub plugin: Plugin,
     /// Why the check failed; then the plugin is unchanged.
     pub fault: Option<String>,

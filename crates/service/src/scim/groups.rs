@@ -55,7 +55,7 @@ impl Scim {
         let total = all.len();
         let mut resources = Vec::new();
         for row in listing.of(all) {
-            let mut resource = json(&self.shown_as_asked(ctx, &row, listing).await?)?;
+            let mut resource = json(&self.shown_as_requested(ctx, &row, listing).await?)?;
             listing.selection.apply(&mut resource);
             resources.push(resource);
         }
@@ -279,7 +279,7 @@ impl Scim {
     }
 
     /// A group of a list. Its members are read only where they are shown.
-    async fn shown_as_asked(
+    async fn shown_as_requested(
         &self,
         ctx: &ScimCtx,
         row: &GroupRow,

@@ -38,14 +38,14 @@ use crate::{current, limits, mail, members as member_rules};
 const TAKEN: &str = "There is a user with this userName or this address.";
 
 /// A user whom the identity provider may see.
-pub(super) struct Known {
+pub(super) struct VisibleUser {
     pub(super) user: UserRow,
     member: Option<MemberRow>,
     scim: Option<ScimUserRow>,
     shut: Option<DeactivatedRow>,
 }
 
-impl Known {
+impl VisibleUser {
     fn is_active(&self) -> bool {
         self.member.is_some() && self.user.is_active
     }
@@ -143,7 +143,7 @@ impl Scim {
             let invite = invite.map(|invite| invite.id);
             let (mut user, new_key, activates_user) = match added {
                 AddedUser::New(user, key) => (user, Some(key), false),
-                AddedUser::Known(user, activates_user) => (user, None, activates_user),
+                AddedUser::Existing(user, activates_user) => (user, None, activates_user),
             };
             let present = new_key.is_none().then(|| (*user).clone());
             let profile = profile(&input, present.as_ref(), &email)?;
@@ -392,7 +392,7 @@ impl Scim {
     async fn switch(
         &self,
         ctx: &ScimCtx,
-        known: &Known,
+        known: &VisibleUser,
         active: Option<bool>,
     ) -> ScimResult<Switch> {
         Ok(match (active, known.member.is_some(), &known.shut) {
@@ -418,25 +418,25 @@ impl Scim {
     }
 
     /// The user with this id, whom the identity provider may see.
-    pub(super) async fn find_user(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Known> {
+    pub(super) async fn find_user(&self, ctx: &ScimCtx, id: &str) -> ScimResult<VisibleUser> {
         let found = self.with_id(ctx, id).await?;
         found.into_iter().next().ok_or(ScimError::NotFound)
     }
 
-    async fn with_id(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Vec<Known>> {
+    async fn with_id(&self, ctx: &ScimCtx, id: &str) -> ScimResult<Vec<VisibleUser>> {
         let Some(id) = parse_id(id).map(UserId) else { return Ok(Vec::new()) };
         let found = user_rows::get(&self.core.store, id).await?;
         self.known(ctx, found).await
     }
 
-    async fn with_email(&self, ctx: &ScimCtx, email: &str) -> ScimResult<Vec<Known>> {
+    async fn with_email(&self, ctx: &ScimCtx, email: &str) -> ScimResult<Vec<VisibleUser>> {
         let found = user_rows::by_email(&self.core.store, &emails::normalise(email)).await?;
         self.known(ctx, found).await
     }
 
     /// The users who may be shown with this `userName`: the one whom the identity provider
     /// calls so, and the one with this address.
-    async fn with_name(&self, ctx: &ScimCtx, user_name: &str) -> ScimResult<Vec<Known>> {
+    async fn with_name(&self, ctx: &ScimCtx, user_name: &str) -> ScimResult<Vec<VisibleUser>> {
         let store = &self.core.store;
         // The store has no empty keys.
         if user_name.is_empty() {
@@ -452,7 +452,7 @@ impl Scim {
     }
 
     /// The user, if the identity provider may see it.
-    async fn known(&self, ctx: &ScimCtx, user: Option<UserRow>) -> ScimResult<Vec<Known>> {
+    async fn known(&self, ctx: &ScimCtx, user: Option<UserRow>) -> ScimResult<Vec<VisibleUser>> {
         let Some(user) = user else { return Ok(Vec::new()) };
         let (store, organization) = (&self.core.store, ctx.domain.organization);
         let member = members::rows(store, organization, &[user.id]).await?.into_iter().next();
@@ -461,12 +461,12 @@ impl Scim {
             None => rows::shut(store, organization, user.id).await?,
         };
         let scim = rows::user(store, ctx.domain.id, user.id).await?;
-        let known = Known { user, member, scim, shut };
+        let known = VisibleUser { user, member, scim, shut };
         Ok(if is_visible(ctx, &known) { vec![known] } else { Vec::new() })
     }
 
     /// All users whom the identity provider may see.
-    async fn all_known(&self, ctx: &ScimCtx) -> ScimResult<Vec<Known>> {
+    async fn all_known(&self, ctx: &ScimCtx) -> ScimResult<Vec<VisibleUser>> {
         let (store, organization) = (&self.core.store, ctx.domain.organization);
         let sent = rows::users(store, ctx.domain.id).await?;
         let mut sent: BTreeMap<UserId, ScimUserRow> =
@@ -476,18 +476,18 @@ impl Scim {
         for member in members::rows(store, organization, &listed).await? {
             let user = member.user.clone();
             let scim = sent.remove(&user.id);
-            all.push(Known { user, member: Some(member), scim, shut: None });
+            all.push(VisibleUser { user, member: Some(member), scim, shut: None });
         }
         for shut in rows::all_deactivated(store, organization).await? {
             let Some(scim) = sent.remove(&shut.user) else { continue };
             let Some(user) = user_rows::get(store, shut.user).await? else { continue };
-            all.push(Known { user, member: None, scim: Some(scim), shut: Some(shut) });
+            all.push(VisibleUser { user, member: None, scim: Some(scim), shut: Some(shut) });
         }
         all.retain(|known| is_visible(ctx, known));
         Ok(all)
     }
 
-    async fn groups_of(&self, ctx: &ScimCtx, users: &[Known]) -> ScimResult<Groups> {
+    async fn groups_of(&self, ctx: &ScimCtx, users: &[VisibleUser]) -> ScimResult<Groups> {
         let store = &self.core.store;
         let names = rows::groups(store, ctx.domain.id).await?;
         let names: BTreeMap<ScimGroupId, String> =
@@ -504,7 +504,7 @@ impl Scim {
         Ok(users.into_iter().zip(found.into_iter().map(named)).collect())
     }
 
-    async fn shown_user(&self, ctx: &ScimCtx, known: &Known) -> ScimResult<User> {
+    async fn shown_user(&self, ctx: &ScimCtx, known: &VisibleUser) -> ScimResult<User> {
         let groups = self.groups_of(ctx, std::slice::from_ref(known)).await?;
         Ok(shown(ctx, known, &groups))
     }
@@ -518,7 +518,7 @@ fn has_own_address(ctx: &ScimCtx, user: &UserRow) -> bool {
 /// Whether an identity provider may see a user: members with an address of its domain, and
 /// users whom it added, changed or deactivated, whatever their address is now. Otherwise a
 /// member could escape by changing the address.
-fn is_visible(ctx: &ScimCtx, known: &Known) -> bool {
+fn is_visible(ctx: &ScimCtx, known: &VisibleUser) -> bool {
     let is_own = has_own_address(ctx, &known.user) || known.scim.is_some();
     let is_here = match (&known.member, &known.shut) {
         (Some(_), _) => !known.user.is_active || member_rules::is_listed(&known.user),
@@ -614,7 +614,7 @@ fn profile(input: &UserInput, present: Option<&UserRow>, email: &str) -> Result<
 /// among them.
 fn changes(
     ctx: &ScimCtx,
-    known: &Known,
+    known: &VisibleUser,
     after: &ScimUserRow,
     profile: &Profile,
     switch: Switch,
@@ -672,7 +672,7 @@ fn renamed(
     (!changes.is_empty()).then(|| scim_entry(ctx, about, AuditAction::Updated, changes))
 }
 
-fn entry(ctx: &ScimCtx, known: &Known, action: AuditAction, changes: Changes) -> Entry {
+fn entry(ctx: &ScimCtx, known: &VisibleUser, action: AuditAction, changes: Changes) -> Entry {
     let membership = known.membership().unwrap_or(MembershipId(known.user.id.0));
     scim_entry(ctx, about(membership, &known.user.email), action, changes)
 }
@@ -682,8 +682,8 @@ fn about(membership: MembershipId, email: &str) -> About<'_> {
 }
 
 /// A user as it is shown.
-fn shown(ctx: &ScimCtx, known: &Known, groups: &Groups) -> User {
-    let Known { user, member, scim, .. } = known;
+fn shown(ctx: &ScimCtx, known: &VisibleUser, groups: &Groups) -> User {
+    let VisibleUser { user, member, scim, .. } = known;
     let formatted = format!("{} {}", user.first_name, user.last_name).trim().to_owned();
     let joined = member.as_ref().map(|member| member.joined_at);
     let created = scim.as_ref().map(|scim| scim.created_at).or(joined).unwrap_or(user.created_at);

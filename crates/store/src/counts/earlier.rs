@@ -279,17 +279,7 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
     let cursors = keyspace.beginning_with(id(project, &[]))?;
     for range in [cursors, entries::of_project(keyspace, project)?] {
-        let range = Arc::new(range);
-        loop {
-            let range = Arc::clone(&range);
-            let work = move |tx: Transaction| {
-                let range = Arc::clone(&range);
-                async move { tx.delete_some(&range, CHUNK).await }
-            };
-            if store.db.transact(PURGE, (), work).await? == 0 {
-                break;
-            }
-        }
+        store.db.delete_range(PURGE, range, CHUNK).await?;
     }
     Ok(())
 }

@@ -53,7 +53,6 @@ const BOUNDS: ResultBounds<Ranking> = ResultBounds {
     wait: Duration::from_secs(5),
 };
 
-/// No rankings.
 pub(crate) fn no_rankings() -> Rankings {
     Results::new(BOUNDS)
 }

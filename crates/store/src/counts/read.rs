@@ -116,7 +116,7 @@ fn slots(project: ProjectId, distinct_id: &str, strays: bool) -> impl Iterator<I
 /// A person with events of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// The person.
+    /// The person whose events name the group.
     pub person: PersonId,
     /// The counts of its events within the group.
     pub counts: PersonCounts,
@@ -144,7 +144,6 @@ const BOUNDS: ResultBounds<Members> = ResultBounds {
     wait: Duration::from_secs(5),
 };
 
-/// No members.
 pub(crate) fn no_members() -> MembersRead {
     Results::new(BOUNDS)
 }
@@ -306,7 +305,7 @@ async fn merges_of(
 ) -> Result<Merges> {
     let mut merges = Merges::default();
     let mut open: Vec<Uuid> = ids.collect();
-    let mut asked: HashSet<Uuid> = open.iter().copied().collect();
+    let mut requested: HashSet<Uuid> = open.iter().copied().collect();
     for _ in 0..persons::HOPS {
         if open.is_empty() {
             break;
@@ -318,7 +317,7 @@ async fn merges_of(
                 let Some(value) = value else { continue };
                 let into = entries::merged_into(&value)?;
                 merges.insert(*from, into);
-                if asked.insert(into) {
+                if requested.insert(into) {
                     further.push(into);
                 }
             }

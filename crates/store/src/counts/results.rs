@@ -1,8 +1,8 @@
 //! Results of long reads, which are kept for some time.
 //!
 //! A result is made in a task of its own: a caller that leaves does not end it. For each
-//! project one is made at a time, and the projects get their turns in the order in which
-//! they asked. So a project with many long reads does not keep others waiting.
+//! project one is made at a time, and the projects get their turns in the order
+//! of their requests. So a project with many long reads does not keep others waiting.
 
 use std::collections::HashSet;
 use std::future::Future;

@@ -7,7 +7,7 @@
 //! them (`work`).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -168,6 +168,8 @@ pub(super) fn quoted(text: &str) -> Option<String> {
 #[derive(Debug, Default)]
 pub(crate) struct Active {
     projects: RwLock<HashMap<ProjectId, Arc<Erased>>>,
+    /// Locked by the one who changes `projects`.
+    changing: Mutex<()>,
     changed: Notify,
     /// Erasures that the list for backups lacks, because it could not be written. Locked while
     /// the list is written.
@@ -211,14 +213,12 @@ impl Active {
 
     /// Adds an erasure.
     pub(crate) fn add(&self, project: ProjectId, new: Pending) {
-        let mut projects = self.write();
-        let before = projects.get(&project).map(|erased| erased.pending.clone());
-        let mut pending = before.unwrap_or_default();
-        pending.push(Arc::new(new));
-        // Bounds rise with each erasure, also if the clock was set back.
-        pending.sort_by(|one, next| (&one.bounds, one.id).cmp(&(&next.bounds, next.id)));
-        projects.insert(project, Arc::new(Erased::of(project, pending)));
-        drop(projects);
+        self.change(project, |mut pending| {
+            pending.push(Arc::new(new));
+            // Bounds rise with each erasure, also if the clock was set back.
+            pending.sort_by(|one, next| (&one.bounds, one.id).cmp(&(&next.bounds, next.id)));
+            pending
+        });
         self.notify();
     }
 
@@ -229,26 +229,36 @@ impl Active {
         id: Uuid,
         change: impl FnOnce(Pending) -> Option<Pending>,
     ) {
-        let mut projects = self.write();
-        let Some(erased) = projects.get(&project) else { return };
-        let (mut pending, mut change) = (erased.pending.clone(), Some(change));
-        pending = pending
-            .into_iter()
-            .filter_map(|one| match change.take_if(|_| one.id == id) {
-                Some(change) => change(Pending::clone(&one)).map(Arc::new),
-                None => Some(one),
-            })
-            .collect();
-        if pending.is_empty() {
-            projects.remove(&project);
-            return;
-        }
-        projects.insert(project, Arc::new(Erased::of(project, pending)));
+        let mut change = Some(change);
+        let mut changed = |one: Arc<Pending>| match change.take_if(|_| one.id == id) {
+            Some(change) => change(Pending::clone(&one)).map(Arc::new),
+            None => Some(one),
+        };
+        self.change(project, |pending| pending.into_iter().filter_map(&mut changed).collect());
     }
 
     /// Forgets the erasures of a deleted project.
     pub(crate) fn forget(&self, project: ProjectId) {
-        self.write().remove(&project);
+        self.change(project, |_| Vec::new());
+    }
+
+    /// Replaces the erasures of a project. Readers have the former ones until the new ones are
+    /// complete: their sets may be large.
+    fn change(
+        &self,
+        project: ProjectId,
+        change: impl FnOnce(Vec<Arc<Pending>>) -> Vec<Arc<Pending>>,
+    ) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.read().get(&project).cloned();
+        let pending = change(before.as_ref().map(|of| of.pending.clone()).unwrap_or_default());
+        // The former ones are dropped after the lock.
+        if pending.is_empty() {
+            self.write().remove(&project);
+        } else {
+            let erased = Arc::new(Erased::of(project, pending));
+            self.write().insert(project, erased);
+        }
     }
 
     /// Wakes the task that removes the data.
@@ -307,6 +317,26 @@ mod tests {
         active.update(PROJECT, Uuid::from_u128(2), |_| None);
         assert_eq!(active.of(PROJECT).unwrap().taken_by(0, 20, "ada"), None);
         active.update(PROJECT, Uuid::from_u128(1), |_| None);
+        assert!(active.of(PROJECT).is_none());
+    }
+
+    #[test]
+    fn changes_at_the_same_time_are_all_kept() {
+        let active = Active::default();
+        std::thread::scope(|scope| {
+            for number in 1..=8 {
+                let active = &active;
+                scope.spawn(move || {
+                    active.add(PROJECT, pending(number, &["ada"], &[], 10));
+                    let stored = |one: Pending| Some(Pending { is_stored: true, ..one });
+                    active.update(PROJECT, Uuid::from_u128(number), stored);
+                });
+            }
+        });
+        let erased = active.of(PROJECT).unwrap();
+        assert_eq!(erased.pending.len(), 8);
+        assert!(erased.pending.iter().all(|one| one.is_stored));
+        active.forget(PROJECT);
         assert!(active.of(PROJECT).is_none());
     }
 

@@ -237,7 +237,8 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
     let (from, to) = (number(0), number(i64::MAX));
     let (from, to) = (id("erasure_pending", vec![from]), id("erasure_pending", vec![to]));
-    for row in all::<IdRow>(store, PENDING, keyspace.range(from, to)?, READ).await? {
+    let unfinished = store.db.all_rows::<IdRow>(PENDING, keyspace.range(from, to)?, READ).await?;
+    for row in unfinished {
         let project = ProjectId(part(&row.id, 0, PENDING.name)?);
         let id = uuid_of(&row.id, 1)?;
         let report = store.db.get_one::<Report>(REPORT, report_key(project, id)).await?;
@@ -259,27 +260,7 @@ pub(crate) async fn start(store: &Store) -> Result<()> {
 async fn list(store: &Store, project: ProjectId, of: Uuid) -> Result<Vec<IdsRow>> {
     let keyspace = store.db.keyspace().await?;
     let range = keyspace.beginning_with(of_two("erasure_ids", project, of))?;
-    all(store, LIST, range, READ_IDS).await
-}
-
-/// All records of a range, `most` in a transaction.
-async fn all<T: SurrealValue + Send + 'static>(
-    store: &Store,
-    operation: Operation,
-    range: IdRange,
-    most: u32,
-) -> Result<Vec<T>> {
-    let (mut found, mut rest) = (Vec::new(), Some(Arc::new(range)));
-    while let Some(range) = rest.take() {
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<T>(&range, most).await }
-        };
-        let (rows, more) = store.db.transact(operation, (), work).await?;
-        found.extend(rows);
-        rest = more.map(Arc::new);
-    }
-    Ok(found)
+    store.db.all_rows(LIST, range, READ_IDS).await
 }
 
 fn uuid_of(record: &RecordId, index: usize) -> Result<Uuid> {
@@ -349,12 +330,7 @@ pub(super) async fn add_done(
     let done_at = Some(now.micros());
     let report = Report { done_at, stored_at: done_at, ..Report::new(&new, person, 0, 0) };
     let id = report_key(listed.project(), listed.id);
-    let row = Arc::new(keyspace.row(id, report.into_value())?);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(UPDATE, (), work).await
+    store.db.set_row(UPDATE, keyspace.row(id, report.into_value())?).await
 }
 
 /// Counts events and samples that were removed in this transaction.
@@ -382,12 +358,7 @@ pub(super) async fn forget_texts(store: &Store, project: ProjectId, id: Uuid) ->
         rows.push(keyspace.row(ids_key(project, id, at), row.into_value())?);
     }
     for row in rows {
-        let row = Arc::new(row);
-        let work = move |tx: Transaction| {
-            let row = Arc::clone(&row);
-            async move { tx.set(&row).await }
-        };
-        store.db.transact(UPDATE, (), work).await?;
+        store.db.set_row(UPDATE, row).await?;
     }
     Ok(())
 }
@@ -424,17 +395,7 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     store.erasures.forget(project);
     for table in ["erasure_pending", "erasure_ids", "erasure_of", "erasure"] {
         let range = keyspace.beginning_with(id(table, vec![number(project.0)]))?;
-        let range = Arc::new(range);
-        loop {
-            let range = Arc::clone(&range);
-            let work = move |tx: Transaction| {
-                let range = Arc::clone(&range);
-                async move { tx.delete_some(&range, REMOVED).await }
-            };
-            if store.db.transact(PURGE, (), work).await? == 0 {
-                break;
-            }
-        }
+        store.db.delete_range(PURGE, range, REMOVED).await?;
     }
     Ok(())
 }
@@ -449,29 +410,20 @@ pub(super) async fn add_sweep(store: &Store, projects: &[ProjectId], now: Timest
 /// Changes the record of a sweep.
 pub(super) async fn set_sweep(store: &Store, sweep: Sweep) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
-    let row = Arc::new(keyspace.row(sweep.id.clone(), sweep.into_value())?);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(UPDATE, (), work).await
+    store.db.set_row(UPDATE, keyspace.row(sweep.id.clone(), sweep.into_value())?).await
 }
 
 /// Removes the record of a sweep.
 pub(super) async fn end_sweep(store: &Store, sweep: Sweep) -> Result<()> {
-    let key = Arc::new(vec![store.db.keyspace().await?.key(sweep.id)?.into_bytes()]);
-    let work = move |tx: Transaction| {
-        let key = Arc::clone(&key);
-        async move { tx.delete(&key).await }
-    };
-    store.db.transact(END, (), work).await
+    let key = store.db.keyspace().await?.key(sweep.id)?.into_bytes();
+    store.db.delete_keys(END, vec![key]).await
 }
 
 /// The files that must be written again: one record for each deleted project or organization.
 pub(super) async fn sweeps(store: &Store) -> Result<Vec<Sweep>> {
     let bound = |of| id("erasure_sweep", vec![uuid(of)]);
     let range = store.db.keyspace().await?.range(bound(Uuid::nil()), bound(Uuid::max()))?;
-    all(store, SWEEPS, range, READ).await
+    store.db.all_rows(SWEEPS, range, READ).await
 }
 
 /// The records of a project that may have had data of erased persons, in small ranges.

@@ -10,7 +10,7 @@ use weir_model::ProjectId;
 
 use super::apply::Head;
 use super::block::{StoredEvent, Summary};
-use super::by_time::ways;
+use super::by_time::partitions_of;
 use super::keys;
 use super::read::{firsts_between, heads, shared_block};
 use super::scan::size;
@@ -106,7 +106,7 @@ pub async fn search(store: &Store, project: ProjectId, search: &Search<'_>) -> R
     let until = search.within.and_then(|within| Instant::now().checked_add(within));
     let end = search.before.unwrap_or(u64::MAX);
     let heads = heads(store, project).await?;
-    let partitions = search.distinct_id.map(|id| ways(project, id, &heads));
+    let partitions = search.distinct_id.map(|id| partitions_of(project, id, &heads));
     let mut ends = Vec::new();
     for (partition, head) in &heads {
         if head.count > 0 && partitions.as_ref().is_none_or(|some| some.contains(partition)) {
@@ -150,6 +150,8 @@ pub async fn search(store: &Store, project: ProjectId, search: &Search<'_>) -> R
             bytes += events.get(before..).unwrap_or_default().iter().map(size).sum::<usize>();
         }
         has_searched = true;
+        // Blocks in memory are searched without waiting for anything.
+        tokio::task::yield_now().await;
         if back.passed >= PASSED_BLOCKS || !back.step(store, project).await? {
             ends.swap_remove(at);
         }

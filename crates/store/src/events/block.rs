@@ -349,7 +349,6 @@ impl BlockBuilder {
         Ok(Some(block))
     }
 
-    /// The summary.
     pub(super) fn summary(&self) -> Summary {
         let mut ids = self.ids.clone();
         ids.sort_unstable();

@@ -138,7 +138,11 @@ pub(super) fn next_width(width: i64, pointers: usize) -> i64 {
 
 /// The partitions that may have events of a distinct id: its own live partition, the
 /// historical one, and those with events whose distinct id a transformation changed.
-pub(super) fn ways(project: ProjectId, distinct_id: &str, heads: &BTreeMap<u16, Head>) -> Vec<u16> {
+pub(super) fn partitions_of(
+    project: ProjectId,
+    distinct_id: &str,
+    heads: &BTreeMap<u16, Head>,
+) -> Vec<u16> {
     let own = [live_partition(project, distinct_id), historical_partition(project)];
     let strays = heads.iter().filter(|(_, head)| head.strays).map(|(partition, _)| *partition);
     own.into_iter().chain(strays).collect()
@@ -224,7 +228,7 @@ pub(super) struct Reader<'a> {
     /// The latest time of the query (exclusive), microseconds.
     pub(super) upper: i64,
     /// The partitions that are read; `None`: all.
-    ways: Option<Vec<u16>>,
+    partitions: Option<Vec<u16>>,
     /// The newest block of each partition. Earlier blocks get no further events.
     newest: BTreeMap<u16, u64>,
     /// Summaries of blocks with long spans; `None`: the block has no event of the query.
@@ -258,9 +262,9 @@ impl<'a> Reader<'a> {
             end.min(newest + 1)
         });
         let names_ids = query.distinct_id.is_some() || !query.any_of.is_empty();
-        let ways = names_ids.then(|| {
+        let partitions = names_ids.then(|| {
             let ids = query.distinct_id.iter().chain(&query.any_of);
-            ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
+            ids.flat_map(|id| partitions_of(project, id, &heads)).collect::<Vec<u16>>()
         });
         let first = |head: &Head| u64::try_from(head.newest).unwrap_or(0);
         let newest = heads.iter().map(|(partition, head)| (*partition, first(head))).collect();
@@ -271,7 +275,7 @@ impl<'a> Reader<'a> {
             query,
             lower,
             upper,
-            ways,
+            partitions,
             newest,
             wide,
             blocks,
@@ -333,8 +337,8 @@ impl<'a> Reader<'a> {
 
     pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
         let (narrow, mut block_refs) = self.block_refs(low, high).await?;
-        if let Some(ways) = &self.ways {
-            block_refs.retain(|(partition, _)| ways.contains(partition));
+        if let Some(partitions) = &self.partitions {
+            block_refs.retain(|(partition, _)| partitions.contains(partition));
         }
         let mut blocks = Vec::new();
         // Summaries also count events that are erased and not removed yet.

@@ -46,15 +46,16 @@ pub use arrivals::{ArrivalPage, Found, Search, arrivals, search};
 pub use block::{BlockBuilder, NewEvent, Span, StoredEvent, Summary};
 pub use by_step::{TimeSteps, by_step};
 pub use by_time::{Cursor, page, page_until};
-pub use next::{Wanted, first_times, next_time};
+pub use next::{EventBounds, first_times, next_time};
 pub use purge::purge;
 pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use segments::{
-    BucketState, Dropped, MergedSegments, Miscount, Old, PersonSnapshots, SealBounds, SealReport,
-    Unsound, check_counts, check_files, damage_found, drop_older, merge_segments, removed,
-    repair_runs, seal_all, write_persons,
+    BucketState, Copied, Dropped, HeldObjects, MergedSegments, Miscount, Old, PersonSnapshots,
+    SealBounds, SealReport, SegmentCopies, SegmentFile, Unsound, check_counts, check_files,
+    damage_found, drop_older, merge_segments, removed, repair_runs, seal_all, uses_bucket,
+    write_persons,
 };
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};

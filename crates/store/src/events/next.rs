@@ -106,7 +106,7 @@ impl Pointers {
 
 /// A filter of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventBounds {
     /// Only events with a higher arrival number,
     pub after: u64,
     /// and at most this one.
@@ -115,7 +115,7 @@ pub struct Wanted {
     pub time: TimeRange,
 }
 
-impl Wanted {
+impl EventBounds {
     /// All events with a higher arrival number.
     pub fn after(after: u64) -> Self {
         Self { after, up_to: u64::MAX, time: TimeRange::ALL }
@@ -137,7 +137,7 @@ impl Wanted {
 pub async fn next_time(
     store: &Store,
     project: ProjectId,
-    wanted: Wanted,
+    wanted: EventBounds,
     soon: i64,
 ) -> Result<Option<i64>> {
     let heads = heads(store, project).await?;
@@ -173,7 +173,7 @@ pub async fn next_time(
 pub async fn first_times(
     store: &Store,
     project: ProjectId,
-    mut wanted: Wanted,
+    mut wanted: EventBounds,
     most: usize,
     end: impl Fn(i64) -> i64,
 ) -> Result<Vec<i64>> {
@@ -193,7 +193,7 @@ pub async fn first_times(
 struct Search<'a> {
     store: &'a Store,
     project: ProjectId,
-    wanted: Wanted,
+    wanted: EventBounds,
     soon: i64,
     first: Option<i64>,
     /// Blocks with many pointers occur repeatedly.
@@ -215,7 +215,7 @@ impl Search<'_> {
     /// decide.
     async fn look(&mut self, mut block_refs: Vec<BlockRef>) -> Result<()> {
         block_refs.retain(|block_ref| self.seen.insert(*block_ref));
-        let Wanted { after, up_to, time } = self.wanted;
+        let EventBounds { after, up_to, time } = self.wanted;
         for some in block_refs.chunks(FETCH) {
             let id =
                 |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);

@@ -6,7 +6,6 @@
 //! heads last. So a purge that was interrupted starts again and finds the rest.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_model::ProjectId;
 
@@ -17,7 +16,7 @@ use super::uuids::UuidKeys;
 use super::{keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
-use crate::transaction::{Keyspace, RowKey, Transaction};
+use crate::transaction::{Keyspace, RowKey};
 use crate::{
     Result, Store, counts, definitions, erasures, groups, imports, persons, projects, traffic,
     warnings,
@@ -73,17 +72,8 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
 /// Removes the uuids of a project: those of erased events, which no block has, and those in
 /// runs.
 async fn purge_uuids(store: &Store, project: ProjectId) -> Result<()> {
-    let range = Arc::new(store.db.keyspace().await?.beginning_with(keys::uuids(project))?);
-    loop {
-        let range = Arc::clone(&range);
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.delete_some(&range, UUIDS).await }
-        };
-        if store.db.transact(DELETE, (), work).await? == 0 {
-            break;
-        }
-    }
+    let range = store.db.keyspace().await?.beginning_with(keys::uuids(project))?;
+    store.db.delete_range(DELETE, range, UUIDS).await?;
     let _changing = store.segments.changing().await?;
     segments::forget(store, project).await
 }
@@ -158,12 +148,7 @@ fn leading_to(
 /// Deletes what has these keys, some at a time.
 async fn delete(store: &Store, keys: Vec<Vec<u8>>) -> Result<()> {
     for some in keys.chunks(CHUNK) {
-        let some = Arc::new(some.to_vec());
-        let work = move |tx: Transaction| {
-            let some = Arc::clone(&some);
-            async move { tx.delete(&some).await }
-        };
-        store.db.transact(DELETE, (), work).await?;
+        store.db.delete_keys(DELETE, some.to_vec()).await?;
     }
     Ok(())
 }

@@ -231,7 +231,6 @@ pub struct Scan {
     lanes: Vec<Lane>,
 }
 
-/// The source of the events.
 struct EventSource {
     store: Store,
     project: ProjectId,

@@ -9,7 +9,7 @@ use super::backfills::{self, BackfillState};
 use super::runs::{self, RunRow};
 use super::schedule::{self, Schedule};
 use super::{ExportBrief, Of, briefs_of_all, ordered};
-use crate::events::{TimeRange, Wanted};
+use crate::events::{EventBounds, TimeRange};
 use crate::{Result, Store};
 
 /// The events that the exports of a project will still read. A paused export reads none,
@@ -17,7 +17,7 @@ use crate::{Result, Store};
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn unread(store: &Store, project: ProjectId) -> Result<Vec<Wanted>> {
+pub async fn unread(store: &Store, project: ProjectId) -> Result<Vec<EventBounds>> {
     let ids = ordered(store, Of::Project(project)).await?;
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -37,18 +37,18 @@ pub async fn unread(store: &Store, project: ProjectId) -> Result<Vec<Wanted>> {
     Ok(unread)
 }
 
-fn of_schedule(export: &ExportBrief, schedule: Option<&Schedule>) -> Option<Wanted> {
+fn of_schedule(export: &ExportBrief, schedule: Option<&Schedule>) -> Option<EventBounds> {
     let Some(schedule) = schedule else {
         // The first interval begins before the export was created.
-        return (!export.paused).then(|| Wanted::after(0));
+        return (!export.paused).then(|| EventBounds::after(0));
     };
     // Intervals that ended before the pause may still wait for their runs.
     let waits = export.last_paused_at.is_some_and(|since| schedule.last_end < since);
     // After a pause, the next run may go back to its beginning.
-    (!export.paused || waits).then(|| Wanted::after(schedule.before_pause().watermark))
+    (!export.paused || waits).then(|| EventBounds::after(schedule.before_pause().watermark))
 }
 
-fn of_backfill(backfill: &BackfillState) -> Option<Wanted> {
+fn of_backfill(backfill: &BackfillState) -> Option<EventBounds> {
     let BackfillState { shown, retry_of, plan, next } = backfill;
     let next = next.or(shown.start_at);
     if next.is_some_and(|next| next >= shown.end_at) {
@@ -64,12 +64,12 @@ fn of_backfill(backfill: &BackfillState) -> Option<Wanted> {
             end: shown.end_at.micros(),
         },
     };
-    Some(Wanted { after, up_to, time })
+    Some(EventBounds { after, up_to, time })
 }
 
 /// An attempt after a change of the destination begins again, so all events of the run
 /// count until it ends.
-fn of_run(row: &RunRow) -> Wanted {
+fn of_run(row: &RunRow) -> EventBounds {
     let time = row.time().unwrap_or(TimeRange::ALL);
-    Wanted { after: row.after, up_to: row.up_to, time }
+    EventBounds { after: row.after, up_to: row.up_to, time }
 }

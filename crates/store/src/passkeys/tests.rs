@@ -165,7 +165,7 @@ async fn a_set_up_of_an_app_survives_the_first_passkey() {
         activities: &[],
     };
     let codes = vec!["new".to_owned()];
-    let confirmed = second_factor::confirm(&store, change, "sealed", codes).await.unwrap();
+    let confirmed = second_factor::confirm(&store, change, "sealed", codes, &[]).await.unwrap();
     assert_eq!(confirmed, second_factor::Used::Yes);
     // With the app the factor stays on when the last passkey goes.
     assert_eq!(remove_in(&store, "a", true, "s2", "s3").await, PasskeyOutcome::Void);
@@ -234,8 +234,8 @@ async fn link(store: &Store, session: &str, hash: &str) -> Linked {
     identities::link(store, session, &identity(hash), 9, &[], &[]).await.unwrap()
 }
 
-async fn unlink(store: &Store, hash: &str, session: &str, ways: Option<&SignInMethods>) -> bool {
-    let removal = Unlinking { user: ADA, hash, session, ways, mails: &[], activities: &[] };
+async fn unlink(store: &Store, hash: &str, session: &str, methods: Option<&SignInMethods>) -> bool {
+    let removal = Unlinking { user: ADA, hash, session, methods, mails: &[], activities: &[] };
     identities::unlink(store, removal).await.unwrap()
 }
 
@@ -246,12 +246,12 @@ async fn one_of_two_ways_is_left() {
     assert_eq!(link(&store, "s1", "x").await, Linked::Yes);
     // Both were read while the other one was there.
     let without = |hash: &str| {
-        let ways = SignInMethods {
+        let methods = SignInMethods {
             password: false,
             passkeys: vec!["a".to_owned()],
             identities: vec!["x".to_owned()],
         };
-        ways.without(hash)
+        methods.without(hash)
     };
     let (passkey, linked) = (without("a").unwrap(), without("x").unwrap());
     let new = session("s2");

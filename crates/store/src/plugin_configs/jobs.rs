@@ -30,7 +30,7 @@ pub struct JobRow {
     pub run_at: Option<Timestamp>,
 }
 
-/// A job that is due.
+/// A job whose time has come, with the project of its config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueJob {
     /// The project of its config.

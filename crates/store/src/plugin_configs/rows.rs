@@ -107,7 +107,7 @@ pub struct Use {
     pub plugin: PluginId,
     /// The organization of the config's project.
     pub organization: OrganizationId,
-    /// The project.
+    /// The project of the config.
     pub project: ProjectId,
     /// Whether the config is enabled.
     pub enabled: bool,
@@ -121,7 +121,7 @@ pub struct Position {
     /// The config.
     #[surreal(rename = "config")]
     pub id: PluginConfigId,
-    /// Its plugin.
+    /// The plugin that the config uses.
     pub plugin: PluginId,
     /// Its position in the list.
     #[surreal(rename = "position")]

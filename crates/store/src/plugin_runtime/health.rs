@@ -23,7 +23,7 @@ const SAMPLE: usize = 4_096;
 pub struct Note {
     /// The config that the note is about.
     pub config: PluginConfigId,
-    /// Its project.
+    /// The project of the config.
     pub project: ProjectId,
     /// The hour of the events, in hours since 1970.
     pub hour: i64,

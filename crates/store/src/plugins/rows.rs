@@ -35,7 +35,7 @@ pub struct PluginRow {
     pub tag: Option<String>,
     /// The newest known version.
     pub latest_tag: Option<String>,
-    /// When the host was last asked for a newer version.
+    /// When a newer version was last requested of the host.
     pub latest_tag_checked_at: Option<Timestamp>,
     /// Whether all organizations may use it.
     pub is_global: bool,

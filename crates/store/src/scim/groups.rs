@@ -58,7 +58,7 @@ const CHANGE: Statement = Statement::write(
 /// The level of a member that follows from groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelChange {
-    /// The user.
+    /// The member who gets the level.
     pub user: UserId,
     /// The level as it was read.
     pub before: Level,
@@ -76,7 +76,7 @@ struct StoredLevel {
     from_group: bool,
 }
 
-/// A change of groups.
+/// A change of groups and of their members, with the levels that follow.
 #[derive(Debug, Default)]
 pub struct GroupsChange {
     /// Groups that are new or changed.

@@ -116,7 +116,7 @@ pub struct Join<'a> {
     pub state: &'a DomainState,
     /// The revision after the change.
     pub next: Uuid,
-    /// The user.
+    /// The user who becomes a member.
     pub user: UserId,
     /// The address of the user, as it was read.
     pub email: &'a str,
@@ -137,7 +137,7 @@ pub struct Join<'a> {
     pub scim: &'a ScimUserRow,
     /// Id of the membership.
     pub membership: MembershipId,
-    /// Its level.
+    /// The level of the new membership.
     pub level: Level,
     /// The project that the user sees first.
     pub project: Option<ProjectId>,
@@ -267,9 +267,9 @@ const CHANGE: Statement = Statement::write(
 /// Fields of a user that the identity provider changes.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct Profile {
-    /// First name.
+    /// First name, as the identity provider sent it.
     pub first_name: String,
-    /// Last name.
+    /// Last name, as the identity provider sent it.
     pub last_name: String,
     /// Address.
     pub email: String,
@@ -288,14 +288,14 @@ pub enum Switch {
     On(Level),
 }
 
-/// A change of a user.
+/// A change of a user whom the identity provider may see.
 #[derive(Debug)]
 pub struct UserChange<'a> {
     /// What the domain had when it was read.
     pub state: &'a DomainState,
     /// The revision after the change.
     pub next: Uuid,
-    /// The user.
+    /// The user who is changed.
     pub user: UserId,
     /// The address of the user, as it was read.
     pub email: &'a str,

@@ -60,19 +60,21 @@ const CONFIRM: Statement = Statement::write(
              SET second_factor = $factor, updated_at = $now RETURN NONE;",
         end_sessions!(),
         write_session!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Confirms the app with this sealed secret, and stores the hashes of new recovery codes.
-/// Sign-ins ask for the factor from now on.
+/// Confirms the app with this sealed secret, and stores the hashes of new recovery codes and
+/// the mails about it. Sign-ins ask for the factor from now on.
 pub async fn confirm(
     store: &Store,
     change: Change<'_>,
     secret: &str,
     codes: Vec<String>,
+    mails: &[MailRow],
 ) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
@@ -83,6 +85,7 @@ pub async fn confirm(
         replaced: change.replaced,
         hash: change.session.hash.as_str(),
         row: sessions::Stored::from(change.session),
+        mails: mail::stored(mails)?,
         now: change.session.signed_in_at.micros(),
     };
     used(activity::change(store, CONFIRM, vars, change.activities).await)
@@ -146,6 +149,7 @@ const RENEW: Statement = Statement::write(
         use_proof!(),
         "UPDATE type::record('second_factor', $user)
              SET codes = $codes, renewed_by = $attempt RETURN NONE;",
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -166,6 +170,8 @@ pub struct Renewal<'a> {
     /// An id of this call. It distinguishes a retry of the same transaction from another
     /// call.
     pub attempt: Uuid,
+    /// The mails about the change.
+    pub mails: &'a [MailRow],
     /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
@@ -180,6 +186,7 @@ pub async fn renew(store: &Store, renewal: Renewal<'_>) -> Result<Used> {
         passkey: renewal.proof.passkey(),
         codes: renewal.codes,
         attempt: renewal.attempt,
+        mails: mail::stored(renewal.mails)?,
     };
     used(activity::change(store, RENEW, vars, renewal.activities).await)
 }

@@ -64,7 +64,8 @@ async fn confirm_in(store: &Store, replaced: &str, hash: &str) -> Used {
     let new = session(hash);
     let change =
         Change { factor: FACTOR, proof: &Proof::Step(1), replaced, session: &new, activities: &[] };
-    confirm(store, change, "sealed", vec!["one".to_owned(), "two".to_owned()]).await.unwrap()
+    let codes = vec!["one".to_owned(), "two".to_owned()];
+    confirm(store, change, "sealed", codes, &[]).await.unwrap()
 }
 
 /// The factor is confirmed, in the session `open`.
@@ -145,6 +146,7 @@ async fn what_changes_a_factor_ends_what_waits() {
         proof,
         codes: vec!["new".to_owned()],
         attempt,
+        mails: &[],
         activities: &[],
     };
     for _ in 0..2 {

@@ -19,7 +19,7 @@ use crate::limits::refuse_full;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, touch_organization};
-use crate::proofs::{FirstProof, SignInMethods, first_proof, keep_a_way};
+use crate::proofs::{FirstProof, SignInMethods, first_proof, keep_a_method};
 use crate::sessions::{self, SessionRow, end_other_sessions, write_session};
 use crate::transaction::Transaction;
 use crate::users::UserRow;
@@ -253,7 +253,7 @@ const UNLINK: Statement = Statement::delete(
          IF $owner = $user {
              UPDATE type::record('user', $user)
                  SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
-        keep_a_way!(),
+        keep_a_method!(),
         "DELETE type::record('external_identity', $hash) RETURN NONE;
              DELETE type::record('user_identity', [$user, $hash]) RETURN NONE;",
         end_other_sessions!(),
@@ -269,12 +269,12 @@ const UNLINK: Statement = Statement::delete(
 pub struct Unlinking<'a> {
     /// The user whose identity it is.
     pub user: UserId,
-    /// Its hash.
+    /// The hash of connection, issuer and subject.
     pub hash: &'a str,
     /// The hash of the session in which it is removed.
     pub session: &'a str,
-    /// The ways to sign in that are left. One must still be there.
-    pub ways: Option<&'a SignInMethods>,
+    /// The sign-in methods that are left. One must still be there.
+    pub methods: Option<&'a SignInMethods>,
     /// The mails about it.
     pub mails: &'a [MailRow],
     /// The audit entries.
@@ -291,7 +291,7 @@ pub async fn unlink(store: &Store, with: Unlinking<'_>) -> Result<bool> {
         user: with.user.0,
         hash: with.hash,
         kept: with.session,
-        ways: with.ways.cloned(),
+        methods: with.methods.cloned(),
         mails: mail::stored(with.mails)?,
     };
     is_done(activity::change(store, UNLINK, vars, with.activities).await)
@@ -302,9 +302,9 @@ pub async fn unlink(store: &Store, with: Unlinking<'_>) -> Result<bool> {
 pub struct Joining<'a> {
     /// The domain that lets the user in.
     pub domain: DomainId,
-    /// Its organization.
+    /// The organization that has the domain.
     pub organization: OrganizationId,
-    /// The user.
+    /// The user who becomes a member.
     pub user: UserId,
     /// The record of the user, when the user is created with this call, and the form of
     /// the address that must be unique.
@@ -324,7 +324,7 @@ pub struct Joining<'a> {
 }
 
 // A retry finds its own membership and writes nothing. Whether the domain lets users in
-// is read here, because it may have changed since the provider was asked.
+// is read here, because it may have changed since the user left for the provider.
 const JOIN: Statement = Statement::write(
     "identities join",
     concat!(

@@ -19,7 +19,7 @@ use crate::{Result, Store};
 /// A pending login at a provider.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct PendingRow {
-    /// The connection that was asked, as text. The answer is checked against it.
+    /// The connection of the sign-in, as text. The answer is checked against it.
     pub connection: String,
     /// What the sign-in is for, as text.
     pub purpose: String,

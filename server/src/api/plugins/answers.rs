@@ -32,7 +32,7 @@ pub trait Rest {
 }
 
 impl<T: Rest> Shaped<T> {
-    /// The answer in the form that the caller asked for.
+    /// The answer in the form that the caller requested.
     pub(super) fn of(answer: T, is_raw: bool) -> Self {
         if is_raw { Self::Raw(answer.rest()) } else { Self::Whole(answer) }
     }

@@ -1,10 +1,10 @@
-//! The exports of an organization, and the runs and the log of one.
+//! The exports of an organization, and the runs, the backfills and the log of one.
 
 use weir_app::filters;
-use weir_model::RunId;
-use weir_model::exports::lists::RunQuery;
-use weir_model::exports::{BatchExport, LOG_PAGE, LogLine, Run};
-use weir_model::pagination::Paged;
+use weir_model::exports::lists::{BACKFILL_PAGE, RunQuery};
+use weir_model::exports::{Backfill, BatchExport, LOG_PAGE, LogLine, Run};
+use weir_model::pagination::{Page, Paged};
+use weir_model::{BackfillId, RunId};
 use weir_service::exports::{ExportOverview, RunBeside};
 
 use super::{Asked, Organization};
@@ -48,6 +48,18 @@ const RUNS: &[Column<RunRow>] = &[
     ("ended", |(it, _)| optional(it.finished_at.as_ref())),
     ("next_try", |(it, _)| optional(it.next_try_at.as_ref())),
     ("latest_error", |(it, _)| optional(it.latest_error.as_ref())),
+];
+
+const BACKFILLS: &[Column<Backfill>] = &[
+    ("id", |it| it.id.to_string()),
+    ("start", |it| optional(it.start_at.as_ref())),
+    ("end", |it| it.end_at.to_string()),
+    ("status", |it| it.status.text().to_owned()),
+    ("records", |it| optional(it.total_records_count.as_ref())),
+    ("finished_runs", |it| optional(it.progress.map(|of| of.finished_runs).as_ref())),
+    ("total_runs", |it| optional(it.progress.map(|of| of.total_runs).as_ref())),
+    ("created", |it| it.created_at.to_string()),
+    ("ended", |it| optional(it.finished_at.as_ref())),
 ];
 
 const LOGS: &[Column<LogLine>] = &[
@@ -101,6 +113,21 @@ pub(super) fn runs(asked: &Asked<'_>, within: Organization, export: &str) -> Csv
         }
     });
     CsvList::new("runs", &name, RUNS, pages)
+}
+
+pub(super) fn backfills(within: Organization, export: &str) -> CsvList {
+    let (name, export) = (within.name.clone(), export.to_owned());
+    let pages = by_cursor(None, move |cursor: Option<BackfillId>| {
+        let (Organization { services, org, .. }, export) = (within.clone(), export.clone());
+        async move {
+            let wanted = Page { limit: BACKFILL_PAGE as u64, offset: 0 };
+            let exports = &services.exports;
+            let page = exports.backfills((&org).into(), &export, cursor, wanted).await?;
+            let next = page.backfills.last().filter(|_| page.more).map(|last| Some(last.id));
+            Ok((page.backfills, next))
+        }
+    });
+    CsvList::new("backfills", &name, BACKFILLS, pages)
 }
 
 pub(super) fn logs(asked: &Asked<'_>, within: Organization, export: &str) -> CsvList {

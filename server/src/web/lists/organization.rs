@@ -103,9 +103,12 @@ pub(super) fn domains(within: Organization) -> CsvList {
     CsvList::new("domains", &name, DOMAINS, pages)
 }
 
-pub(super) async fn plugins(within: Organization, shelf: &str) -> Result<CsvList, ServiceError> {
-    let shelf = PluginList::of(shelf).ok_or(ServiceError::NotFound(NOT_FOUND))?;
-    let found = within.services.plugins.shelf(&within.org, shelf).await?;
-    let list = format!("plugins-{}", shelf.text());
+pub(super) async fn plugins(
+    within: Organization,
+    plugin_list: &str,
+) -> Result<CsvList, ServiceError> {
+    let plugin_list = PluginList::of(plugin_list).ok_or(ServiceError::NotFound(NOT_FOUND))?;
+    let found = within.services.plugins.find_listed(&within.org, plugin_list).await?;
+    let list = format!("plugins-{}", plugin_list.text());
     Ok(CsvList::new(&list, &within.name, PLUGINS, one_page(found)))
 }

@@ -1,5 +1,5 @@
-//! The lists of a project: events, event definitions, persons, groups, imports,
-//! transformations, keys.
+//! The lists of a project: events, event definitions with their properties, persons, groups,
+//! imports, transformations, the log of a config, keys. For staff, unknown project keys.
 
 use weir_app::filters;
 use weir_model::definitions::EventOrder;
@@ -8,19 +8,22 @@ use weir_model::imports::ImportSource;
 use weir_model::live::{LiveRow, OutcomeLabel, RowCursor};
 use weir_model::pagination::Page;
 use weir_model::persons::{PersonQuery, PersonRef};
+use weir_model::plugin_configs::PluginLogEntry;
+use weir_model::traffic::UnknownKey;
 use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{PersonId, Timestamp};
 use weir_service::Error as ServiceError;
-use weir_service::definitions::EventName;
+use weir_service::definitions::{EventName, SampledProperty};
 use weir_service::error::NOT_FOUND;
 use weir_service::persons::display_name;
 use weir_service::plugin_configs::Stage;
 use weir_service::projects::KeyTraffic;
 use weir_service::scan::SCAN_TIME;
+use weir_service::traffic::Range;
 use weir_store::warnings::Affected;
 
 use super::{Asked, Project};
-use crate::web::csv::{Column, CsvList, by_cursor, one_page, optional};
+use crate::web::csv::{Column, CsvList, by_cursor, by_offset, one_page, optional};
 use crate::web::live;
 
 /// The maximum number of thousands of events of one file. The page says so.
@@ -69,6 +72,25 @@ const DEFINITIONS: &[Column<DefinitionRow>] = &[
     ("events_30d_complete", |(_, others)| (*others == 0).to_string()),
     ("first_seen", |(it, _)| it.first_at.to_string()),
     ("last_seen", |(it, _)| it.last_at.to_string()),
+];
+
+/// A property of an event name, and the number of events that were read.
+type PropertyRow = (SampledProperty, u64);
+
+const PROPERTIES: &[Column<PropertyRow>] = &[
+    ("property", |(it, _)| it.name.clone()),
+    ("types", |(it, _)| it.kinds.iter().map(|kind| kind.text()).collect::<Vec<_>>().join("; ")),
+    ("sample", |(it, _)| it.sample.clone()),
+    ("found_in", |(it, _)| it.events.to_string()),
+    ("events_read", |(_, read)| read.to_string()),
+];
+
+const UNKNOWN_KEYS: &[Column<UnknownKey>] = &[
+    ("key", |it| it.mask.clone()),
+    ("sender", |it| it.caller.clone()),
+    ("requests", |it| it.count.to_string()),
+    ("first_seen", |it| it.first_at.to_string()),
+    ("last_seen", |it| it.last_at.to_string()),
 ];
 
 const PERSONS: &[Column<PersonRef>] = &[
@@ -131,6 +153,13 @@ const TRANSFORMATIONS: &[Column<Stage>] = &[
     ("changed", |it| it.config.updated_at.to_string()),
 ];
 
+const LOG: &[Column<PluginLogEntry>] = &[
+    ("time", |it| it.timestamp.to_string()),
+    ("level", |it| it.kind.text().to_owned()),
+    ("source", |it| it.source.text().to_owned()),
+    ("message", |it| it.message.clone()),
+];
+
 /// A key with its use, and when it stops working.
 type KeyRow = (KeyTraffic, Option<Timestamp>);
 
@@ -185,6 +214,24 @@ pub(super) async fn definitions(
     Ok(CsvList::new("event-definitions", &name, DEFINITIONS, one_page(rows)))
 }
 
+pub(super) async fn event_properties(
+    within: Project,
+    event: &str,
+) -> Result<CsvList, ServiceError> {
+    let found = within.services.definitions.event(&within.project, event).await?;
+    let rows = found.properties.into_iter().map(|property| (property, found.read)).collect();
+    Ok(CsvList::new("event-properties", &within.name, PROPERTIES, one_page(rows)))
+}
+
+/// Project keys that no project has. Other users than staff get [`ServiceError::NotFound`].
+pub(super) async fn unknown_keys(within: Project) -> Result<CsvList, ServiceError> {
+    let Project { services, project, .. } = within;
+    // The keys do not depend on the range.
+    let found = services.traffic.unknown_senders(&project, Range::Hour).await?;
+    let found = found.ok_or(ServiceError::NotFound(NOT_FOUND))?;
+    Ok(CsvList::new("unknown-project-keys", "", UNKNOWN_KEYS, one_page(found.keys)))
+}
+
 pub(super) fn persons(asked: &Asked<'_>, within: Project) -> CsvList {
     let name = within.name.clone();
     let search = filters::text(&asked.value("q"));
@@ -232,6 +279,15 @@ pub(super) async fn transformations(within: Project) -> Result<CsvList, ServiceE
     let mut found = within.services.plugin_configs.stages(&within.project).await?;
     found.retain(|stage| stage.transforms && !stage.config.fields.deleted);
     Ok(CsvList::new("transformations", &within.name, TRANSFORMATIONS, one_page(found)))
+}
+
+pub(super) fn config_log(within: Project, config: &str) -> CsvList {
+    let (name, config) = (within.name.clone(), config.to_owned());
+    let pages = by_offset(move |page| {
+        let (Project { services, project, .. }, config) = (within.clone(), config.clone());
+        async move { services.plugin_configs.logs(&project, &config, page).await }
+    });
+    CsvList::new("plugin-log", &name, LOG, pages)
 }
 
 pub(super) async fn keys(within: Project) -> Result<CsvList, ServiceError> {

@@ -276,6 +276,13 @@ async fn turning_it_on_and_off_ends_what_was_open() {
     assert!(instance.is_open(&factor.session).await);
     let text = instance.text("/account/security", &factor.session).await;
     assert!(text.contains("10 recovery codes are left."), "{text}");
+    let text = instance.mail(ADA, "An authenticator app was added to your account on Weir").await;
+    assert!(text.contains("a code of this app signs you in."), "{text}");
+    let fields = [("code", factor.codes[0].as_str())];
+    let renewed = instance.act("renew_recovery_codes", &fields, &factor.session).await;
+    assert_eq!(renewed.status, 200, "{:?}", renewed.body);
+    let text = instance.mail(ADA, "The recovery codes of your account on Weir were replaced").await;
+    assert!(text.contains("The previous ones do not work any more."), "{text}");
     let pending = instance.begin().await;
 
     let disable = async |code: &str| {

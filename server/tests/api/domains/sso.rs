@@ -8,7 +8,7 @@ use weir_model::organizations::Level;
 use weir_model::sso::ProviderName;
 use weir_testkit::{Answer, Caller, TestApp};
 
-use super::{claim, enforce, one, owner, verified};
+use super::{claim, enforce, one, owner, trust_settings, verified};
 use crate::organization_pages::newcomer;
 use crate::web;
 
@@ -222,4 +222,51 @@ async fn the_page_warns_of_a_lock_out_and_of_a_rule_that_a_key_saved() {
             assert_eq!(page.text().contains(warning), is_warned, "{warning}, {way}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_turns_provisioning_on_reads_whom_google_does_not_sign_in() {
+    let warnings = |domain: &Value| {
+        let all = domain["warnings"].as_array().unwrap().iter();
+        let both = all.map(|warning| (warning["attr"].clone(), warning["code"].clone()));
+        both.collect::<Vec<_>>()
+    };
+    let of = |attr: &str| vec![(json!(attr), json!("settings_by_key"))];
+    let jit = json!({"jit_provisioning_enabled": true});
+    let start = async |providers: &str| {
+        let providers = providers.parse().unwrap();
+        let app = TestApp::start(|config| config.sign_in_providers = providers, |_| {}).await;
+        app.set_up().await
+    };
+    // No other provider signs in users who exist because of this setting.
+    let app = start("github id secret").await;
+    let path = one(&app, &verified(&app, "mail.example").await);
+    let changed = owner(&app).await.patch(&path, &jit).await.json();
+    assert_eq!(changed["jit_provisioning_enabled"], json!(true));
+    assert_eq!(changed["warnings"], json!([]));
+
+    let app = start("google-oauth2 id secret").await;
+    let domain = verified(&app, "mail.example").await;
+    let (path, caller) = (one(&app, &domain), owner(&app).await);
+    let changed = caller.patch(&path, &jit).await.json();
+    assert_eq!(warnings(&changed), of("jit_provisioning_enabled"));
+    let detail = changed["warnings"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("Google does not sign in administrators, owners"), "{detail}");
+    let id = domain["id"].as_str().unwrap();
+    let page = format!("/organizations/{}/domains/{id}", app.organization());
+    // The rule below ends no session of an address elsewhere.
+    let cookie = newcomer(&app, "linus@elsewhere.example", Level::Administrator).await;
+    let text = web::page(&app, &page, &cookie).await.text();
+    assert!(text.contains("<p>An API key saved the rules of this domain"), "{text}");
+    // Other settings decide where a way of signing in is required.
+    let required = caller.patch(&path, &json!({"sso_enforcement": "google-oauth2"})).await.json();
+    let kept = |(_, code): &(Value, Value)| *code == json!("settings_by_key");
+    let by_key: Vec<_> = warnings(&required).into_iter().filter(kept).collect();
+    assert_eq!(by_key, of("sso_enforcement"));
+    caller.patch(&path, &json!({"sso_enforcement": ""})).await;
+
+    trust_settings(&app, &path).await;
+    assert!(warnings(&caller.get(&path).await.json()).is_empty());
+    let text = web::page(&app, &page, &cookie).await.text();
+    assert!(!text.contains("<p>An API key saved"), "{text}");
 }

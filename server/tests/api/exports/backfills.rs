@@ -1,6 +1,7 @@
 //! `…/batch_exports/{id}/backfills/`.
 
 use super::*;
+use crate::web::{page, session};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backfill_is_started_and_shown() {
@@ -44,7 +45,7 @@ async fn a_backfill_is_started_and_shown() {
 async fn a_list_has_pages_of_fifty_newest_first() {
     let (app, clock) = app().await;
     let owner = owner(&app).await;
-    let (_, path) = made(&app, &owner, &paused()).await;
+    let (export, path) = made(&app, &owner, &paused()).await;
     let backfills = format!("{path}backfills/");
     let mut expected = Vec::new();
     for _ in 0..52 {
@@ -65,6 +66,12 @@ async fn a_list_has_pages_of_fifty_newest_first() {
     let (_, next) = first["next"].as_str().unwrap().split_once("/api/").unwrap();
     let second = owner.get(&format!("/api/{next}")).await.json();
     assert_eq!((ids(&second).as_slice(), &second["next"]), (&expected[50..], &Value::Null));
+    // The file of the page has all of them.
+    let id = export["id"].as_str().unwrap();
+    let file = format!("/_csv/organizations/{}/exports/{id}/backfill", app.organization());
+    let file = page(&app, &file, &session(&app).await).await.text();
+    assert!(file.replace('"', "").starts_with("id,start,end,status,"), "{file}");
+    assert_eq!(file.lines().count(), 53, "{file}");
     let cursor = owner.get(&format!("{backfills}?cursor=x")).await;
     cursor.assert_error(404, "invalid_request", "not_found", "Invalid cursor");
 }

@@ -18,7 +18,6 @@ pub(crate) struct Operation {
     pub(crate) item: Value,
 }
 
-/// All operations.
 pub(crate) fn operations() -> Vec<Operation> {
     let paths = document().unwrap()["paths"].as_object().unwrap();
     let of_path = |(path, methods): (&String, &Value)| -> Vec<Operation> {

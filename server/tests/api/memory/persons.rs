@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use rustix::process::Signal;
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 use weir_testkit::until;
 
 use super::*;
@@ -50,9 +50,9 @@ fn made_by(answer: &weir_testkit::Answer) -> Value {
 /// Delivers events from now on, and returns the delivered persons.
 async fn deliver(serving: &Serving, made: &Value) -> StandIn<HashSet<Bytes>> {
     let reader = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
-    let answer = |seen: &mut HashSet<Bytes>, asked: &Asked| {
-        seen.insert(Bytes::from(asked.body.clone()));
-        Some(Said::empty(200))
+    let answer = |seen: &mut HashSet<Bytes>, request: &StubRequest| {
+        seen.insert(Bytes::from(request.body.clone()));
+        Some(StubAnswer::empty(200))
     };
     let receiver = StandIn::start(HashSet::new(), answer).await;
     let manifest = json!({"name": "Post", "config": [{"key": "url", "type": "string"}]});

@@ -1,6 +1,8 @@
 //! The health of a config: `error` and `delivery_rate_24h`.
 
 use super::*;
+use crate::traffic::function;
+use crate::web::{page, session};
 use weir_model::PluginConfigId;
 use weir_store::plugin_runtime::health::{self, Fault, Note};
 
@@ -78,4 +80,47 @@ async fn what_was_switched_off_says_why() {
     assert_eq!(changes["reason"], json!([null, "Failed 20 times in a row"]));
     let again = owner.patch(&one, &json!({"enabled": true})).await.json();
     assert_eq!((&again["enabled"], &again["error"]), (&json!(true), &Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_navigation_counts_what_failed_beside_its_page() {
+    let (app, clock) = app().await;
+    let owner = owner(&app).await;
+    let cookie = session(&app).await;
+    let organization = app.organization().to_string();
+    let list = format!("/organizations/{organization}/plugins/destinations");
+    let html = page(&app, &list, &cookie).await.text();
+    assert!(!html.contains("nav-badge"), "nothing failed");
+
+    let sources = [
+        "export function processEvent(event) { return event }",
+        "export function onEvent(event) {}",
+        "export function composeWebhook(event) { return null }",
+    ];
+    let mut notes = Vec::new();
+    for (order, source) in (1..).zip(sources) {
+        let plugin = written(&app, &owner, &json!({"index.js": source})).await;
+        let (config, _) = made(&app, &owner, &json!({"plugin": plugin, "order": order})).await;
+        notes.push(Note {
+            config: PluginConfigId(config["id"].as_i64().unwrap()),
+            project: app.project(),
+            hour: clock.now().micros() / HOUR,
+            succeeded: 5,
+            failed: 1,
+            dropped: 0,
+            fault: None,
+        });
+    }
+    health::note(app.store(), &notes).await.unwrap();
+    let body = format!("organization={organization}&project={}", app.project());
+    let failing = function(&app, &cookie, "find_failing", &body).await.json();
+    let counts = (&failing["exports"], &failing["transformations"], &failing["plugins"]);
+    assert_eq!(counts, (&json!(0), &json!(1), &json!(2)), "{failing}");
+    let html = page(&app, &list, &cookie).await.text();
+    for words in [
+        "1<span class=\"hidden\"> failing transformation<",
+        "2<span class=\"hidden\"> failing destinations or apps<",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
 }

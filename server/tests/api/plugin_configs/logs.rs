@@ -5,6 +5,8 @@ use weir_model::PluginConfigId;
 use weir_model::plugin_configs::{LogLevel, LogSource};
 use weir_store::plugin_runtime::logs::{self, Line};
 
+use crate::web::{page, session};
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_newest_first() {
     let (app, clock) = app().await;
@@ -48,4 +50,12 @@ async fn what_was_written_newest_first() {
         (vec![json!("three"), json!("two")], vec![json!("one")])
     );
     assert_not_found(&owner.get(&path.replace("/logs/", "9/logs/")).await);
+
+    let cookie = session(&app).await;
+    let file = format!("/_csv/projects/{}/plugins/{}/log", app.project(), config["id"]);
+    let text = page(&app, &file, &cookie).await.text();
+    let lines = text.lines().skip(1);
+    let messages: Vec<&str> = lines.filter_map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(messages, ["\"three\"", "\"two\"", "\"one\""], "{text}");
+    assert_eq!(page(&app, &file.replace("/log", "9/log"), &cookie).await.status, 404);
 }

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 use parking_lot::Mutex;
 use serde_json::json;
-use weir_testkit::servers::{Asked, Said, Stub};
+use weir_testkit::servers::{Stub, StubAnswer, StubRequest};
 
 /// The newest commit of every repository.
 pub(super) const NEWEST: &str = "5e1f0c2d7a9b4e3f8c6d1a0b2e4f6a8c0d1e2f3a";
@@ -32,7 +32,10 @@ impl Host {
     pub(super) async fn start() -> Self {
         let state = Arc::new(Mutex::new(State { files: tea(), is_down: false }));
         let answering = Arc::clone(&state);
-        Self { stub: Stub::start(move |asked| Some(answer(&answering.lock(), asked))).await, state }
+        Self {
+            stub: Stub::start(move |request| Some(answer(&answering.lock(), request))).await,
+            state,
+        }
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
@@ -51,14 +54,14 @@ impl Host {
     }
 }
 
-fn answer(state: &State, asked: &Asked) -> Said {
+fn answer(state: &State, request: &StubRequest) -> StubAnswer {
     if state.is_down {
-        return Said::empty(503);
+        return StubAnswer::empty(503);
     }
-    if asked.path.contains("/commits") {
-        return Said::json(200, &json!([{"sha": NEWEST, "id": NEWEST}]));
+    if request.path.contains("/commits") {
+        return StubAnswer::json(200, &json!([{"sha": NEWEST, "id": NEWEST}]));
     }
-    Said { body: zip(&in_folder(&state.files)), ..Said::empty(200) }
+    StubAnswer { body: zip(&in_folder(&state.files)), ..StubAnswer::empty(200) }
 }
 
 /// A plugin that delivers events.

@@ -106,7 +106,6 @@ struct Elsewhere {
     caller: Caller,
     /// The group there.
     path: String,
-    /// Its project.
     project: Value,
 }
 

@@ -78,7 +78,8 @@ impl<'a> Browser<'a> {
     /// Adds a plugin of the catalogue to the project, and returns the config's id.
     async fn adds(&self, entry: &str, settings: &str) -> String {
         let (organization, project) = (self.organization(), self.project());
-        let body = format!("organization={organization}&shelf=transformations&url=inline:{entry}");
+        let body =
+            format!("organization={organization}&plugin_list=transformations&url=inline:{entry}");
         let answer = self.function("install_plugin", &body).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
         let plugin = answer.header("location").unwrap().rsplit('/').next().unwrap();
@@ -194,7 +195,7 @@ async fn an_archive_is_added_by_a_form() {
     let back = format!("/organizations/{organization}/plugins/destinations/add");
     let fields = [
         ("organization", organization.as_str()),
-        ("shelf", "destinations"),
+        ("plugin_list", "destinations"),
         ("back", back.as_str()),
     ];
     let added = browser.upload("plugin", &fields, "archive", &zip(&tea())).await;
@@ -271,12 +272,12 @@ async fn others_see_and_change_nothing() {
     let organization = elsewhere.path.split('/').nth(3).unwrap().to_owned();
     let project = elsewhere.project.to_string();
     for (name, body) in [
-        ("list_plugins", format!("organization={organization}&shelf=destinations")),
-        ("write_plugin", format!("organization={organization}&shelf=destinations&name=x")),
+        ("list_plugins", format!("organization={organization}&plugin_list=destinations")),
+        ("write_plugin", format!("organization={organization}&plugin_list=destinations&name=x")),
         ("get_plugin", format!("organization={organization}&plugin=1")),
         ("list_transformations", format!("project={project}")),
         ("reorder_transformations", format!("project={project}&seen=&wanted=")),
-        ("list_plugins", format!("organization={}&shelf=nothing", browser.organization())),
+        ("list_plugins", format!("organization={}&plugin_list=nothing", browser.organization())),
         ("get_plugin", format!("organization={}&plugin=4711", browser.organization())),
     ] {
         assert_eq!(browser.function(name, &body).await.status, 404, "{name}");
@@ -289,7 +290,7 @@ async fn others_see_and_change_nothing() {
     let path = format!("/organizations/{}/plugins/destinations", browser.organization());
     let shown = browser.opens(&path, 200).await;
     assert!(shown.contains("What your organization may do with plugins does not include this."));
-    let body = format!("organization={}&shelf=destinations&name=x", browser.organization());
+    let body = format!("organization={}&plugin_list=destinations&name=x", browser.organization());
     assert_eq!(browser.function("write_plugin", &body).await.status, 403);
 }
 
@@ -301,7 +302,7 @@ async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
     let back = format!("/organizations/{organization}/plugins/transformations/add");
     let at = [
         ("organization", organization.as_str()),
-        ("shelf", "transformations"),
+        ("plugin_list", "transformations"),
         ("back", back.as_str()),
     ];
     for (address, is_kept) in [
@@ -317,7 +318,7 @@ async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
         assert!(!location.contains("canary") && !kept.contains("canary"), "{location} {kept}");
     }
 
-    let body = format!("organization={organization}&shelf=transformations&name=Tea");
+    let body = format!("organization={organization}&plugin_list=transformations&name=Tea");
     let written = browser.function("write_plugin", &body).await;
     assert_eq!(written.status, 200, "{:?}", written.body);
     let source = written.header("location").unwrap();

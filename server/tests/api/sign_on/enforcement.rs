@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use weir_model::organizations::Level;
 use weir_store::users::{self, UserRow};
 use weir_testkit::{Answer, Caller, MailSink, Received, TestApp};
-use weir_testservers::{Said, SoftPasskey, StandIn};
+use weir_testservers::{SoftPasskey, StandIn, StubAnswer};
 
 use self::SignInMethod::{Passkey, Password, Saml};
 use super::identity_provider::{OWN, Says};
@@ -149,9 +149,9 @@ async fn issuer() -> StandIn<Issuer> {
                 let token = id_token(url, &nonce, email);
                 json!({"access_token": "t", "token_type": "Bearer", "id_token": token})
             }
-            _ => return Some(Said::empty(404)),
+            _ => return Some(StubAnswer::empty(404)),
         };
-        Some(Said::json(200, &answer).with("content-type", "application/json"))
+        Some(StubAnswer::json(200, &answer).with("content-type", "application/json"))
     })
     .await;
     let url = issuer.url();

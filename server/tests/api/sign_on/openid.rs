@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
 use weir_model::sso::ProviderName;
 use weir_testkit::{Answer, TestApp};
-use weir_testservers::{Said, StandIn};
+use weir_testservers::{StandIn, StubAnswer};
 
 use super::identity_provider::{Key, OTHER, OWN};
 use super::{get, leads_to, provider_time, set_cookie};
@@ -70,9 +70,9 @@ impl Connected {
                     assert!(has(&format!("code={CODE}")) && has("code_verifier="), "{body}");
                     json!({"access_token": "t", "token_type": "Bearer", "id_token": script.token})
                 }
-                _ => return Some(Said::empty(404)),
+                _ => return Some(StubAnswer::empty(404)),
             };
-            Some(Said::json(200, &answer).with("content-type", "application/json"))
+            Some(StubAnswer::json(200, &answer).with("content-type", "application/json"))
         })
         .await;
         let url = issuer.url();

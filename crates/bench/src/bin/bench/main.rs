@@ -4,6 +4,7 @@
 //! to standard error. All processes that it starts listen only on 127.0.0.1 and end with
 //! it.
 
+mod backups;
 mod exports;
 mod floor;
 mod library;
@@ -77,6 +78,13 @@ struct Run {
     /// Only so many events, all of them sealed, printed; 2 KB of disk for each
     #[arg(long, value_name = "N", conflicts_with_all = ["write", "lists", "exports", "plugins"])]
     sealed: Option<u64>,
+    /// Only backups of so many events, restoring and checking them, printed; 4 KB of disk for each
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["write", "lists", "exports", "plugins", "sealed"],
+    )]
+    backups: Option<u64>,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -122,6 +130,11 @@ fn main() -> Result<()> {
     if let Some(events) = cli.run.sealed {
         let measuring = sealed::run(&binary, directory.path(), events);
         let text = report::sealed(&runtime.block_on(until_stopped(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    if let Some(events) = cli.run.backups {
+        let measuring = backups::run(&binary, directory.path(), events);
+        let text = report::backups(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_bench::machine::Machine;
 use weir_bench::stats::median;
 
+use crate::backups::{Backups, Stored};
 use crate::exports::{Export, Exports, Sending};
 use crate::library::Library;
 use crate::lists::{List, Lists};
@@ -489,6 +490,37 @@ pub(crate) fn sealed(figures: &Sealed) -> String {
         table.row(&[name.to_owned(), value]);
     }
     table.end() + &calls(&figures.calls)
+}
+
+/// Backups.
+pub(crate) fn backups(figures: &Backups) -> String {
+    let mut table = Table::new("## Backups\n\n", &["", ""]);
+    let backup = |stored: Stored| {
+        let Stored { took_ms, bytes, new_bytes } = stored;
+        let seconds = short(took_ms as f64 / 1e3);
+        format!("{seconds} s, {:.0} MB, new: {:.0} MB", megabytes(bytes), megabytes(new_bytes))
+    };
+    let seconds = |time: Duration| format!("{} s", short(time.as_secs_f64()));
+    let share = figures.beside / figures.alone.max(1e-9);
+    for (name, value) in [
+        ("events", grouped(figures.events as f64)),
+        ("acknowledged without a backup, events/s", grouped(figures.alone)),
+        (
+            "acknowledged beside a backup, events/s",
+            format!("{}, {:.0} %", grouped(figures.beside), share * 100.0),
+        ),
+        ("a first backup, under load", backup(figures.first)),
+        ("a second one, after the load", backup(figures.second)),
+        ("a third one, with nothing new", backup(figures.third)),
+        ("`weir upgrade --check`", seconds(figures.checking_upgrade)),
+        ("`weir check` of the data directory", seconds(figures.checking_data)),
+        ("`weir check` of the three backups", seconds(figures.checking_backups)),
+        ("`weir restore`", seconds(figures.restoring)),
+        ("the restored instance is ready after", seconds(figures.start)),
+    ] {
+        table.row(&[name.to_owned(), value]);
+    }
+    table.end()
 }
 
 /// Plugins.

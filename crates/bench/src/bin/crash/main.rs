@@ -82,7 +82,6 @@ enum Command {
     },
 }
 
-/// One check.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,

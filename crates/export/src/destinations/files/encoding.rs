@@ -17,7 +17,6 @@ const BLOCK_ROWS: usize = 1024;
 /// Bytes of cells that are encoded in one call, roughly.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// The input of the encoder.
 pub(super) enum EncoderInput {
     Rows(Vec<Vec<Cell>>),
     /// The end of all rows. Without it, the rows were interrupted.

@@ -177,11 +177,11 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
 /// A connection with TLS. A server without TLS is accepted only in a private network.
 pub(crate) async fn dial(egress: &Egress, credentials: &Credentials) -> Result<Wire, Failure> {
     let mut stream = egress.dial(&credentials.host, credentials.port).await?;
-    let asked = timeout(SIGN_IN, async {
+    let request = timeout(SIGN_IN, async {
         stream.write_all(&TLS_REQUEST).await?;
         stream.read_u8().await
     });
-    let answer = asked.await.map_err(|_| Fault::from(FaultClass::TimedOut))?;
+    let answer = request.await.map_err(|_| Fault::from(FaultClass::TimedOut))?;
     let stream = match answer.map_err(Fault::from)? {
         b'S' => {
             Stream::Tls(Box::new(egress.tls(stream, &credentials.host, credentials.trust).await?))

@@ -31,7 +31,6 @@ pub(super) const NOT_FOUND: &str = "NotFound";
 /// Codes of a statement that is still running.
 const RUNNING: &[&str] = &["333333", "333334"];
 
-/// A session.
 pub(super) struct Session {
     pub(super) service: Service,
     base: String,

@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(3600);
 pub(in crate::destinations) struct Answer {
     /// Status code.
     pub(in crate::destinations) status: u16,
-    /// The wait that the service asked for.
+    /// The wait that the service requested.
     pub(in crate::destinations) wait: Option<Duration>,
     /// The body, or null if it is not JSON.
     pub(in crate::destinations) body: Value,

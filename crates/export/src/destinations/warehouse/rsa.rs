@@ -34,7 +34,6 @@ pub(in crate::destinations) enum KeyFault {
     /// It is encrypted, and there is no passphrase.
     #[error("The private key is encrypted: enter its passphrase too.")]
     Passphrase,
-    /// The passphrase is wrong.
     #[error("The passphrase of the private key is wrong.")]
     WrongPassphrase,
     /// It is encrypted with an unsupported method.

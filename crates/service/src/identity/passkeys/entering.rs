@@ -40,7 +40,7 @@ impl Identity {
     }
 
     /// Opens a session with a passkey. The authenticator has verified its user, so no second
-    /// factor is asked for.
+    /// factor is requested.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `passkey_expired` or `passkey_refused`, and with
@@ -72,7 +72,7 @@ impl Identity {
     ) -> Result<PasskeyChallenge> {
         let found = self.find_pending(token).await?.ok_or_else(expired)?;
         let challenge = challenge()?;
-        let options = self.asked_of(found.user, &challenge, from).await?;
+        let options = self.request_options_of(found.user, &challenge, from).await?;
         let waits = StoredChallenge::new(challenge, Some(found.hash), None, from);
         self.await_answer(Purpose::SecondStep, None, options, waits, from).await
     }
@@ -116,7 +116,7 @@ impl Identity {
     ) -> Result<PasskeyChallenge> {
         session_of_user(ctx)?;
         let challenge = challenge()?;
-        let options = self.asked_of(ctx.user(), &challenge, from).await?;
+        let options = self.request_options_of(ctx.user(), &challenge, from).await?;
         let waits = StoredChallenge::new(challenge, None, None, from);
         self.await_answer(Purpose::Confirm, Some(ctx), options, waits, from).await
     }
@@ -166,7 +166,7 @@ impl Identity {
     }
 
     /// The options for a passkey of this user that was made for this site.
-    async fn asked_of(
+    async fn request_options_of(
         &self,
         user: UserId,
         challenge: &Challenge,

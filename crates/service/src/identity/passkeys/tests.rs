@@ -142,8 +142,8 @@ async fn the_list_of_members_names_passkeys() {
     let me = ada.services.users.me(&ada.ctx).await.unwrap();
     let organization = me.organizations[0].id.to_string();
     let org = ada.services.organizations.enter(&ada.ctx, &organization).await.unwrap();
-    let ways = ada.services.members.ways(&org, &[ada.ctx.user()]).await.unwrap();
-    assert_eq!(ways, [["Password", "Passkey"]]);
+    let methods = ada.services.members.sign_in_methods(&org, &[ada.ctx.user()]).await.unwrap();
+    assert_eq!(methods, [["Password", "Passkey"]]);
 }
 
 #[tokio::test]

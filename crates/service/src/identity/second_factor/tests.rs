@@ -1,7 +1,9 @@
 //! Second factors on a store in memory and a fixed clock.
 
 use weir_model::Patch;
+use weir_model::mail::MailContent;
 use weir_model::organizations::OrganizationPatch;
+use weir_store::mail::{self as mail_rows, MailRow};
 use weir_store::sessions;
 
 use super::*;
@@ -45,7 +47,10 @@ fn code_of(error: &Error) -> &str {
 
 impl Ada {
     async fn open() -> Self {
-        let services = test_support::set_up().await;
+        Self::on(test_support::set_up().await).await
+    }
+
+    async fn on(services: Services) -> Self {
         let ctx = ada(&services).await;
         services.identity.begin_second_factor(&ctx).await.unwrap();
         let secret = secret(&services, ctx.user()).await;
@@ -101,7 +106,7 @@ async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
     let begun = identity.enrolment(&ctx).await.unwrap().unwrap();
     let secret = secret(&services, ctx.user()).await;
     assert_eq!((begun.secret.len(), begun.secret), (32, totp::base32(&secret)));
-    // No code is asked for until the factor is confirmed.
+    // No code is requested until the factor is confirmed.
     identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap();
     assert!(!services.users.me(&ctx).await.unwrap().is_2fa_enabled);
 
@@ -123,6 +128,31 @@ async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
     assert_eq!(code_of(&again), "2fa_state");
     let asked = identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap_err();
     assert!(matches!(asked, Error::SecondFactor(_)), "{asked}");
+}
+
+#[tokio::test]
+async fn the_user_gets_a_mail_about_every_change() {
+    let ada = Ada::on(test_support::set_up_with_mail().await).await;
+    let (identity, peer) = (&ada.services.identity, Peer::default());
+    let notified = async || {
+        let due = mail_rows::due(&identity.core.store, ada.services.clock.now()).await.unwrap();
+        let change = |row: MailRow| match row.mail.news {
+            MailContent::UserChanged { change, .. } => Some(change),
+            _ => None,
+        };
+        due.into_iter().filter_map(change).collect::<Vec<_>>()
+    };
+    assert_eq!(notified().await, [UserChange::AuthenticatorAppAdded]);
+    identity.renew_recovery_codes(&ada.ctx, &ada.wrong(), &peer).await.unwrap_err();
+    assert_eq!(notified().await.len(), 1, "a wrong code changes nothing");
+    let codes = identity.renew_recovery_codes(&ada.ctx, &ada.code(0), &peer).await.unwrap();
+    let after = notified().await;
+    assert_eq!(after.len(), 2);
+    assert!(after.contains(&UserChange::RecoveryCodesReplaced), "{after:?}");
+    identity.disable_second_factor(&ada.ctx, &codes[0], &peer).await.unwrap();
+    let after = notified().await;
+    assert_eq!(after.len(), 3);
+    assert!(after.contains(&UserChange::SecondFactorOff), "{after:?}");
 }
 
 #[tokio::test]
@@ -314,7 +344,7 @@ async fn changing_it_wants_a_recent_sign_in_and_a_code() {
     for refused in refused {
         assert!(matches!(refused, Some(Error::SignInAgain)), "{refused:?}");
     }
-    // The session needs only the password again. The code is asked for after that.
+    // The session needs only the password again. The code is requested after that.
     let again = identity.sign_in_again(&late, PASSWORD, &peer).await.unwrap();
     let ctx = context(&ada.services, &again.token).await.unwrap();
     let last = ada.codes.last().unwrap();

@@ -1,6 +1,6 @@
 //! Confirming the identity of a user whose session is open (SSO-41).
 //!
-//! What belongs here: which ways the user has, and whether the answer of a provider confirms
+//! What belongs here: which methods the user has, and whether the answer of a provider confirms
 //! the session. What does not: how long a sign-in counts as recent (`policy`).
 
 use weir_model::UserId;
@@ -49,7 +49,7 @@ impl Identity {
         let user = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let found = sessions::get(store, session).await?;
         let opened_by = found.map(|session| session.opened_by);
-        let [has_password, has_passkey] = self.own_ways(&user).await?;
+        let [has_password, has_passkey] = self.own_methods(&user).await?;
         let connection = match opened_by {
             Some(OpenedBy::Connection(connection)) => Some(connection),
             _ if has_password || has_passkey => None,
@@ -70,7 +70,7 @@ impl Identity {
 
     /// Whether the user has a password and a passkey that may be used: where the domain of
     /// the address requires a provider, neither may.
-    async fn own_ways(&self, user: &UserRow) -> Result<[bool; 2]> {
+    async fn own_methods(&self, user: &UserRow) -> Result<[bool; 2]> {
         if self.enforcement(&emails::normalise(&user.email)).await?.is_some() {
             return Ok([false; 2]);
         }
@@ -99,7 +99,7 @@ impl Identity {
     /// it does, or it is the sign-in of another user.
     ///
     /// A provider that does not say when the user signed in, such as GitHub, confirms only
-    /// for a user who has no other way.
+    /// for a user who has no other method.
     pub(super) async fn unconfirmed(
         &self,
         waiting: &Waiting,
@@ -112,7 +112,7 @@ impl Identity {
         let confirms = match verified.signed_in_at {
             Some(at) => at >= waiting.begun().plus_seconds(-LEEWAY),
             None => match user_rows::get(&self.core.store, user).await? {
-                Some(user) => self.own_ways(&user).await? == [false; 2],
+                Some(user) => self.own_methods(&user).await? == [false; 2],
                 None => false,
             },
         };

@@ -11,7 +11,7 @@ use weir_model::domains::SsoEnforcement;
 use weir_model::invites::USER_FIRST_NAME_MAX;
 use weir_model::mail::UserChange;
 use weir_model::organizations::Level;
-use weir_model::sso::{Connection, OpenedBy, ProviderName};
+use weir_model::sso::{Connection, OpenedBy};
 use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::domains::DomainRow;
 use weir_store::ids;
@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::identity::sign_up::joined;
 use crate::identity::throttle::Counted;
 use crate::identity::{Identity, NewSession, emails};
-use crate::sso::{Provider, Verified};
+use crate::sso::{Provider, Verified, is_google};
 use crate::{Result, current, invites, limits, mail, secrets};
 
 impl Identity {
@@ -47,15 +47,15 @@ impl Identity {
         counted: Counted,
     ) -> Result<SignedOn> {
         let next = waiting.row.next.clone();
-        let asked = AskedProvider { connection: waiting.connection, provider, saml };
+        let answering = AnsweringProvider { connection: waiting.connection, provider, saml };
         if waiting.purpose == Purpose::Link {
-            let linked = self.link(waiting, &asked, &verified, from).await?;
+            let linked = self.link(waiting, &answering, &verified, from).await?;
             if matches!(linked, SignedOn::Linked(_)) {
                 self.attempt_succeeded(counted).await?;
             }
             return Ok(linked);
         }
-        let found = self.read_facts(&asked, &verified).await?;
+        let found = self.read_facts(&answering, &verified).await?;
         let decision = decide(&found.facts);
         let entered = match decision {
             Decision::Refuse(reason) => {
@@ -94,7 +94,7 @@ impl Identity {
     /// Reads what the decision needs.
     pub(super) async fn read_facts(
         &self,
-        asked: &AskedProvider<'_>,
+        answering: &AnsweringProvider<'_>,
         verified: &Verified,
     ) -> Result<Found> {
         let store = &self.core.store;
@@ -110,7 +110,7 @@ impl Identity {
             Some(domain) => self.core.in_force(domain).await?,
             None => None,
         };
-        let hash = hash_of(asked.connection, verified);
+        let hash = hash_of(answering.connection, verified);
         let identity = identities::get(store, &hash).await?;
         let linked = match &identity {
             Some(identity) => user_rows::get(store, identity.user).await?,
@@ -124,38 +124,38 @@ impl Identity {
         let mut rules = None;
         if let (Some(domain), Some(email_key)) = (&domain, &email_key) {
             invite = self.invite_of(domain, email_key).await?;
-            let other = |sso| !is_required(domain, sso, asked.connection);
+            let other = |sso| !is_required(domain, sso, answering.connection);
             rules = Some(Rules {
-                trusts: asked.is_trusted_by(domain, sso),
-                needs_other_way: sso.is_some_and(other),
+                trusts: answering.is_trusted_by(domain, sso),
+                needs_other_method: sso.is_some_and(other),
                 has_jit: domain.jit_provisioning_enabled,
                 has_invite: invite.is_some(),
                 is_full: limits::is_full(&self.core, domain.organization).await?,
             });
         }
-        let home = asked.saml.or(domain.as_ref());
+        let home = answering.saml.or(domain.as_ref());
         let confirmed = email_key.as_deref().filter(|_| verified.email_verified);
         let proved = identity.as_ref().and_then(|identity| identity.proved_for.as_deref());
         let mut candidates = [None, None];
         for (candidate, user) in candidates.iter_mut().zip([&linked, &user_of_address]) {
             if let Some(user) = user {
-                let mut found = self.candidate(user, email_key.as_deref(), home, asked).await?;
+                let mut found = self.candidate(user, email_key.as_deref(), home, answering).await?;
                 let own_key = emails::normalise(&user.email);
                 found.is_own_account = is_own_account(&own_key, confirmed, proved);
                 let own = identity.as_ref().filter(|identity| identity.user == user.id);
                 let linked_at = own.map(|identity| identity.linked_at);
-                found.is_above = self.is_above(user, &found, linked_at, home, asked).await?;
+                found.is_above = self.is_above(user, &found, linked_at, home, answering).await?;
                 *candidate = Some(found);
             }
         }
         let [linked_candidate, holder_candidate] = candidates;
-        let is_own_address = match (asked.saml, &email_key) {
+        let is_own_address = match (answering.saml, &email_key) {
             (Some(saml), Some(email_key)) => domain_of(email_key).as_deref() == Some(&*saml.domain),
             _ => true,
         };
         Ok(Found {
             facts: Facts {
-                is_saml: asked.saml.is_some(),
+                is_saml: answering.saml.is_some(),
                 is_own_address,
                 has_address: email_key.is_some(),
                 is_verified: verified.email_verified,
@@ -179,20 +179,20 @@ impl Identity {
         user: &UserRow,
         email_key: Option<&str>,
         home: Option<&DomainRow>,
-        asked: &AskedProvider<'_>,
+        answering: &AnsweringProvider<'_>,
     ) -> Result<Candidate> {
         let memberships = organizations::of_user(&self.core.store, user.id).await?;
         let home = home.map(|domain| domain.organization);
         let is_home = |one: &organizations::Belonging| Some(one.row.id) == home;
         let own_key = emails::normalise(&user.email);
-        let requires_this = self.requires(&own_key, asked.connection).await?;
+        let requires_this = self.requires(&own_key, answering.connection).await?;
         Ok(Candidate {
             user: user.id,
             is_active: user.is_active,
             is_member: memberships.iter().any(is_home),
             is_elsewhere: !user.is_unproved() && memberships.iter().any(|one| !is_home(one)),
-            needs_other_way: requires_this == Some(false),
-            needs_this_way: requires_this == Some(true),
+            needs_other_method: requires_this == Some(false),
+            needs_this_method: requires_this == Some(true),
             is_own_account: false,
             has_address: email_key == Some(&*own_key),
             is_above: false,
@@ -207,22 +207,26 @@ impl Identity {
         candidate: &Candidate,
         linked_at: Option<Timestamp>,
         domain: Option<&DomainRow>,
-        asked: &AskedProvider<'_>,
+        answering: &AnsweringProvider<'_>,
     ) -> Result<bool> {
         let Some(domain) = domain else { return Ok(false) };
         let level = organizations::level(&self.core.store, domain.organization, user.id).await?;
         let needed = Rank::needed(user, level, candidate.is_elsewhere);
         Ok(match linked_at {
             Some(linked_at) => !trust::counts(domain, needed, linked_at),
-            None => !trust::speaks_for(domain, asked.connection, needed),
+            None => !trust::speaks_for(domain, answering.connection, needed),
         })
     }
 
-    /// Whether the domain of an address trusts who was asked.
-    async fn is_trusted_about(&self, email_key: &str, asked: &AskedProvider<'_>) -> Result<bool> {
+    /// Whether the domain of an address trusts the answering provider.
+    async fn is_trusted_about(
+        &self,
+        email_key: &str,
+        answering: &AnsweringProvider<'_>,
+    ) -> Result<bool> {
         let Some(domain) = self.acting_domain(email_key).await? else { return Ok(false) };
         let sso = self.core.in_force(&domain).await?;
-        Ok(asked.is_trusted_by(&domain, sso))
+        Ok(answering.is_trusted_by(&domain, sso))
     }
 
     /// Whether this connection is the way that the domain of an address requires; `None`:
@@ -268,7 +272,7 @@ impl Identity {
             let Some(after) = after else { return Ok(None) };
             row = after;
         }
-        Ok(Some((row, if links { Link::ToPresent } else { Link::Known })))
+        Ok(Some((row, if links { Link::ToPresent } else { Link::Existing })))
     }
 
     /// Creates the user of a verified address.
@@ -421,7 +425,7 @@ impl Identity {
             _ => None,
         };
         let (proof, entries) = proof.unzip();
-        let mut activities = match link != Link::Known {
+        let mut activities = match link != Link::Existing {
             true => {
                 let ctx = self.owner(user, from.request_id);
                 let name = self.core.connection_name(waiting.connection).await?;
@@ -438,7 +442,7 @@ impl Identity {
         let sign_in = SignIn {
             identity: &identity,
             email: &user.email,
-            may_link: link != Link::Known,
+            may_link: link != Link::Existing,
             proof: proof.as_ref(),
             most: LINKS_MAX,
             session: &row,
@@ -461,7 +465,7 @@ impl Identity {
     async fn link(
         &self,
         waiting: &Waiting,
-        asked: &AskedProvider<'_>,
+        answering: &AnsweringProvider<'_>,
         verified: &Verified,
         from: Origin<'_>,
     ) -> Result<SignedOn> {
@@ -486,7 +490,7 @@ impl Identity {
         }
         let ctx = self.owner(&row, from.request_id);
         let mut identity = identity_row(waiting.connection, verified, user, ctx.now);
-        if is_own && self.is_trusted_about(&own_key, asked).await? {
+        if is_own && self.is_trusted_about(&own_key, answering).await? {
             identity.proved_for = Some(own_key);
         }
         match self.store_link(&ctx, &row, session, &identity).await? {
@@ -502,15 +506,15 @@ impl Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     /// The identity is linked already.
-    Known,
+    Existing,
     /// To a user who exists.
     ToPresent,
     /// To a user who was just created.
     ToNew,
 }
 
-/// The provider or SAML domain that a sign-in asked.
-pub(super) struct AskedProvider<'a> {
+/// The provider or SAML domain whose answer is checked.
+pub(super) struct AnsweringProvider<'a> {
     pub(super) connection: Connection,
     /// The provider of the instance.
     pub(super) provider: Option<&'a Provider>,
@@ -518,7 +522,7 @@ pub(super) struct AskedProvider<'a> {
     pub(super) saml: Option<&'a DomainRow>,
 }
 
-impl AskedProvider<'_> {
+impl AnsweringProvider<'_> {
     /// Whether the organization of a domain trusts the connection about the addresses of
     /// users who exist. Google says to which organization an account belongs. Of other
     /// providers only the one that the domain requires counts: they know that an address was
@@ -528,10 +532,8 @@ impl AskedProvider<'_> {
             (Connection::Saml(of), None | Some(SsoEnforcement::Saml)) => of == domain.id,
             (connection, Some(sso)) => is_required(domain, sso, connection),
             (Connection::Provider(_), None) => {
-                let is_google = |provider: &Provider| {
-                    provider.name == ProviderName::GOOGLE && provider.issuer.is_empty()
-                };
-                domain.jit_provisioning_enabled && self.provider.is_some_and(is_google)
+                let is_it = |provider: &Provider| is_google(provider.name, &provider.issuer);
+                domain.jit_provisioning_enabled && self.provider.is_some_and(is_it)
             }
         }
     }

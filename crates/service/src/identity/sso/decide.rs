@@ -22,10 +22,10 @@ pub(super) struct Candidate {
     /// user who never did may have been created by another person, and leaves those
     /// organizations with the first proof.
     pub(super) is_elsewhere: bool,
-    /// Whether the domain of the user's own address requires another way of signing in.
-    pub(super) needs_other_way: bool,
+    /// Whether the domain of the user's own address requires another sign-in method.
+    pub(super) needs_other_method: bool,
     /// Whether the domain of the user's own address requires this connection.
-    pub(super) needs_this_way: bool,
+    pub(super) needs_this_method: bool,
     /// Whether the account at the provider has the user's own address.
     pub(super) is_own_account: bool,
     /// Whether the address of the answer is the address of the user.
@@ -41,8 +41,8 @@ pub(super) struct Rules {
     /// Whether its organization trusts what the connection says about the addresses of users
     /// who exist.
     pub(super) trusts: bool,
-    /// Whether the domain requires another way of signing in.
-    pub(super) needs_other_way: bool,
+    /// Whether the domain requires another sign-in method.
+    pub(super) needs_other_method: bool,
     /// Whether users join when they sign in.
     pub(super) has_jit: bool,
     /// Whether the address has an invite to the organization that can be accepted.
@@ -64,7 +64,6 @@ pub(super) struct Facts {
     pub(super) is_verified: bool,
     /// The user of the identity.
     pub(super) linked: Option<Candidate>,
-    /// The user with the address.
     pub(super) user_of_address: Option<Candidate>,
     /// The rules of the domain of the address, if an organization has verified it.
     pub(super) rules: Option<Rules>,
@@ -79,7 +78,6 @@ pub(super) enum Joins {
     Domain,
 }
 
-/// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// This user signs in.
@@ -100,7 +98,7 @@ pub(super) enum Reason {
     NoAddress,
     NotVerified,
     OtherDomain,
-    OtherWay,
+    OtherMethod,
     Inactive,
     NotMember,
     OtherAddress,
@@ -123,7 +121,7 @@ impl Reason {
             Self::OtherDomain => {
                 "The address is not one of this domain. A SAML provider signs in users of its own domain only."
             }
-            Self::OtherWay => "The domain of the address requires another way of signing in.",
+            Self::OtherMethod => "The domain of the address requires another way of signing in.",
             Self::Inactive => "The user is deactivated.",
             Self::NotMember => {
                 "The user is not a member of the organization. Invite the user, or turn on just-in-time provisioning."
@@ -181,11 +179,11 @@ fn known(facts: &Facts, user: Candidate) -> Result<Decision, Reason> {
     if !user.is_active {
         return Err(Reason::Inactive);
     }
-    if user.needs_other_way {
-        return Err(Reason::OtherWay);
+    if user.needs_other_method {
+        return Err(Reason::OtherMethod);
     }
     // Any person can have a private account at the same provider.
-    if user.needs_this_way && !user.is_own_account {
+    if user.needs_this_method && !user.is_own_account {
         return Err(Reason::OtherAccount);
     }
     // The address counts only if the provider confirms it and it is the user's own.
@@ -221,8 +219,8 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
             None => Reason::NoOrganization,
         });
     };
-    if rules.needs_other_way {
-        return Err(Reason::OtherWay);
+    if rules.needs_other_method {
+        return Err(Reason::OtherMethod);
     }
     let Some(user) = facts.user_of_address else {
         // Trust protects users who exist.

@@ -19,7 +19,7 @@ use weir_store::domains::{self as domain_rows, DomainRow};
 use weir_store::ids;
 use weir_store::sso::pending::{self as pending_rows, PendingRow};
 
-use super::conclude::AskedProvider;
+use super::conclude::AnsweringProvider;
 use super::decide::{Decision, Joins, decide};
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{acts, has_saml};
@@ -58,7 +58,7 @@ pub struct Origin<'a> {
     pub browser: Option<&'a str>,
     /// The client.
     pub peer: &'a Peer,
-    /// The id of the request.
+    /// The id of the request, for logs and audit entries.
     pub request_id: &'a str,
 }
 
@@ -520,8 +520,8 @@ impl Identity {
             Ok(_) if !acts(row) => (NOT_VERIFIED.to_owned(), false),
             Ok(verified) => {
                 let connection = Connection::Saml(row.id);
-                let asked = AskedProvider { connection, provider: None, saml: Some(row) };
-                let found = self.read_facts(&asked, verified).await?;
+                let answering = AnsweringProvider { connection, provider: None, saml: Some(row) };
+                let found = self.read_facts(&answering, verified).await?;
                 sentence(&decide(&found.facts))
             }
         };

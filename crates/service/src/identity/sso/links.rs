@@ -76,9 +76,9 @@ impl Identity {
         let user = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let rows = identities::of_user(store, user.id).await?;
         let row = rows.iter().find(|row| row.hash == id).ok_or(Error::NotFound(NOT_FOUND))?;
-        let ways = self.ways(&user).await?.without(&row.hash);
-        if ways.as_ref().is_some_and(SignInMethods::is_empty) {
-            return Err(last_way());
+        let methods = self.sign_in_methods(&user).await?.without(&row.hash);
+        if methods.as_ref().is_some_and(SignInMethods::is_empty) {
+            return Err(last_method());
         }
         let name = self.name_of(&row.connection).await?;
         let changes = Changes::none().field("linked_account", &name, &None);
@@ -89,12 +89,12 @@ impl Identity {
             user: user.id,
             hash: &row.hash,
             session: session_of_user(ctx)?,
-            ways: ways.as_ref(),
+            methods: methods.as_ref(),
             mails: &mails,
             activities: &activities,
         };
         if !identities::unlink(store, removal).await? {
-            return Err(last_way());
+            return Err(last_method());
         }
         self.core.mailing.wake();
         Ok(())
@@ -130,7 +130,7 @@ impl Identity {
 }
 
 /// The refusal to remove what the caller needs to sign in.
-pub(in crate::identity) fn last_way() -> Error {
+pub(in crate::identity) fn last_method() -> Error {
     let detail = "This is your only way to sign in. Add another one first.";
     Error::Conflict { code: "last_way", detail: detail.to_owned() }
 }

@@ -1,7 +1,7 @@
-//! What follows from the first proof of an address, and which ways to sign in work
+//! What follows from the first proof of an address, and which sign-in methods work
 //! (SSO-30, SSO-46).
 //!
-//! What belongs here: what a user leaves with the first proof, and the ways that are left
+//! What belongs here: what a user leaves with the first proof, and the methods that are left
 //! when one is removed. What does not: storing either (`weir_store::proofs`).
 
 use weir_model::activity::{AuditAction, Entry, Subject};
@@ -72,9 +72,12 @@ impl Identity {
         Ok(!others.iter().any(is_owner))
     }
 
-    /// The ways in which a user can sign in now: those that exist, and that the domain of
+    /// The sign-in methods of a user now: those that exist, and that the domain of
     /// the user's address allows.
-    pub(in crate::identity) async fn ways(&self, user: &UserRow) -> Result<SignInMethods> {
+    pub(in crate::identity) async fn sign_in_methods(
+        &self,
+        user: &UserRow,
+    ) -> Result<SignInMethods> {
         let store = &self.core.store;
         let own_key = emails::normalise(&user.email);
         let is_free = self.enforcement(&own_key).await?.is_none();

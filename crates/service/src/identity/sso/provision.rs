@@ -10,7 +10,7 @@ use weir_store::invites::InviteRow;
 use weir_store::scim;
 use weir_store::users::UserRow;
 
-use super::conclude::AskedProvider;
+use super::conclude::AnsweringProvider;
 use super::decide::{Decision, Rules, decide};
 use crate::Result;
 use crate::identity::Identity;
@@ -23,7 +23,7 @@ pub(crate) enum AddedUser {
     New(Box<UserRow>, String),
     /// A user who belongs to no organization, or who never proved the address. Whether
     /// an identity provider deactivated the user, perhaps an earlier one of the domain.
-    Known(Box<UserRow>, bool),
+    Existing(Box<UserRow>, bool),
 }
 
 /// Whether an identity provider may add a user.
@@ -47,7 +47,7 @@ impl Identity {
         email: &str,
     ) -> Result<Provisioning> {
         let connection = Connection::Saml(domain.id);
-        let asked = AskedProvider { connection, provider: None, saml: Some(domain) };
+        let answering = AnsweringProvider { connection, provider: None, saml: Some(domain) };
         // No identity has an empty issuer, so that none is found.
         let verified = Verified {
             issuer: String::new(),
@@ -57,7 +57,7 @@ impl Identity {
             name: None,
             signed_in_at: None,
         };
-        let mut found = self.read_facts(&asked, &verified).await?;
+        let mut found = self.read_facts(&answering, &verified).await?;
         let mut activates_user = false;
         if let (Some(user), Some(candidate)) =
             (&found.user_of_address, &mut found.facts.user_of_address)
@@ -72,7 +72,7 @@ impl Identity {
         let is_own = found.domain.as_ref().is_some_and(|acting| acting.id == domain.id);
         found.facts.rules = is_own.then_some(Rules {
             trusts: true,
-            needs_other_way: false,
+            needs_other_method: false,
             has_jit: true,
             has_invite: found.invite.is_some(),
             // The transaction counts the members: a deactivated user is none.
@@ -81,9 +81,9 @@ impl Identity {
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),
             Decision::Enter { joins: None, .. } => return Ok(Provisioning::Member),
-            Decision::Enter { joins: Some(_), .. } => {
-                found.user_of_address.map(|user| AddedUser::Known(Box::new(user), activates_user))
-            }
+            Decision::Enter { joins: Some(_), .. } => found
+                .user_of_address
+                .map(|user| AddedUser::Existing(Box::new(user), activates_user)),
             Decision::Create(_) => match (found.email, found.email_key) {
                 (Some(email), Some(key)) => {
                     let local = email.split('@').next().unwrap_or_default().to_owned();

@@ -45,8 +45,8 @@ fn candidate() -> Candidate {
         is_active: true,
         is_member: true,
         is_elsewhere: false,
-        needs_other_way: false,
-        needs_this_way: false,
+        needs_other_method: false,
+        needs_this_method: false,
         is_own_account: true,
         has_address: true,
         is_above: false,
@@ -56,7 +56,7 @@ fn candidate() -> Candidate {
 fn rules() -> Rules {
     Rules {
         trusts: true,
-        needs_other_way: false,
+        needs_other_method: false,
         has_jit: false,
         has_invite: false,
         is_full: false,
@@ -114,8 +114,11 @@ fn who_is_not_linked_yet() {
         ),
         (
             "a domain that requires another way",
-            Facts { rules: Some(Rules { needs_other_way: true, ..rules() }), ..held(candidate()) },
-            refuse(Reason::OtherWay),
+            Facts {
+                rules: Some(Rules { needs_other_method: true, ..rules() }),
+                ..held(candidate())
+            },
+            refuse(Reason::OtherMethod),
         ),
         (
             "a deactivated member",
@@ -211,10 +214,10 @@ fn who_is_not_linked_yet() {
         (
             "a new user, let in, of a domain that requires another way",
             Facts {
-                rules: distrusted(jit).map(|rules| Rules { needs_other_way: true, ..rules }),
+                rules: distrusted(jit).map(|rules| Rules { needs_other_method: true, ..rules }),
                 ..facts()
             },
-            refuse(Reason::OtherWay),
+            refuse(Reason::OtherMethod),
         ),
         (
             "a user who is no member, let in without trust",
@@ -253,17 +256,17 @@ fn who_is_linked() {
         ),
         (
             "whose own domain requires another way",
-            linked(Candidate { needs_other_way: true, ..candidate() }),
-            refuse(Reason::OtherWay),
+            linked(Candidate { needs_other_method: true, ..candidate() }),
+            refuse(Reason::OtherMethod),
         ),
         (
             "with the own account at the required provider",
-            linked(Candidate { needs_this_way: true, ..candidate() }),
+            linked(Candidate { needs_this_method: true, ..candidate() }),
             enters(false, None),
         ),
         (
             "with a private account at the required provider",
-            linked(Candidate { needs_this_way: true, is_own_account: false, ..candidate() }),
+            linked(Candidate { needs_this_method: true, is_own_account: false, ..candidate() }),
             refuse(Reason::OtherAccount),
         ),
         ("who left, by a provider of the instance", linked(left), enters(false, None)),
@@ -612,7 +615,7 @@ async fn a_new_user_joins_through_any_provider_that_the_rules_allow() {
         for name in ["google-oauth2", "issuer"] {
             refused(name, &says("n", "new@acme.example"), None).await;
         }
-        assert_eq!(reasons(&services, &org).await[0], Reason::OtherWay.text());
+        assert_eq!(reasons(&services, &org).await[0], Reason::OtherMethod.text());
     }
     opened(through(&services, "github", &says("n", "new@acme.example")).await);
 }

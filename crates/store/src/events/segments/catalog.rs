@@ -19,7 +19,7 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::ProjectId;
 use weir_segments::{ColumnType, TypedColumn};
 
-use crate::db::{Failure, Operation};
+use crate::db::{Db, Failure, Operation};
 use crate::events::block::Span;
 use crate::events::keys;
 use crate::transaction::{IdRange, Keyspace, Row, RowKey, Transaction};
@@ -225,21 +225,31 @@ pub(super) async fn newest_in(
 
 /// The checksums of a file; `None`: it is not in the catalog any more.
 pub(super) async fn sums(store: &Store, file: &str) -> Result<Option<Vec<u8>>> {
-    let row = store.db.get_one::<SumsRow>(SUMS, keys::segment_sums(file)).await?;
+    sums_in(&store.db, file).await
+}
+
+/// The same, of an engine that is opened without the rest of the store.
+pub(super) async fn sums_in(db: &Db, file: &str) -> Result<Option<Vec<u8>>> {
+    let row = db.get_one::<SumsRow>(SUMS, keys::segment_sums(file)).await?;
     Ok(row.map(|row| row.sums.to_vec()))
 }
 
 /// Iterates over segments, in the order of their ids: project, partition, arrival.
 #[derive(Debug)]
 pub(super) struct Segments {
-    rest: Option<Arc<IdRange>>,
+    rest: Option<IdRange>,
 }
 
 impl Segments {
     /// All segments.
     pub(super) async fn all(store: &Store) -> Result<Self> {
+        Self::all_in(&store.db).await
+    }
+
+    /// The same, of an engine that is opened without the rest of the store.
+    pub(super) async fn all_in(db: &Db) -> Result<Self> {
         let (from, to) = keys::all_projects("event_segment");
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(db.keyspace().await?.range(from, to)?) })
     }
 
     /// All segments after this project, partition and arrival number.
@@ -249,24 +259,24 @@ impl Segments {
     ) -> Result<Self> {
         let (_, to) = keys::all_projects("event_segment");
         let from = keys::segment(project, partition, last.saturating_add(1));
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     /// The segments of a project.
     pub(super) async fn of(store: &Store, project: ProjectId) -> Result<Self> {
         let (from, to) = (keys::segment(project, 0, 0), keys::segment(project, u16::MAX, 0));
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     /// The next segments; `None`: there are no more.
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<SealedSegment>>> {
-        let Some(range) = self.rest.take() else { return Ok(None) };
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<SegmentRow>(&range, ROWS).await }
-        };
-        let (rows, rest) = store.db.transact(SEGMENTS, (), work).await?;
-        self.rest = rest.map(Arc::new);
+        self.next_in(&store.db).await
+    }
+
+    /// The same, of an engine that is opened without the rest of the store.
+    pub(super) async fn next_in(&mut self, db: &Db) -> Result<Option<Vec<SealedSegment>>> {
+        let rows = db.next_rows::<SegmentRow>(SEGMENTS, &mut self.rest, ROWS).await?;
+        let Some(rows) = rows else { return Ok(None) };
         let segments =
             rows.into_iter().map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS)));
         segments.collect::<Result<_>>().map(Some)
@@ -343,26 +353,6 @@ pub(super) async fn next_run(store: &Store) -> Result<u64> {
     let Some(last) = store.db.transact(RUNS, (), work).await? else { return Ok(1) };
     let last = SealedRun::of(last).ok_or_else(|| wrong(RUNS))?;
     Ok(last.number.saturating_add(1))
-}
-
-/// Writes a row, in a transaction of its own.
-pub(super) async fn set_row(store: &Store, operation: Operation, row: Row) -> Result<()> {
-    let row = Arc::new(row);
-    let work = move |tx: Transaction| {
-        let row = Arc::clone(&row);
-        async move { tx.set(&row).await }
-    };
-    store.db.transact(operation, (), work).await
-}
-
-/// Removes what has these keys, in one transaction.
-pub(super) async fn delete(store: &Store, operation: Operation, keys: Vec<Vec<u8>>) -> Result<()> {
-    let keys = Arc::new(keys);
-    let work = move |tx: Transaction| {
-        let keys = Arc::clone(&keys);
-        async move { tx.delete(&keys).await }
-    };
-    store.db.transact(operation, (), work).await
 }
 
 fn wrong(operation: Operation) -> Error {

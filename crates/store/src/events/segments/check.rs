@@ -9,7 +9,9 @@ use std::io::ErrorKind;
 use weir_model::ProjectId;
 use weir_segments::{Error as FileError, Run, Segment};
 
-use super::catalog::{self, Segments};
+use super::catalog::{self, SealedSegment, Segments};
+use super::files::Files;
+use super::objects;
 use super::retention::removed;
 use super::seal::{Heads, Lane};
 use crate::events::{Scan, Selection, heads};
@@ -27,7 +29,7 @@ pub struct Unsound {
 /// A project whose events are not as many as were counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miscount {
-    /// The project.
+    /// The project that was counted.
     pub project: ProjectId,
     /// The events that it must have.
     pub expected: u64,
@@ -37,8 +39,9 @@ pub struct Miscount {
     pub failure: Option<String>,
 }
 
-/// Reads every file of the catalog, and compares it with its checksums and its row. What is
-/// unsound is added to `found`, also if an error ends the comparison.
+/// Reads every file of the catalog, and compares it with its checksums and its row. Segments
+/// in a bucket are fetched. What is unsound is added to `found`, also if an error ends the
+/// comparison.
 ///
 /// # Errors
 /// When the catalog or a file cannot be read for another reason than damage.
@@ -52,6 +55,10 @@ pub async fn check_files(store: &Store, found: &mut Vec<Unsound>) -> Result<()> 
                 found.push(Unsound { file: sealed.file, detail });
                 continue;
             };
+            if let Some(detail) = fetch_missing(store, &files, &sealed, &sums).await? {
+                found.push(Unsound { file: sealed.file, detail });
+                continue;
+            }
             let (path, bytes, rows) = (files.path(&sealed.file), sealed.bytes, sealed.rows);
             let of = path.clone();
             let checked = store.segments.blocking(path, move || {
@@ -71,6 +78,33 @@ pub async fn check_files(store: &Store, found: &mut Vec<Unsound>) -> Result<()> 
         found.extend(unsound(store, sealed.file, entries, checked.await)?);
     }
     Ok(())
+}
+
+/// Fetches a segment that is in the bucket alone. Returns what is wrong with it, if it cannot
+/// be fetched.
+async fn fetch_missing(
+    store: &Store,
+    files: &Files,
+    sealed: &SealedSegment,
+    sums: &[u8],
+) -> Result<Option<String>> {
+    let Some(objects) = &store.segments.objects else { return Ok(None) };
+    if files.path(&sealed.file).exists() {
+        return Ok(None);
+    }
+    let absent = "it is neither in the data directory nor in the bucket".to_owned();
+    let fetched = objects::fetch(store, sealed, sums).await;
+    // A server that runs may have claimed the bucket since the links were made.
+    if matches!(fetched, Err(Error::Bucket { .. }))
+        && objects.is_absent(files, &sealed.file).await?
+    {
+        return Ok(Some(absent));
+    }
+    match fetched {
+        Ok(found) => Ok(found.is_none().then_some(absent)),
+        Err(Error::Damaged { detail, .. }) => Ok(Some(detail)),
+        Err(error) => Err(error),
+    }
 }
 
 /// The fault of a file that must have so many rows, if it has one.
@@ -102,7 +136,7 @@ fn is_missing(error: &FileError) -> bool {
 fn is_of_system(error: &Error) -> bool {
     match error {
         Error::File { source, .. } => source.kind() != ErrorKind::NotFound,
-        Error::Stopped => true,
+        Error::Stopped | Error::Bucket { .. } | Error::DiskLow => true,
         _ => false,
     }
 }

@@ -443,17 +443,11 @@ async fn may_concern(store: &Store, sealed: &SealedSegment, erased: &Erased) -> 
     let SealedSegment { project, partition, first, last, .. } = *sealed;
     let id = |first| keys::summary(project, partition, first);
     let range = store.db.keyspace().await?.range(id(first), id(last.saturating_add(1)))?;
-    let mut rest = Some(Arc::new(range));
-    while let Some(range) = rest.take() {
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<Summary>(&range, SUMMARIES_AT_A_TIME).await }
-        };
-        let (summaries, more) = store.db.transact(SUMMARIES, (), work).await?;
+    let (mut rest, most) = (Some(range), SUMMARIES_AT_A_TIME);
+    while let Some(summaries) = store.db.next_rows::<Summary>(SUMMARIES, &mut rest, most).await? {
         if summaries.iter().any(|summary| erased.may_concern(summary)) {
             return Ok(true);
         }
-        rest = more.map(Arc::new);
     }
     Ok(false)
 }
@@ -547,7 +541,7 @@ async fn swap(
     let (project, partition) = (old.project, old.partition);
     // Before the events: what leads to an event that is not shown is not needed.
     for some in blocks.pointer_keys(keyspace)?.chunks(CHUNK) {
-        catalog::delete(store, POINTERS, some.to_vec()).await?;
+        store.db.delete_keys(POINTERS, some.to_vec()).await?;
     }
     let mut columns = catalog::columns(store, project).await?;
     let (mut set, mut gone) = (Vec::new(), vec![old.sums_key(keyspace)?.into_bytes()]);

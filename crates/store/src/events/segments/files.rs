@@ -30,6 +30,8 @@ use crate::engine::create_private;
 pub(crate) const DIRECTORY: &str = "segments";
 /// The file in the data directory whose lock is held by the process that changes files.
 const CHANGES: &str = "segments.lock";
+/// The file in the data directory that backups and checks lock while they read objects.
+const HELD: &str = "segments.held";
 /// The directory of runs in that directory.
 const RUNS: &str = "uuids";
 /// The directory of the table of persons in that of a project.
@@ -71,6 +73,15 @@ impl Files {
     /// The file whose lock is held by the process that changes files.
     pub(super) fn changes(&self) -> PathBuf {
         self.data.join(CHANGES)
+    }
+
+    /// Whether a backup or a check reads objects of segments.
+    pub(super) fn are_objects_held(&self) -> io::Result<bool> {
+        match File::options().read(true).write(true).open(self.data.join(HELD)) {
+            Ok(file) => try_lock(&file).map(|is_locked| !is_locked),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The path of a file of the data directory.
@@ -262,6 +273,16 @@ pub(crate) fn lock_existing(data: &Path) -> io::Result<Option<File>> {
     };
     wait_lock(&file)?;
     Ok(Some(file))
+}
+
+/// Keeps the server from removing objects of segments. It ends with the value. Several
+/// processes can do so. Blocks the thread for a moment.
+pub(super) fn hold_objects(data: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    let file = options.open(data.join(HELD))?;
+    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared))?;
+    Ok(file)
 }
 
 /// The error for a directory that cannot be used.

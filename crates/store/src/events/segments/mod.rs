@@ -67,7 +67,9 @@ pub(crate) use self::files::{DIRECTORY, lock_existing};
 #[cfg(test)]
 pub(super) use self::merge::{Bounds as MergeBounds, merge_segments_within, remove_replaced};
 pub use self::merge::{MergedSegments, merge_segments};
-pub use self::objects::BucketState;
+pub use self::objects::{
+    BucketState, Copied, HeldObjects, SegmentCopies, SegmentFile, uses_bucket,
+};
 pub(crate) use self::persons::erase_snapshot;
 pub use self::persons::{PersonSnapshots, write_persons};
 pub(super) use self::read::{block, event};
@@ -128,7 +130,8 @@ pub(crate) struct Segments {
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
-    /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed later.
+    /// Files that a merge or an erasure has replaced, and when, microseconds. They are removed
+    /// later.
     replaced: Mutex<Vec<(String, i64)>>,
     /// Which logs of tables are complete.
     tables: Tables,

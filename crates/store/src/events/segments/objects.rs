@@ -11,6 +11,7 @@
 //! - What is in the bucket is listed with the first pass of sealing. Objects with names of
 //!   ours that nothing names are removed then, and after a removal or a seal has failed.
 //! - One process uses the location of a bucket (`claim`). It checks that before each removal.
+//! - While a backup or a check reads objects, none of a segment is removed (`copies`).
 //!
 //! Runs of uuids stay in the directory: each search reads them. A start sends no
 //! request, unless a damaged run needs segments to be repaired.
@@ -19,6 +20,7 @@
 //! segments there are (`catalog`).
 
 mod claim;
+mod copies;
 mod fetch;
 mod log;
 
@@ -34,6 +36,8 @@ use weir_objects::{Bucket, Error as BucketError};
 use weir_segments::Segment;
 
 pub(super) use self::claim::location_in;
+pub use self::claim::uses_bucket;
+pub use self::copies::{Copied, HeldObjects, SegmentCopies, SegmentFile};
 pub(super) use self::fetch::{fetch, fetch_again};
 pub(super) use self::log::publish;
 
@@ -224,7 +228,12 @@ impl Objects {
         for name in names {
             lock(&self.local).remove(name);
         }
-        for name in names.iter().filter(|name| is_segment_path(name)) {
+        let segments: Vec<&String> = names.iter().filter(|name| is_segment_path(name)).collect();
+        if !segments.is_empty() && are_held(files) {
+            lock(&self.known).is_tidy = false;
+            return;
+        }
+        for name in segments {
             let table = name.split('/').next().unwrap_or_default();
             let is_published = lock(&self.known).published.contains_key(table);
             // A reader of the table may still need it, or the bucket does not answer.
@@ -484,6 +493,22 @@ async fn upload_old(store: &Store, segment: &SealedSegment) -> Result<()> {
     }
 }
 
+/// Whether objects of segments must stay, because a backup or a check reads them. A later
+/// pass removes them.
+fn are_held(files: &Files) -> bool {
+    match files.are_objects_held() {
+        Ok(false) => false,
+        Ok(true) => {
+            tracing::info!("unused objects stay while a backup or a check reads the bucket");
+            true
+        }
+        Err(error) => {
+            tracing::warn!(%error, "unused objects stay: it is unknown whether they are read");
+            true
+        }
+    }
+}
+
 /// Removes objects that nothing names, if there may be some. Files that a merge has replaced
 /// stay as long as in the directory. The caller keeps other tasks from changing files, and
 /// the logs of the tables are up to date as far as `published` says.
@@ -498,6 +523,9 @@ pub(super) async fn tidy(store: &Store) -> Result<()> {
         if !is_known || known.is_tidy {
             return Ok(());
         }
+    }
+    if are_held(files) {
+        return Ok(());
     }
     let (mut is_tidy, mut removed, mut begin) = (true, 0, String::new());
     'projects: while let Some((project, names)) = objects.next_project(&mut begin) {

@@ -389,19 +389,8 @@ pub(super) fn is_lost(error: &FileError, path: &Path) -> bool {
 
 /// Replaces a damaged run by a new one; `None`: removes the damaged one.
 async fn replace(store: &Store, files: &Files, old: &SealedRun, new: Option<NewRun>) -> Result<()> {
-    let new = new.map(|new| new.listed(old.number, old.level, old.is_pending));
-    let keyspace = store.db.keyspace().await?;
-    match &new {
-        Some(held) => catalog::set_row(store, REPLACE, held.sealed.row(keyspace)?).await?,
-        None => catalog::delete(store, REMOVE, vec![old.key(keyspace)?.into_bytes()]).await?,
-    }
     let is_again = new.is_some();
-    // In one step: a search must find the uuids at every moment.
-    let mut runs = store.segments.runs().to_vec();
-    runs.retain(|held| held.sealed.number != old.number);
-    runs.extend(new);
-    runs.sort_by_key(|held| held.sealed.number);
-    store.segments.set_runs(runs);
+    runs::replace(store, if is_again { REPLACE } else { REMOVE }, old, new).await?;
     let (of, name) = (files.clone(), old.file.clone());
     let set_aside = store.segments.blocking(files.path(&old.file), move || {
         of.set_aside(&name);
@@ -597,7 +586,7 @@ async fn add(
         store.segments.blocking(files.path(""), move || NewRun::of(&of, &mut entries, LEVEL));
     let new = written.await?.map_err(|error| store.segments.error(error))?;
     let new = new.listed(catalog::next_run(store).await?, LEVEL, is_pending);
-    catalog::set_row(store, REPLACE, new.sealed.row(store.db.keyspace().await?)?).await?;
+    store.db.set_row(REPLACE, new.sealed.row(store.db.keyspace().await?)?).await?;
     tracing::info!(uuids = new.sealed.entries, "lost event uuids were read from the segments");
     hold(store, new);
     Ok(())

@@ -21,7 +21,7 @@ use crate::db::{Failure, Operation};
 use crate::events::StoredEvent;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
-use crate::events::next::Wanted;
+use crate::events::next::EventBounds;
 use crate::events::read::{BlockRef, firsts_between};
 use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{Error, Result, Store};
@@ -60,7 +60,7 @@ pub struct Old {
     /// Events of an earlier time are old.
     pub before: Timestamp,
     /// Events that will still be read.
-    pub unread: Vec<Wanted>,
+    pub unread: Vec<EventBounds>,
 }
 
 /// Removes the segments of a project all of whose events are old. Segments that may contain
@@ -131,7 +131,7 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
         remove_files(store, &some).await?;
     }
     let columns = store.db.keyspace().await?.key(keys::columns(project))?;
-    catalog::delete(store, DELETE, vec![columns.into_bytes()]).await?;
+    store.db.delete_keys(DELETE, vec![columns.into_bytes()]).await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -173,16 +173,16 @@ async fn remove(
             }
             let summary = keyspace.key(id)?;
             if let Some(uncounted) = uncounted {
-                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                store.db.delete_keys(DELETE, std::mem::take(&mut leading)).await?;
                 subtract(store, project, (partition, *first), summary, uncounted).await?;
                 continue;
             }
             leading.push(summary.into_bytes());
             if leading.len() >= CHUNK {
-                catalog::delete(store, DELETE, std::mem::take(&mut leading)).await?;
+                store.db.delete_keys(DELETE, std::mem::take(&mut leading)).await?;
             }
         }
-        catalog::delete(store, DELETE, leading).await?;
+        store.db.delete_keys(DELETE, leading).await?;
     }
     let row = Arc::new(segment.key(keyspace)?);
     let sums = Arc::new(segment.sums_key(keyspace)?);

@@ -81,7 +81,7 @@ pub(in crate::events) async fn find(
     let of = Arc::clone(segments);
     let search = move || {
         let mut found = vec![None; keys.len()];
-        // The newest are asked most.
+        // Most lookups find their keys in the newest.
         for held in runs.iter().rev() {
             of.find_in(held, &keys, &mut found)?;
         }
@@ -235,10 +235,10 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
             };
             keys.push(of.key(*uuid));
         }
-        catalog::delete(store, CLEAR, keys).await?;
+        store.db.delete_keys(CLEAR, keys).await?;
     }
     let cleared = Arc::new(SealedRun { is_pending: false, ..SealedRun::clone(&held.sealed) });
-    catalog::set_row(store, CLEARED, cleared.row(keyspace)?).await?;
+    store.db.set_row(CLEARED, cleared.row(keyspace)?).await?;
     let mut runs = store.segments.runs().to_vec();
     for held in runs.iter_mut().filter(|held| held.sealed.number == cleared.number) {
         held.sealed = Arc::clone(&cleared);
@@ -357,27 +357,33 @@ pub(in crate::events) async fn forget(store: &Store, project: ProjectId) -> Resu
             }
             Err(error) => return Err(segments.error(error)),
         };
-        let SealedRun { number, is_pending, .. } = *held.sealed;
-        let keyspace = store.db.keyspace().await?;
-        let new = match new.written.entries {
-            0 => None,
-            _ => Some(new.listed(number, level, is_pending)),
-        };
-        match &new {
-            Some(new) => catalog::set_row(store, FORGET, new.sealed.row(keyspace)?).await?,
-            None => {
-                let key = held.sealed.key(keyspace)?.into_bytes();
-                catalog::delete(store, FORGET, vec![key]).await?;
-            }
-        }
-        // In one step: a search must find the uuids at every moment.
-        let mut runs = segments.runs().to_vec();
-        runs.retain(|held| held.sealed.number != number);
-        runs.extend(new);
-        runs.sort_by_key(|held| held.sealed.number);
-        segments.set_runs(runs);
+        let new = (new.written.entries > 0).then_some(new);
+        replace(store, FORGET, &held.sealed, new).await?;
         remove(store, vec![held.sealed.file.clone()]).await?;
     }
+    Ok(())
+}
+
+/// Replaces a run in the catalog and among the open ones; `None`: removes it there. Its file
+/// stays. The caller keeps other tasks from changing runs.
+pub(super) async fn replace(
+    store: &Store,
+    operation: Operation,
+    old: &SealedRun,
+    new: Option<NewRun>,
+) -> Result<()> {
+    let new = new.map(|new| new.listed(old.number, old.level, old.is_pending));
+    let keyspace = store.db.keyspace().await?;
+    match &new {
+        Some(held) => store.db.set_row(operation, held.sealed.row(keyspace)?).await?,
+        None => store.db.delete_keys(operation, vec![old.key(keyspace)?.into_bytes()]).await?,
+    }
+    // In one step: a search must find the uuids at every moment.
+    let mut runs = store.segments.runs().to_vec();
+    runs.retain(|held| held.sealed.number != old.number);
+    runs.extend(new);
+    runs.sort_by_key(|held| held.sealed.number);
+    store.segments.set_runs(runs);
     Ok(())
 }
 

@@ -248,7 +248,7 @@ pub(super) struct Lane {
 
 /// Iterates over the heads of all projects.
 pub(super) struct Heads {
-    rest: Option<Arc<IdRange>>,
+    rest: Option<IdRange>,
 }
 
 #[derive(SurrealValue)]
@@ -260,17 +260,12 @@ struct HeadRow {
 impl Heads {
     pub(super) async fn all(store: &Store) -> Result<Self> {
         let (from, to) = keys::all_projects("event_head");
-        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+        Ok(Self { rest: Some(store.db.keyspace().await?.range(from, to)?) })
     }
 
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
-        let Some(range) = self.rest.take() else { return Ok(None) };
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<HeadRow>(&range, ROWS).await }
-        };
-        let (rows, rest) = store.db.transact(HEADS, (), work).await?;
-        self.rest = rest.map(Arc::new);
+        let rows = store.db.next_rows::<HeadRow>(HEADS, &mut self.rest, ROWS).await?;
+        let Some(rows) = rows else { return Ok(None) };
         let lane = |row: HeadRow| {
             let partition = keys::part(&row.id, 1, HEADS.name)?;
             Ok(Lane {
@@ -366,15 +361,9 @@ async fn closed(
     if begin >= end {
         return Ok((Vec::new(), false));
     }
-    let mut rest = Some(Arc::new(store.db.keyspace().await?.range(id(begin), id(end))?));
+    let mut rest = Some(store.db.keyspace().await?.range(id(begin), id(end))?);
     let (mut blocks, mut events, mut bytes) = (Vec::new(), 0_u64, 0_u64);
-    while let Some(range) = rest.take() {
-        let work = move |tx: Transaction| {
-            let range = Arc::clone(&range);
-            async move { tx.first::<ClosedRow>(&range, ROWS).await }
-        };
-        let (rows, more) = store.db.transact(CLOSED, (), work).await?;
-        rest = more.map(Arc::new);
+    while let Some(rows) = store.db.next_rows::<ClosedRow>(CLOSED, &mut rest, ROWS).await? {
         for row in rows {
             let number = |value: i64| u64::try_from(value).unwrap_or(0);
             let block = Closed {

@@ -2,7 +2,7 @@
 
 use super::support::{PROJECT, batch, event, store};
 use crate::Store;
-use crate::events::{StoredEvent, TimeRange, Wanted, apply, first_times, next_time};
+use crate::events::{EventBounds, StoredEvent, TimeRange, apply, first_times, next_time};
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -12,11 +12,11 @@ const FAR: i64 = -59_040_000_000 * SECOND;
 /// In the year 2026.
 const NEAR: i64 = 1_787_322_000 * SECOND;
 
-fn wanted(start: i64, end: i64) -> Wanted {
-    Wanted { after: 0, up_to: u64::MAX, time: TimeRange { start, end } }
+fn wanted(start: i64, end: i64) -> EventBounds {
+    EventBounds { after: 0, up_to: u64::MAX, time: TimeRange { start, end } }
 }
 
-async fn next(store: &Store, wanted: Wanted) -> Option<i64> {
+async fn next(store: &Store, wanted: EventBounds) -> Option<i64> {
     next_time(store, PROJECT, wanted, i64::MIN).await.unwrap()
 }
 
@@ -56,7 +56,7 @@ async fn the_first_event_is_found_over_centuries_without_any() {
     }
     assert_eq!(next(&store, wanted(FAR + 1, NEAR)).await, None, "the end does not belong to it");
     // The first three events have the arrival numbers 1 to 3.
-    let some = |after, up_to| Wanted { after, up_to, ..wanted(i64::MIN, i64::MAX) };
+    let some = |after, up_to| EventBounds { after, up_to, ..wanted(i64::MIN, i64::MAX) };
     assert_eq!(next(&store, some(1, 9)).await, Some(NEAR));
     assert_eq!(next(&store, some(3, 9)).await, Some(NEAR + DAY));
     assert_eq!(next(&store, some(0, 1)).await, Some(FAR));

@@ -8,7 +8,9 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use weir_testkit::servers::{Asked, Fakesnow, Hold, HoldingProxy, Said, StandIn, python};
+use weir_testkit::servers::{
+    Fakesnow, Hold, HoldingProxy, StandIn, StubAnswer, StubRequest, python,
+};
 
 use super::{Instance, texts};
 
@@ -48,48 +50,49 @@ struct Google {
 }
 
 impl Google {
-    fn answer(&mut self, asked: &Asked) -> Said {
-        let path = asked.path.replace("%5F", "_");
+    fn answer(&mut self, request: &StubRequest) -> StubAnswer {
+        let path = request.path.replace("%5F", "_");
         if path == "/token" {
-            return Said::json(200, &json!({"access_token": "t", "expires_in": 3600}));
+            return StubAnswer::json(200, &json!({"access_token": "t", "expires_in": 3600}));
         }
         if path.starts_with("/upload/") {
-            let (what, file) = parts(&asked.body);
+            let (what, file) = parts(&request.body);
             return self.begin(&what, file);
         }
         let path = path.strip_prefix("/bigquery/v2/projects/acme/").unwrap();
         if let Some(job) = path.strip_prefix("jobs/") {
             return match self.jobs.contains(job) {
-                true => Said::json(200, &json!({"status": {"state": "DONE"}})),
-                false => Said::json(404, &json!({})),
+                true => StubAnswer::json(200, &json!({"status": {"state": "DONE"}})),
+                false => StubAnswer::json(404, &json!({})),
             };
         }
         if let Some(table) = path.strip_prefix("datasets/web/tables/") {
-            let found = match asked.method.as_str() {
+            let found = match request.method.as_str() {
                 "DELETE" => self.tables.remove(table).map(|(made, _)| made),
                 _ => self.tables.get(table).map(|(made, _)| made.clone()),
             };
-            return found.map_or(Said::json(404, &json!({})), |made| Said::json(200, &made));
+            return found
+                .map_or(StubAnswer::json(404, &json!({})), |made| StubAnswer::json(200, &made));
         }
         match path {
-            "jobs" => self.begin(&asked.json(), &[]),
-            "datasets/web" => Said::json(200, &json!({"location": "EU"})),
+            "jobs" => self.begin(&request.json(), &[]),
+            "datasets/web" => StubAnswer::json(200, &json!({"location": "EU"})),
             _ => {
                 assert_eq!(path, "datasets/web/tables");
-                let made = asked.json();
+                let made = request.json();
                 let id = made["tableReference"]["tableId"].as_str().unwrap().to_owned();
                 let is_there = self.tables.contains_key(&id);
                 self.tables.entry(id).or_insert_with(|| (made.clone(), Vec::new()));
-                Said::json(if is_there { 409 } else { 200 }, &made)
+                StubAnswer::json(if is_there { 409 } else { 200 }, &made)
             }
         }
     }
 
     /// Runs a job immediately. A job with a known id does not run again.
-    fn begin(&mut self, what: &Value, file: &[u8]) -> Said {
+    fn begin(&mut self, what: &Value, file: &[u8]) -> StubAnswer {
         let id = what["jobReference"]["jobId"].as_str().unwrap().to_owned();
         if !self.jobs.insert(id) {
-            return Said::json(409, &json!({}));
+            return StubAnswer::json(409, &json!({}));
         }
         let job = &what["configuration"];
         let (to, rows) = match job["query"]["query"].as_str() {
@@ -101,7 +104,7 @@ impl Google {
             None => (job["load"]["destinationTable"]["tableId"].as_str().unwrap(), ids(file)),
         };
         self.tables.get_mut(to).unwrap().1.extend(rows);
-        Said::json(200, &json!({"status": {"state": "PENDING"}}))
+        StubAnswer::json(200, &json!({"status": {"state": "PENDING"}}))
     }
 }
 
@@ -138,7 +141,7 @@ fn ids(file: &[u8]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_bigquery_holds_each_event_once() {
-    let answer = |google: &mut Google, asked: &Asked| Some(google.answer(asked));
+    let answer = |google: &mut Google, request: &StubRequest| Some(google.answer(request));
     let google = StandIn::start(Google::default(), answer).await;
     let proxy = HoldingProxy::start(google.address()).await;
     let config = json!({
@@ -166,19 +169,19 @@ struct Lake {
 }
 
 impl Lake {
-    fn answer(&mut self, asked: &Asked) -> Said {
-        if asked.path == "/oidc/v1/token" {
-            return Said::json(200, &json!({"access_token": "t", "expires_in": 3600}));
+    fn answer(&mut self, request: &StubRequest) -> StubAnswer {
+        if request.path == "/oidc/v1/token" {
+            return StubAnswer::json(200, &json!({"access_token": "t", "expires_in": 3600}));
         }
-        if let Some(path) = asked.path.strip_prefix("/api/2.0/fs/files") {
-            if asked.method == "PUT" {
-                self.files.insert(path.to_owned(), asked.body.clone());
-                return Said::empty(204);
+        if let Some(path) = request.path.strip_prefix("/api/2.0/fs/files") {
+            if request.method == "PUT" {
+                self.files.insert(path.to_owned(), request.body.clone());
+                return StubAnswer::empty(204);
             }
-            return Said::empty(if self.files.contains_key(path) { 200 } else { 404 });
+            return StubAnswer::empty(if self.files.contains_key(path) { 200 } else { 404 });
         }
-        assert_eq!(asked.path, "/api/2.0/sql/statements/");
-        let statement = asked.json()["statement"].as_str().unwrap().to_owned();
+        assert_eq!(request.path, "/api/2.0/sql/statements/");
+        let statement = request.json()["statement"].as_str().unwrap().to_owned();
         let status = match self.run(&statement) {
             true => json!({"state": "SUCCEEDED"}),
             false => {
@@ -188,7 +191,7 @@ impl Lake {
             }
         };
         let manifest = json!({"schema": {"columns": self.columns}});
-        Said::json(200, &json!({"statement_id": "1", "status": status, "manifest": manifest}))
+        StubAnswer::json(200, &json!({"statement_id": "1", "status": status, "manifest": manifest}))
     }
 
     /// Runs a statement; false if the table that it reads is missing.
@@ -224,7 +227,7 @@ impl Lake {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_databricks_holds_each_event_once() {
-    let answer = |lake: &mut Lake, asked: &Asked| Some(lake.answer(asked));
+    let answer = |lake: &mut Lake, request: &StubRequest| Some(lake.answer(request));
     let lake = StandIn::start(Lake::default(), answer).await;
     let proxy = HoldingProxy::start(lake.address()).await;
     let config = json!({

@@ -1,7 +1,7 @@
 //! Destinations that are plugins: `onEvent` with `fetch`, `composeWebhook`.
 
-use weir_store::events::{Wanted, heads};
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_store::events::{EventBounds, heads};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 
 use super::*;
 use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
@@ -11,19 +11,19 @@ use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
 struct Inbox {
     is_down: bool,
     refused: usize,
-    taken: Vec<Asked>,
+    taken: Vec<StubRequest>,
 }
 
 type Receiver = StandIn<Inbox>;
 
 async fn receiver() -> Receiver {
-    let answer = |inbox: &mut Inbox, asked: &Asked| {
+    let answer = |inbox: &mut Inbox, request: &StubRequest| {
         if inbox.is_down {
             inbox.refused += 1;
-            return Some(Said::empty(503));
+            return Some(StubAnswer::empty(503));
         }
-        inbox.taken.push(asked.clone());
-        Some(Said::json(200, &json!({"ok": true})))
+        inbox.taken.push(request.clone());
+        Some(StubAnswer::json(200, &json!({"ok": true})))
     };
     StandIn::start(Inbox::default(), answer).await
 }
@@ -31,7 +31,7 @@ async fn receiver() -> Receiver {
 /// The names of the events that it accepted.
 fn names(receiver: &Receiver) -> Vec<String> {
     let inbox = receiver.lock();
-    let name = |asked: &Asked| asked.json()["event"].as_str().unwrap().to_owned();
+    let name = |request: &StubRequest| request.json()["event"].as_str().unwrap().to_owned();
     inbox.taken.iter().map(name).collect()
 }
 
@@ -96,7 +96,7 @@ async fn events_are_posted_by_the_plugin() {
     .await;
     assert!(!names(&receiver).contains(&"before".to_owned()));
     let taken = receiver.lock().taken.clone();
-    let first = taken.iter().find(|asked| asked.json()["event"] == "paid 7").unwrap();
+    let first = taken.iter().find(|request| request.json()["event"] == "paid 7").unwrap();
     assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/hook"));
     assert_eq!(first.header("x-from"), "weir");
     assert_eq!(
@@ -138,7 +138,7 @@ async fn what_a_receiver_misses_while_it_is_down_comes_later() {
     .await;
     until(async || {
         let waiting = instance.app.undelivered().await;
-        (waiting == [Wanted::after(newest)]).then_some(())
+        (waiting == [EventBounds::after(newest)]).then_some(())
     })
     .await;
     assert_eq!(instance.shown(&installed).await["enabled"], true);
@@ -193,11 +193,11 @@ async fn webhooks_are_composed_and_sent() {
     instance.send(&project, &[event("$pageview", json!({})), put]).await;
     until(async || names(&receiver).contains(&"put".to_owned()).then_some(())).await;
     let taken = receiver.lock().taken.clone();
-    let found = taken.iter().find(|asked| asked.json()["event"] == "put").unwrap();
+    let found = taken.iter().find(|request| request.json()["event"] == "put").unwrap();
     assert_eq!(found.method, "PUT");
     assert_eq!(found.header("x-day"), "2026-06-01");
     assert_eq!(found.json()["properties"]["n"], 1);
-    let first = taken.iter().find(|asked| asked.json()["event"] == "begin").unwrap();
+    let first = taken.iter().find(|request| request.json()["event"] == "begin").unwrap();
     assert_eq!((first.method.as_str(), first.header("content-type")), ("POST", "application/json"));
     assert!(!names(&receiver).contains(&"$pageview".to_owned()));
     instance.until_shown(&installed, |shown| shown["delivery_rate_24h"] == 1.0).await;
@@ -256,9 +256,10 @@ async fn events_of_all_layers_are_delivered() {
     receiver.lock().is_down = false;
     let mut delivered = until(async || {
         let inbox = receiver.lock();
-        let taken = inbox.taken.iter().map(Asked::json).filter(|asked| asked["event"] == "layer");
+        let taken =
+            inbox.taken.iter().map(StubRequest::json).filter(|request| request["event"] == "layer");
         let uuids: Vec<String> =
-            taken.map(|asked| asked["uuid"].as_str().unwrap().to_owned()).collect();
+            taken.map(|request| request["uuid"].as_str().unwrap().to_owned()).collect();
         if sent.iter().all(|uuid| uuids.contains(uuid)) { Ok(uuids) } else { Err(uuids.len()) }
     })
     .await;

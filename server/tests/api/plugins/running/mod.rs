@@ -218,7 +218,6 @@ pub(super) async fn stored(caller: &Caller, project: &Project, query: &str) -> V
     events
 }
 
-/// An event.
 pub(super) fn event(name: &str, properties: Value) -> Value {
     let id = Uuid::new_v4().to_string();
     json!({"event": name, "uuid": id, "distinct_id": "ada", "properties": properties})

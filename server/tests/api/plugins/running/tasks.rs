@@ -2,7 +2,7 @@
 
 use weir_model::{PluginConfigId, Timestamp};
 use weir_store::plugin_runtime::tasks::last_run;
-use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::servers::{StandIn, StubAnswer, StubRequest};
 
 use super::*;
 
@@ -121,12 +121,12 @@ async fn storage_outlives_changes_and_ends_with_the_config() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_that_imports_sends_historical_events() {
     let (instance, clock) = started().await;
-    let pages = StandIn::start((), |_: &mut (), asked: &Asked| {
+    let pages = StandIn::start((), |_: &mut (), asked: &StubRequest| {
         let after = asked.query.rsplit('=').next().unwrap().parse::<u64>().unwrap();
         let rows: Vec<Value> = (after..(after + 10).min(25))
             .map(|n| json!({"n": n, "who": format!("past-{}", n % 3)}))
             .collect();
-        Some(Said::json(200, &json!({"rows": rows})))
+        Some(StubAnswer::json(200, &json!({"rows": rows})))
     })
     .await;
     let source = "export async function runEveryMinute({ config, storage }) {

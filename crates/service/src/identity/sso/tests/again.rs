@@ -57,7 +57,7 @@ async fn a_provider_confirms_a_session_only_with_a_new_sign_in() {
         let from = origin(Some(&left.browser), &peer);
         short(identity.finish_saml_login(&acme.to_string(), answer, from).await.unwrap())
     };
-    // The provider has a session of its own, and asked nothing.
+    // The provider has a session of its own, and requested nothing of the user.
     let earlier = begun.plus_seconds(-1);
     assert_eq!(confirm(&says_at("ada", ADA, earlier)).await, NOT_RECENT);
     let just_before = services.clock.now().plus_seconds(-61);
@@ -153,8 +153,8 @@ async fn the_ways_to_confirm_are_those_that_work() {
     assert_eq!(identity.linked_accounts(&by_ours).await.unwrap()[0].name, label);
     assert_eq!(identity.own_sessions(&by_ours).await.unwrap()[0].opened_by, label);
     let org = services.organizations.enter(&by_ours, "@current").await.unwrap();
-    let ways = services.members.ways(&org, &[ctx.user()]).await.unwrap();
-    assert_eq!(ways, [["Password".to_owned(), label.clone()]]);
+    let methods = services.members.sign_in_methods(&org, &[ctx.user()]).await.unwrap();
+    assert_eq!(methods, [["Password".to_owned(), label.clone()]]);
     let provider = Some((Connection::Provider(ours), label));
     let expected = Confirming { provider, ..by_password.clone() };
     assert_eq!(identity.confirming(&by_ours).await.unwrap(), expected);

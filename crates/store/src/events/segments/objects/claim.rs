@@ -10,8 +10,10 @@
 //! What belongs here: the claim. What does not: what is in the bucket.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use uuid::Uuid;
+use weir_objects::Bucket;
 
 use super::super::files::Files;
 use super::super::lock;
@@ -143,6 +145,39 @@ impl Objects {
         };
         lock(&self.known).is_ours = false;
         Err(self.refused(why))
+    }
+}
+
+/// Whether segments of a data directory, or of its checkpoint, may be in a bucket. While no
+/// bucket could be used yet, the directory has all of them.
+///
+/// # Errors
+/// [`Error::File`] when the claim of the directory cannot be read.
+pub fn uses_bucket(data: &Path) -> Result<bool> {
+    Ok(Claim::read(&Files::of(data))?.is_some_and(|claim| claim.location.is_some()))
+}
+
+/// Checks that a bucket has the objects of a data directory, to read them. Which process uses
+/// it does not matter.
+///
+/// # Errors
+/// [`Error::Bucket`] when it is another bucket or cannot be used, [`Error::File`] when the
+/// claim of the directory cannot be read.
+pub(super) async fn check_to_read(bucket: &Bucket, files: &Files) -> Result<()> {
+    let refused =
+        |detail: String| Error::Bucket { location: bucket.location().to_string(), detail };
+    let found = bucket.get(OWNER, OWNER_BYTES).await.map_err(|error| refused(error.to_string()))?;
+    let found = found.map(|owner| String::from_utf8_lossy(&owner).into_owned());
+    let owner = found.as_deref().and_then(|owner| owner.split_whitespace().next());
+    match Claim::read(files)? {
+        Some(claim) if owner == Some(claim.id.as_str()) => Ok(()),
+        Some(_) if owner.is_some() => {
+            Err(refused("it belongs to another data directory".to_owned()))
+        }
+        Some(Claim { location: Some(location), .. }) => Err(refused(format!(
+            "it has no objects of this data directory; they are in {location}"
+        ))),
+        _ => Err(refused("it was not used by this data directory yet".to_owned())),
     }
 }
 

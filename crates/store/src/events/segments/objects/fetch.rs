@@ -132,7 +132,9 @@ async fn download(
     let location = objects.bucket.location();
     if let Err(error) = objects.bucket.download(name, bytes, &unfinished).await {
         let _ = std::fs::remove_file(&unfinished);
+        let is_reported = lock(&objects.known).missing.contains(name);
         return match error {
+            BucketError::Missing(_) if is_reported => Ok(Fetched::Missing),
             // In the bucket of another process it is no damage.
             BucketError::Missing(_) => objects.check_owner(files).await.map(|()| Fetched::Missing),
             BucketError::Length { expected, found, .. } => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
@@ -23,11 +24,12 @@ use super::support::{
 use crate::erasures::erase_stored;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
-    Scan, SealBounds, SealReport, Selection, StoredEvent, apply, damage_found, position, purge,
-    repair_runs, seal_all, stored_uuids, write_persons,
+    Copied, HeldObjects, Scan, SealBounds, SealReport, SegmentCopies, SegmentFile, Selection,
+    StoredEvent, apply, damage_found, position, purge, repair_runs, seal_all, stored_uuids,
+    uses_bucket, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
-use crate::{Error, Result, SegmentBucket, Settings, Store};
+use crate::{Error, Result, SegmentBucket, Settings, Store, checkpoint};
 
 const DAY: i64 = 86_400_000_000;
 const LOCATION: &str = "s3://events/weir";
@@ -264,6 +266,8 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     let state = opened.store.segment_bucket().unwrap();
     assert!(state.location == LOCATION && state.failure.is_some(), "{state:?}");
     assert!(opened.segment_files().is_empty());
+    let data = opened.directory.path();
+    assert!(data.join("segments/bucket").exists() && !uses_bucket(data).unwrap());
     // Events are stored and read meanwhile.
     let more = add_blocks(&opened.store, PROJECT, 4, 20).await;
     let sent = [sent, more].concat();
@@ -271,6 +275,7 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     storage.proxy.switch(true);
     assert_eq!(seal(&opened.store, 20).await.segments, 8);
     assert_eq!(opened.store.segment_bucket().unwrap().failure, None);
+    assert!(uses_bucket(opened.directory.path()).unwrap());
     // A start sends nothing, and what is not here is an error that says so.
     storage.proxy.switch(false);
     opened = opened.reopen_after(|_| {}).await;
@@ -293,6 +298,83 @@ async fn a_storage_that_is_down_delays_sealing_and_is_no_damage() {
     seal(&opened.store, 20).await;
     assert_eq!(storage.names().await, ["weir-owner".to_owned()].into());
     assert_eq!(opened.store.segment_damage(), 0);
+}
+
+#[tokio::test]
+async fn objects_stay_while_a_backup_reads_them() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(LARGE)).await;
+    for (number, day) in (0..).zip([1, 2, 3, 100, 101, 200]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    assert_eq!(seal(&opened.store, 10).await.segments, 5);
+    let held = [0, 1].map(|_| HeldObjects::of(opened.directory.path()).unwrap());
+    assert_eq!(merge_once(&opened.store, 2, 1_000).await.unwrap().segments, 2);
+    let before = Timestamp::from_micros(50 * DAY);
+    assert_eq!(drop_old(&opened.store, PROJECT, before, &[]).await.unwrap().segments, 2);
+    let [first, second] = held;
+    drop(first);
+    seal(&opened.store, 10).await;
+    assert_eq!(storage.segments().await.len(), 6, "a check still reads them");
+    drop(second);
+    seal(&opened.store, 10).await;
+    assert_eq!(storage.segments().await.len(), 2);
+    assert_eq!(storage.table().await["files"], 2);
+}
+
+#[tokio::test]
+async fn segments_of_a_checkpoint_are_copied_from_the_bucket() {
+    let Some(storage) = Storage::start().await else { return };
+    let opened = Opened::with(storage.settings(1)).await;
+    add_blocks(&opened.store, PROJECT, 24, 37).await;
+    assert_eq!(seal(&opened.store, 37).await.segments, 20);
+    let data = opened.directory.path();
+    let (copy, scratch) = (data.join("copy"), data.join("scratch"));
+    checkpoint(data, &copy, &AtomicBool::new(false)).await.unwrap();
+    assert!(uses_bucket(&copy).unwrap() && !uses_bucket(&scratch).unwrap());
+    let settings = storage.settings(1).segments.unwrap();
+    let location = "s3://events/other".parse().unwrap();
+    let elsewhere = SegmentBucket { location, ..settings.clone() };
+    let refused = SegmentCopies::open(data, &copy, &scratch, &elsewhere).await.err().unwrap();
+    assert!(matches!(refused, Error::Bucket { .. }), "{refused}");
+    let mut copies = SegmentCopies::open(data, &copy, &scratch, &settings).await.unwrap();
+    let mut found = Vec::new();
+    while let Some(segment) = copies.next().await.unwrap() {
+        found.push(segment);
+    }
+    let names: BTreeSet<String> = found.iter().map(|segment| segment.name.clone()).collect();
+    assert_eq!(names, storage.segments().await.into_iter().collect::<BTreeSet<_>>());
+
+    let at = |segment: &SegmentFile| copy.join("segments").join(&segment.name);
+    let (local, distant): (Vec<SegmentFile>, Vec<SegmentFile>) =
+        found.into_iter().partition(|segment| at(segment).exists());
+    let ([local], [distant, absent, ..]) = (local.as_slice(), distant.as_slice()) else {
+        panic!("{local:?} {distant:?}")
+    };
+    // What is there is compared, and replaced if it is damaged.
+    assert_eq!(copies.copy(local, &at(local)).await.unwrap(), Copied::Sound);
+    let content = std::fs::read(at(local)).unwrap();
+    std::fs::remove_file(at(local)).unwrap();
+    std::fs::write(at(local), &content).unwrap();
+    flip(&at(local), content.len() / 2);
+    assert_eq!(copies.copy(local, &at(local)).await.unwrap(), Copied::Sound);
+    assert_eq!(std::fs::read(at(local)).unwrap(), content);
+    // What is not there is fetched, also if it is damaged.
+    assert_eq!(copies.copy(distant, &at(distant)).await.unwrap(), Copied::Sound);
+    let mut damaged = std::fs::read(at(distant)).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    storage.bucket().put(&distant.name, damaged.clone()).await.unwrap();
+    assert_eq!(copies.copy(distant, &at(distant)).await.unwrap(), Copied::Sound);
+    std::fs::remove_file(at(distant)).unwrap();
+    let copied = copies.copy(distant, &at(distant)).await.unwrap();
+    assert!(matches!(copied, Copied::Damaged(_)), "{copied:?}");
+    assert_eq!(std::fs::read(at(distant)).unwrap(), damaged);
+    storage.bucket().remove(&absent.name).await.unwrap();
+    let copied = copies.copy(absent, &at(absent)).await.unwrap();
+    assert!(matches!(copied, Copied::Absent(_)) && !at(absent).exists(), "{copied:?}");
+    copies.close().await;
+    std::fs::remove_dir_all(&scratch).unwrap();
 }
 
 /// A removal while the storage is down, and one after a merge.

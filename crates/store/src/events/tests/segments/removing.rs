@@ -15,7 +15,8 @@ use super::seen::Seen;
 use super::support::{Opened, add_blocks, drop_old, merge_once, now, seal};
 use crate::Error;
 use crate::events::{
-    StoredEvent, TimeRange, Wanted, apply, drop_older, page, position, purge, removed, stored_uuids,
+    EventBounds, StoredEvent, TimeRange, apply, drop_older, page, position, purge, removed,
+    stored_uuids,
 };
 use crate::transaction::tests::stored_of;
 
@@ -90,22 +91,22 @@ async fn segments_with_unread_events_stay() {
     }
     seal(&opened.store, 10).await;
     let before = Timestamp::from_micros(9 * DAY);
-    let drop = async |unread: &[Wanted]| {
+    let drop = async |unread: &[EventBounds]| {
         let dropped = drop_old(&opened.store, PROJECT, before, unread).await.unwrap();
         (dropped.segments, dropped.unread)
     };
     let day = |day: i64| TimeRange { start: day * DAY, end: (day + 1) * DAY };
-    assert_eq!(drop(&[Wanted::after(0)]).await, (0, 4));
+    assert_eq!(drop(&[EventBounds::after(0)]).await, (0, 4));
     // A run of an export, and a backfill of the third day.
-    let run = Wanted { up_to: 11, ..Wanted::after(10) };
-    let backfill = Wanted { time: day(3), ..Wanted::after(0) };
+    let run = EventBounds { up_to: 11, ..EventBounds::after(10) };
+    let backfill = EventBounds { time: day(3), ..EventBounds::after(0) };
     assert_eq!(drop(&[run, backfill]).await, (2, 2), "the first and the fourth are read");
     // The last event of the second segment is read, but none of the third segment.
-    assert_eq!(drop(&[Wanted::after(20)]).await, (1, 1));
-    let elsewhere = Wanted { time: day(2), ..Wanted::after(0) };
-    let earlier = Wanted { up_to: 20, ..Wanted::after(0) };
-    assert_eq!(drop(&[Wanted::after(29), elsewhere, earlier]).await, (0, 1));
-    assert_eq!(drop(&[Wanted::after(30), elsewhere, earlier]).await, (1, 0));
+    assert_eq!(drop(&[EventBounds::after(20)]).await, (1, 1));
+    let elsewhere = EventBounds { time: day(2), ..EventBounds::after(0) };
+    let earlier = EventBounds { up_to: 20, ..EventBounds::after(0) };
+    assert_eq!(drop(&[EventBounds::after(29), elsewhere, earlier]).await, (0, 1));
+    assert_eq!(drop(&[EventBounds::after(30), elsewhere, earlier]).await, (1, 0));
     assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 40);
 }
 

@@ -12,8 +12,8 @@ use super::super::support::{PROJECT, query};
 use super::support::{NOW, ids};
 use crate::Store;
 use crate::events::{
-    Begin, Except, Scan, Search, Selection, StoredEvent, TimeRange, TimeSteps, Wanted, by_step,
-    count, estimate, first_times, last_before, next_time, page, search, see_each, skip,
+    Begin, EventBounds, Except, Scan, Search, Selection, StoredEvent, TimeRange, TimeSteps,
+    by_step, count, estimate, first_times, last_before, next_time, page, search, see_each, skip,
     stored_uuids,
 };
 
@@ -218,15 +218,15 @@ async fn counted(store: &Store) -> Vec<(u64, u64)> {
     all
 }
 
-fn wanted(start: i64) -> Wanted {
-    Wanted { after: 0, up_to: u64::MAX, time: TimeRange { start, end: i64::MAX } }
+fn wanted(start: i64) -> EventBounds {
+    EventBounds { after: 0, up_to: u64::MAX, time: TimeRange { start, end: i64::MAX } }
 }
 
 async fn next(store: &Store) -> Vec<Option<i64>> {
     let mut all = Vec::new();
     for start in [i64::MIN, NOW, NOW + 77 * SECOND, NOW + 10 * DAY, NOW + 10_000 * DAY] {
         all.push(next_time(store, PROJECT, wanted(start), i64::MIN).await.unwrap());
-        let some = Wanted { after: 120, up_to: 400, ..wanted(start) };
+        let some = EventBounds { after: 120, up_to: 400, ..wanted(start) };
         all.push(next_time(store, PROJECT, some, i64::MIN).await.unwrap());
     }
     all

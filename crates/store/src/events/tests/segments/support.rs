@@ -12,8 +12,8 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
-    Dropped, LIVE_PARTITIONS, MergedSegments, Old, SealBounds, SealReport, StoredEvent, Wanted,
-    apply, drop_older, historical_partition, live_partition, seal_all,
+    Dropped, EventBounds, LIVE_PARTITIONS, MergedSegments, Old, SealBounds, SealReport,
+    StoredEvent, apply, drop_older, historical_partition, live_partition, seal_all,
 };
 use crate::{Error, Location, Settings, Store};
 
@@ -173,7 +173,7 @@ pub(super) async fn drop_old(
     store: &Store,
     project: ProjectId,
     before: Timestamp,
-    unread: &[Wanted],
+    unread: &[EventBounds],
 ) -> Result<Dropped, Error> {
     let old = Old { before, unread: unread.to_vec() };
     drop_older(store, project, now(), async { Ok(Some(old)) }).await
