@@ -4,6 +4,9 @@
 //! What does not: finding them, and the shape of results (`results`). All times are
 //! microseconds since 1970-01-01 UTC.
 //!
+//! An engine may share the persons of a question among threads: each has an accumulator, and
+//! `merge` adds one to another. No result depends on the order of persons (QRY-28).
+//!
 //! The work for a person is in proportion to the number of its events, times a number that
 //! the question bounds. Memory is in proportion to the numbers of buckets, steps and edges,
 //! and in a funnel to the number of persons.
@@ -15,6 +18,9 @@ mod percentile;
 mod retention;
 mod sessions;
 mod stickiness;
+mod sum;
+#[cfg(test)]
+mod support;
 
 pub use funnel::{
     ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, Histogram, StepTotals,
@@ -26,6 +32,7 @@ pub use percentile::percentile;
 pub use retention::{RETURNING, Retention, RetentionEvent, TARGET};
 pub use sessions::{SESSION_GAP, Session, SessionEvent, sessions};
 pub use stickiness::Stickiness;
+pub use sum::{ExactSum, NumberTotals};
 
 /// Most events of a person that are in memory at the same time.
 pub const PERSON_EVENTS_MAX: usize = 1_000_000;
@@ -64,6 +71,13 @@ pub fn for_each_person<P: PartialEq, E>(
         visit(last, &own);
     }
     Ok(())
+}
+
+/// Adds counts to others of the same question.
+fn add_counts(counts: &mut [u64], more: &[u64]) {
+    for (count, more) in counts.iter_mut().zip(more) {
+        *count += more;
+    }
 }
 
 /// The number of the bucket that contains a time, of buckets between these boundaries.

@@ -4,11 +4,14 @@
 //! a later one replaces an earlier one that is not further, because its window ends later.
 //! The attempt that gets furthest counts, and of those the first.
 
-use super::percentile;
+use std::ops::Range;
+
+use super::{add_counts, percentile};
 use crate::query::FunnelOrder;
 
 /// Most steps of a funnel: bits of [`FunnelEvent::steps`].
 const STEPS_MAX: usize = 32;
+const SECOND: i64 = 1_000_000;
 
 /// An event of a person, for a funnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,27 +125,32 @@ impl FunnelRules {
         Self { steps, order, window, exclusions }
     }
 
-    /// How far a person gets with its sorted events. Strict order needs all events of the
-    /// person, also those that are no step. Events of the same time follow each other in the
-    /// order of the steps, but in strict order in that of the input.
-    pub fn person(&self, events: &[FunnelEvent]) -> FunnelOutcome {
+    /// How far a person gets with its sorted events, of which those in the range of the
+    /// question count. Strict order needs all events of the person, also those that are no
+    /// step. Events of the same time follow each other in the order of the steps, but in
+    /// strict order in that of the input.
+    pub fn person(&self, events: &[FunnelEvent], range: &Range<i64>) -> FunnelOutcome {
+        let events = within(events, range);
         match self.order {
             FunnelOrder::Unordered => self.unordered(events),
             FunnelOrder::Ordered | FunnelOrder::Strict => self.ordered(events, i64::MAX),
         }
     }
 
-    /// The same for attempts that begin within a range. Steps in any order have no beginning,
-    /// so for them all attempts count.
-    pub fn person_within(&self, events: &[FunnelEvent], begin: i64, end: i64) -> FunnelOutcome {
+    /// The same for attempts that begin in a bucket of the range, for rates over time. Steps
+    /// in any order have no beginning, so for them all attempts count.
+    pub fn person_of_bucket(
+        &self,
+        events: &[FunnelEvent],
+        range: &Range<i64>,
+        bucket: &Range<i64>,
+    ) -> FunnelOutcome {
         if self.order == FunnelOrder::Unordered {
-            return self.person(events);
+            return self.person(events, range);
         }
-        let last = end.saturating_add(self.window);
-        let first = events.partition_point(|event| event.time < begin);
-        let events = events.get(first..).unwrap_or_default();
-        let count = events.partition_point(|event| event.time <= last);
-        self.ordered(events.get(..count).unwrap_or_default(), end)
+        let end = bucket.end.saturating_add(self.window).saturating_add(1).min(range.end);
+        let events = within(events, &(bucket.start.max(range.start)..end));
+        self.ordered(events, bucket.end)
     }
 
     fn ordered(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {
@@ -286,6 +294,14 @@ impl FunnelRules {
     }
 }
 
+/// Those of sorted events that are in a range.
+fn within<'a>(events: &'a [FunnelEvent], range: &Range<i64>) -> &'a [FunnelEvent] {
+    let first = events.partition_point(|event| event.time < range.start);
+    let events = events.get(first..).unwrap_or_default();
+    let count = events.partition_point(|event| event.time < range.end);
+    events.get(..count).unwrap_or_default()
+}
+
 /// The ranges of the exclusions that an event is.
 fn selected(ranges: &[ExclusionRange], bits: u32) -> impl Iterator<Item = ExclusionRange> {
     let numbered = ranges.iter().copied().enumerate().take(STEPS_MAX);
@@ -389,8 +405,8 @@ fn visit(seen: &mut [Option<Option<usize>>], steps: u32, from: Option<usize>) ->
     new
 }
 
-/// The totals of a funnel over persons.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The totals of a funnel over persons, in any order.
+#[derive(Debug, Clone)]
 pub struct FunnelTotals {
     /// Persons who did at least one, two, … steps.
     counts: Vec<u64>,
@@ -428,6 +444,14 @@ impl FunnelTotals {
         }
     }
 
+    /// Counts the persons of other totals of the same funnel.
+    pub fn merge(&mut self, mut other: Self) {
+        add_counts(&mut self.counts, &other.counts);
+        for (times, more) in self.times.iter_mut().zip(&mut other.times) {
+            times.append(more);
+        }
+    }
+
     /// The bytes that it takes in memory.
     pub fn bytes(&self) -> usize {
         let times: usize = self.times.iter().map(Vec::capacity).sum();
@@ -445,7 +469,7 @@ impl FunnelTotals {
                 let mut seconds: Vec<f64> = times.iter().copied().map(as_seconds).collect();
                 StepTotals {
                     count: *count,
-                    average: average(&seconds),
+                    average: average(times),
                     median: percentile(&mut seconds, 0.5),
                 }
             })
@@ -470,25 +494,24 @@ const BINS_MAX: f64 = 60.0;
 /// The histogram of times in microseconds: with this many bins and one more, or by the cube
 /// root of the number of persons.
 pub fn histogram(times: &[i64], bins: Option<u32>) -> Histogram {
-    let seconds: Vec<f64> = times.iter().copied().map(as_seconds).collect();
-    let average = average(&seconds).map(|average| (average * 100.0).round() / 100.0);
-    let least = seconds.iter().copied().min_by(f64::total_cmp);
-    let most = seconds.iter().copied().max_by(f64::total_cmp);
-    let (Some(least), Some(most)) = (least, most) else {
+    let average = average(times).map(|average| (average * 100.0).round() / 100.0);
+    let (Some(least), Some(most)) = (times.iter().min(), times.iter().max()) else {
         return Histogram { average, bins: Vec::new() };
     };
     let count = match bins {
         Some(bins) => i64::from(bins.clamp(1, 90)),
-        None => (seconds.len() as f64).cbrt().ceil().clamp(1.0, BINS_MAX) as i64,
+        None => (times.len() as f64).cbrt().ceil().clamp(1.0, BINS_MAX) as i64,
     };
-    let (from, to) = (least.floor() as i64, most.ceil() as i64);
+    let from = least.div_euclid(SECOND);
+    // A begun second is a whole one.
+    let to = most.div_euclid(SECOND) + i64::from(most.rem_euclid(SECOND) != 0);
     let width = match (to - from).div_euclid(count) + i64::from((to - from) % count != 0) {
         0 => ONE_BIN,
         width => width,
     };
     let mut counted: Vec<(i64, u64)> = (0..=count).map(|at| (from + at * width, 0)).collect();
-    for second in seconds {
-        let at = (second.floor() as i64 - from) / width;
+    for time in times {
+        let at = (time.div_euclid(SECOND) - from) / width;
         if let Some((_, persons)) = usize::try_from(at).ok().and_then(|at| counted.get_mut(at)) {
             *persons += 1;
         }
@@ -497,11 +520,14 @@ pub fn histogram(times: &[i64], bins: Option<u32>) -> Histogram {
 }
 
 fn as_seconds(micros: i64) -> f64 {
-    micros as f64 / 1e6
+    micros as f64 / SECOND as f64
 }
 
-fn average(numbers: &[f64]) -> Option<f64> {
-    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+/// The average of times in seconds. Their sum is exact, so their order does not matter.
+fn average(times: &[i64]) -> Option<f64> {
+    let sum: i128 = times.iter().map(|time| i128::from(*time)).sum();
+    let count = i64::try_from(times.len()).ok().filter(|count| *count > 0)?;
+    Some(sum as f64 / (i128::from(count) * i128::from(SECOND)) as f64)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How many persons are new, come back, or stay away (QRY-18).
 
-use super::bucket;
+use super::{add_counts, bucket};
 use crate::query::LifecycleStatus;
 
 /// Counts persons by their status in each interval.
@@ -26,43 +26,74 @@ impl Lifecycle {
     /// Counts a person by the time when it was first seen, and the sorted times of its events
     /// since the interval before the first one.
     pub fn person(&mut self, first_seen: i64, times: impl IntoIterator<Item = i64>) {
-        let first = bucket(&self.boundaries, first_seen);
-        let mut last: Option<usize> = None;
-        for time in times {
-            let Some(interval) = bucket(&self.boundaries, time) else { continue };
-            if last == Some(interval) {
-                continue;
+        let Self { boundaries, counts } = self;
+        statuses(boundaries, first_seen, times, |status, interval| {
+            if let Some(count) = counts[index(status)].get_mut(interval) {
+                *count += 1;
             }
-            // The intervals in between are one of absence and then none.
-            if let Some(last) = last.filter(|last| last + 1 < interval) {
-                self.add(LifecycleStatus::Dormant, last + 1);
-            }
-            let status = if first == Some(interval) {
-                LifecycleStatus::New
-            } else if last.is_some_and(|last| last + 1 == interval) {
-                LifecycleStatus::Returning
-            } else {
-                LifecycleStatus::Resurrecting
-            };
-            self.add(status, interval);
-            last = Some(interval);
-        }
-        if let Some(last) = last {
-            self.add(LifecycleStatus::Dormant, last + 1);
-        }
+        });
     }
 
-    /// Adds a person to an interval, counted from the one before the first.
-    fn add(&mut self, status: LifecycleStatus, interval: usize) {
-        let counts = &mut self.counts[index(status)];
-        if let Some(count) = interval.checked_sub(1).and_then(|at| counts.get_mut(at)) {
-            *count += 1;
+    /// Calls a function with each status of such a person and the number of its interval: the
+    /// person is one of those who are counted there.
+    pub fn statuses(
+        &self,
+        first_seen: i64,
+        times: impl IntoIterator<Item = i64>,
+        see: impl FnMut(LifecycleStatus, usize),
+    ) {
+        statuses(&self.boundaries, first_seen, times, see);
+    }
+
+    /// Counts the persons of another lifecycle of the same intervals.
+    pub fn merge(&mut self, other: Self) {
+        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
+            add_counts(counts, more);
         }
     }
 
     /// Persons with a status in each interval.
     pub fn counts(&self, status: LifecycleStatus) -> &[u64] {
         &self.counts[index(status)]
+    }
+}
+
+/// The statuses of a person in the intervals after the first one of `boundaries`.
+fn statuses(
+    boundaries: &[i64],
+    first_seen: i64,
+    times: impl IntoIterator<Item = i64>,
+    mut see: impl FnMut(LifecycleStatus, usize),
+) {
+    let intervals = boundaries.len().saturating_sub(2);
+    let mut add = |status, interval: usize| {
+        if let Some(at) = interval.checked_sub(1).filter(|at| *at < intervals) {
+            see(status, at);
+        }
+    };
+    let first = bucket(boundaries, first_seen);
+    let mut last: Option<usize> = None;
+    for time in times {
+        let Some(interval) = bucket(boundaries, time) else { continue };
+        if last == Some(interval) {
+            continue;
+        }
+        // The intervals in between are one of absence and then none.
+        if let Some(last) = last.filter(|last| last + 1 < interval) {
+            add(LifecycleStatus::Dormant, last + 1);
+        }
+        let status = if first == Some(interval) {
+            LifecycleStatus::New
+        } else if last.is_some_and(|last| last + 1 == interval) {
+            LifecycleStatus::Returning
+        } else {
+            LifecycleStatus::Resurrecting
+        };
+        add(status, interval);
+        last = Some(interval);
+    }
+    if let Some(last) = last {
+        add(LifecycleStatus::Dormant, last + 1);
     }
 }
 
@@ -77,7 +108,10 @@ fn index(status: LifecycleStatus) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::evaluate::support::in_parts;
 
     fn counts(persons: &[(i64, &[i64])]) -> [Vec<u64>; 4] {
         let mut lifecycle = Lifecycle::new(0, &[10, 20, 30, 40]);
@@ -116,5 +150,36 @@ mod tests {
         assert_eq!(found[0], [2, 0, 0]);
         assert_eq!(found[1], [1, 1, 0]);
         assert_eq!(found[3], [0, 2, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn counts_do_not_depend_on_order_and_parts(
+            persons in prop::collection::vec(
+                (-20..60_i64, prop::collection::btree_set(-20..60_i64, 0..8)),
+                0..20,
+            ),
+            order in any::<u64>(),
+        ) {
+            let empty = Lifecycle::new(0, &[10, 20, 30, 40]);
+            let mut one = empty.clone();
+            let mut behind: [Vec<u64>; 4] = std::array::from_fn(|_| vec![0; 3]);
+            for (first_seen, times) in &persons {
+                one.person(*first_seen, times.iter().copied());
+                // The numbers are those of the persons behind them.
+                empty.statuses(*first_seen, times.iter().copied(), |status, interval| {
+                    behind[index(status)][interval] += 1;
+                });
+            }
+            let all = in_parts(
+                &persons,
+                order,
+                &empty,
+                |part, (first_seen, times)| part.person(*first_seen, times.iter().copied()),
+                Lifecycle::merge,
+            );
+            prop_assert_eq!(&all.counts, &one.counts);
+            prop_assert_eq!(&behind, &one.counts);
+        }
     }
 }

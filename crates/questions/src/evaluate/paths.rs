@@ -24,7 +24,7 @@ pub struct PathEvent {
 /// Which part of a path counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathRules {
-    /// Most steps.
+    /// Most steps: at least two.
     pub steps: usize,
     /// Paths begin at the first step of this name. Others do not count.
     pub start: Option<u32>,
@@ -60,14 +60,46 @@ impl Edge {
 #[derive(Debug, Clone)]
 pub struct Paths {
     rules: PathRules,
-    edges: HashMap<(usize, u32, u32), (u64, i128)>,
+    edges: Edges,
+}
+
+/// Counts and times by step, source and target.
+type Edges = HashMap<(usize, u32, u32), (u64, i128)>;
+
+fn add(
+    edges: &mut Edges,
+    key: (usize, u32, u32),
+    count: u64,
+    micros: i128,
+) -> Result<(), TooManyEdges> {
+    if edges.len() == EDGES_MAX && !edges.contains_key(&key) {
+        return Err(TooManyEdges);
+    }
+    let edge = edges.entry(key).or_default();
+    edge.0 += count;
+    edge.1 += micros;
+    Ok(())
+}
+
+impl PathRules {
+    /// Calls a function with each path of a person that counts, of its sorted events.
+    pub fn paths(&self, events: &[PathEvent], mut see: impl FnMut(&[PathEvent])) {
+        let is_together =
+            |a: &PathEvent, b: &PathEvent| b.time.saturating_sub(a.time) < SESSION_GAP;
+        for session in events.chunk_by(is_together) {
+            let runs = session.chunk_by(|a, b| a.name == b.name);
+            let path: Vec<PathEvent> = runs.filter_map(|run| run.last().copied()).collect();
+            if let Some(path) = part(&path, *self) {
+                see(&path);
+            }
+        }
+    }
 }
 
 impl Paths {
-    /// For paths of at least two steps.
+    /// For paths with these rules.
     pub fn new(rules: PathRules) -> Self {
-        let steps = rules.steps.max(2);
-        Self { rules: PathRules { steps, ..rules }, edges: HashMap::new() }
+        Self { rules, edges: HashMap::new() }
     }
 
     /// Counts the paths of a person by its sorted events. A pause of 30 minutes ends a path, and
@@ -76,29 +108,25 @@ impl Paths {
     /// # Errors
     /// There are more than [`EDGES_MAX`] different edges.
     pub fn person(&mut self, events: &[PathEvent]) -> Result<(), TooManyEdges> {
-        let is_together =
-            |a: &PathEvent, b: &PathEvent| b.time.saturating_sub(a.time) < SESSION_GAP;
-        for session in events.chunk_by(is_together) {
-            let runs = session.chunk_by(|a, b| a.name == b.name);
-            let path: Vec<PathEvent> = runs.filter_map(|run| run.last().copied()).collect();
-            self.path(&path)?;
-        }
-        Ok(())
+        let mut found = Ok(());
+        self.rules.paths(events, |path| {
+            for (at, pair) in path.windows(2).enumerate() {
+                let [source, target] = pair else { continue };
+                let key = (at + 1, source.name, target.name);
+                let micros = i128::from(target.time) - i128::from(source.time);
+                found = found.and(add(&mut self.edges, key, 1, micros));
+            }
+        });
+        found
     }
 
-    fn path(&mut self, path: &[PathEvent]) -> Result<(), TooManyEdges> {
-        let Some(path) = part(path, self.rules) else { return Ok(()) };
-        for (at, pair) in path.windows(2).enumerate() {
-            let [source, target] = pair else { continue };
-            let key = (at + 1, source.name, target.name);
-            if self.edges.len() == EDGES_MAX && !self.edges.contains_key(&key) {
-                return Err(TooManyEdges);
-            }
-            let (count, micros) = self.edges.entry(key).or_default();
-            *count += 1;
-            *micros += i128::from(target.time) - i128::from(source.time);
-        }
-        Ok(())
+    /// Counts the paths of others with the same rules.
+    ///
+    /// # Errors
+    /// There are more than [`EDGES_MAX`] different edges.
+    pub fn merge(&mut self, other: Self) -> Result<(), TooManyEdges> {
+        let mut edges = other.edges.into_iter();
+        edges.try_for_each(|(key, (count, micros))| add(&mut self.edges, key, count, micros))
     }
 
     /// The edges with a count within bounds: those with the highest count, at most this many.
@@ -135,27 +163,31 @@ fn part(path: &[PathEvent], rules: PathRules) -> Option<Vec<PathEvent>> {
         Some(name) => path.get(..=position(path, name)?)?,
         None => path,
     };
-    let over = path.len().saturating_sub(rules.steps);
+    let steps = rules.steps.max(2);
+    let over = path.len().saturating_sub(steps);
     if over == 0 {
         return Some(path.to_vec());
     }
     Some(match (rules.start, rules.end) {
         (Some(_), Some(_)) => {
             // Both ends matter, so the middle is one step.
-            let half = rules.steps / 2;
+            let half = steps / 2;
             let (begin, rest) = path.split_at(half);
             let gap = rest.first().map(|step| PathEvent { name: rules.gap, ..*step });
             let end = rest.get(rest.len().saturating_sub(half)..).unwrap_or_default();
             begin.iter().copied().chain(gap).chain(end.iter().copied()).collect()
         }
         (None, Some(_)) => path.get(over..)?.to_vec(),
-        _ => path.get(..rules.steps)?.to_vec(),
+        _ => path.get(..steps)?.to_vec(),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::evaluate::support::in_parts;
 
     const MINUTE: i64 = 60 * 1_000_000;
     const ANY: std::ops::RangeInclusive<u64> = 0..=u64::MAX;
@@ -244,5 +276,56 @@ mod tests {
         let far = [PathEvent { time: i64::MIN, name: 1 }, PathEvent { time: i64::MAX, name: 2 }];
         assert_eq!(paths.person(&far), Ok(()));
         assert!(paths.edges(9, ANY).is_empty(), "they are far apart");
+    }
+
+    #[test]
+    fn the_number_of_merged_edges_is_bounded() {
+        let of = |names: std::ops::Range<u32>| {
+            let mut paths = Paths::new(PathRules { steps: usize::MAX, ..rules(None, None) });
+            let path: Vec<_> = names.map(|name| PathEvent { time: 0, name }).collect();
+            paths.person(&path).unwrap();
+            paths
+        };
+        let all = u32::try_from(EDGES_MAX).unwrap();
+        let mut paths = of(0..all);
+        assert_eq!(paths.merge(of(0..3)), Ok(()));
+        assert_eq!(paths.edges(1, ANY)[0].count, 2);
+        assert_eq!(paths.merge(of(all..all + 3)), Err(TooManyEdges));
+    }
+
+    proptest! {
+        #[test]
+        fn edges_do_not_depend_on_order_and_parts(
+            persons in prop::collection::vec(
+                prop::collection::vec((0..90_i64, 0..4_u32), 0..8),
+                0..20,
+            ),
+            order in any::<u64>(),
+        ) {
+            let persons: Vec<Vec<PathEvent>> = persons
+                .into_iter()
+                .map(|mut person| {
+                    person.sort_unstable();
+                    events(&person)
+                })
+                .collect();
+            let empty = Paths::new(rules(Some(1), None));
+            let mut one = empty.clone();
+            let mut behind = 0;
+            for person in &persons {
+                one.person(person).unwrap();
+                empty.rules.paths(person, |path| behind += path.len() as u64 - 1);
+            }
+            let all = in_parts(
+                &persons,
+                order,
+                &empty,
+                |part, person| part.person(person).unwrap(),
+                |part, other| part.merge(other).unwrap(),
+            );
+            let edges = one.edges(usize::MAX, ANY);
+            prop_assert_eq!(all.edges(usize::MAX, ANY), edges.clone());
+            prop_assert_eq!(edges.iter().map(|edge| edge.count).sum::<u64>(), behind);
+        }
     }
 }

@@ -17,7 +17,8 @@ pub fn percentile(numbers: &mut Vec<f64>, fraction: f64) -> Option<f64> {
     let part = rank - below as f64;
     // Without a part, or behind the last value, nothing is added.
     match above.iter().copied().min_by(f64::total_cmp) {
-        Some(high) if part > 0.0 => Some(low + (high - low) * part),
+        Some(high) if part > 0.0 && (high - low).is_finite() => Some(low + (high - low) * part),
+        Some(high) if part > 0.0 => Some(low * (1.0 - part) + high * part),
         _ => Some(low),
     }
 }
@@ -42,6 +43,8 @@ mod tests {
             (&[10.0, 20.0], 1.0, Some(20.0)),
             (&[10.0, 20.0], 7.0, Some(20.0)),
             (&[10.0, 20.0], f64::NAN, Some(10.0)),
+            // Their distance is no double.
+            (&[f64::MIN, f64::MAX], 0.5, Some(0.0)),
         ] {
             let found = percentile(&mut numbers.to_vec(), fraction);
             let is_near = match (found, expected) {

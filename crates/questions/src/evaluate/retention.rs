@@ -1,6 +1,6 @@
 //! How many persons come back (QRY-15, QRY-16).
 
-use super::bucket;
+use super::{add_counts, bucket};
 use crate::query::RetentionKind;
 
 /// The bit of events with which persons begin.
@@ -23,6 +23,7 @@ pub struct RetentionEvent {
 pub struct Retention {
     boundaries: Vec<i64>,
     kind: RetentionKind,
+    total: usize,
     is_cumulative: bool,
     occurrences: u32,
     /// For each period of beginning: persons by the number of periods after it.
@@ -45,6 +46,7 @@ impl Retention {
         Self {
             boundaries: boundaries.to_vec(),
             kind,
+            total,
             is_cumulative,
             occurrences: occurrences.max(1),
             counts,
@@ -54,6 +56,28 @@ impl Retention {
     /// Counts a person by its sorted events. For [`RetentionKind::FirstTime`] these are all of
     /// its events, or those of the periods and the first target event ever.
     pub fn person(&mut self, events: &[RetentionEvent]) {
+        // `begins` borrows the rest.
+        let mut all = std::mem::take(&mut self.counts);
+        let is_cumulative = self.is_cumulative;
+        self.begins(events, |begin, after| {
+            let Some(counts) = all.get_mut(begin) else { return };
+            if is_cumulative {
+                let furthest = after.last().copied().unwrap_or(0);
+                counts.iter_mut().take(furthest + 1).for_each(|count| *count += 1);
+                return;
+            }
+            for at in std::iter::once(&0).chain(after) {
+                if let Some(count) = counts.get_mut(*at) {
+                    *count += 1;
+                }
+            }
+        });
+        self.counts = all;
+    }
+
+    /// Calls a function with each period in which such a person begins, and the numbers of
+    /// the periods after it in which it comes back, of those that are followed.
+    pub fn begins(&self, events: &[RetentionEvent], mut see: impl FnMut(usize, &[usize])) {
         let mut begins: Vec<usize> = Vec::new();
         let mut returns: Vec<(usize, u32)> = Vec::new();
         let mut is_first = true;
@@ -78,27 +102,28 @@ impl Retention {
             }
         }
         returns.retain(|(_, events)| *events >= self.occurrences);
+        let periods = self.boundaries.len().saturating_sub(1);
+        let mut after = Vec::new();
         for begin in begins {
-            self.follow(begin, &returns);
+            let followed = self.total.min(periods - begin);
+            let later = returns.partition_point(|(period, _)| *period <= begin);
+            let numbers = returns.iter().skip(later).map(|(period, _)| period - begin);
+            after.clear();
+            after.extend(numbers.take_while(|number| *number < followed));
+            see(begin, &after);
         }
     }
 
-    fn follow(&mut self, begin: usize, returns: &[(usize, u32)]) {
-        let Some(counts) = self.counts.get_mut(begin) else { return };
-        let later = returns.partition_point(|(period, _)| *period <= begin);
-        let after = returns.iter().skip(later).map(|(period, _)| period - begin);
-        let after = after.take_while(|after| *after < counts.len());
-        if self.is_cumulative {
-            let furthest = after.last().unwrap_or(0);
-            counts.iter_mut().take(furthest + 1).for_each(|count| *count += 1);
-            return;
+    /// Counts the persons of another retention of the same periods.
+    pub fn merge(&mut self, other: Self) {
+        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
+            add_counts(counts, more);
         }
-        let after: Vec<usize> = after.collect();
-        for at in std::iter::once(0).chain(after) {
-            if let Some(count) = counts.get_mut(at) {
-                *count += 1;
-            }
-        }
+    }
+
+    /// The bytes that its counts take in memory.
+    pub fn bytes(&self) -> usize {
+        self.counts.iter().map(|counts| counts.capacity() * size_of::<u64>()).sum()
     }
 
     /// For each period: the persons who begin in it, and how many of them come back in the
@@ -110,7 +135,10 @@ impl Retention {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::evaluate::support::in_parts;
 
     const BOTH: u8 = TARGET | RETURNING;
 
@@ -181,5 +209,48 @@ mod tests {
         let mut empty = Retention::new(&[], RetentionKind::Recurring, 8, false, 1);
         empty.person(&events(&[(1, BOTH)]));
         assert!(empty.counts().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn counts_do_not_depend_on_order_and_parts(
+            persons in prop::collection::vec(
+                prop::collection::vec((-10..50_i64, 0..4_u8), 0..8),
+                0..20,
+            ),
+            order in any::<u64>(),
+            is_cumulative in any::<bool>(),
+            is_recurring in any::<bool>(),
+        ) {
+            let persons: Vec<Vec<RetentionEvent>> = persons
+                .into_iter()
+                .map(|mut person| {
+                    person.sort_unstable();
+                    events(&person)
+                })
+                .collect();
+            let kind = match is_recurring {
+                true => RetentionKind::Recurring,
+                false => RetentionKind::FirstTime,
+            };
+            let empty = retention(kind, is_cumulative, 1);
+            let mut one = empty.clone();
+            persons.iter().for_each(|person| one.person(person));
+            let all = in_parts(
+                &persons,
+                order,
+                &empty,
+                |part, person| part.person(person),
+                Retention::merge,
+            );
+            prop_assert_eq!(all.counts(), one.counts());
+            // The numbers are those of the persons behind them.
+            let mut begun = vec![0; 4];
+            for person in &persons {
+                empty.begins(person, |begin, _| begun[begin] += 1);
+            }
+            let first: Vec<u64> = one.counts().iter().map(|counts| counts[0]).collect();
+            prop_assert_eq!(begun, first);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! In how many intervals persons are active (QRY-17).
 
-use super::bucket;
+use super::{add_counts, bucket};
 use crate::query::StickinessCriteria;
 
 /// Counts persons by the number of intervals in which they are active.
@@ -21,6 +21,14 @@ impl Stickiness {
 
     /// Counts a person by the sorted times of its events.
     pub fn person(&mut self, times: impl IntoIterator<Item = i64>) {
+        let active = self.active(times);
+        if let Some(count) = active.checked_sub(1).and_then(|at| self.counts.get_mut(at)) {
+            *count += 1;
+        }
+    }
+
+    /// In how many intervals such a person is active. One that is never active is not counted.
+    pub fn active(&self, times: impl IntoIterator<Item = i64>) -> usize {
         let mut active = 0_usize;
         let mut last: Option<(usize, u32)> = None;
         let at = |time| bucket(&self.boundaries, time);
@@ -33,10 +41,12 @@ impl Stickiness {
                 }
             };
         }
-        active += usize::from(self.is_active(last));
-        if let Some(count) = active.checked_sub(1).and_then(|at| self.counts.get_mut(at)) {
-            *count += 1;
-        }
+        active + usize::from(self.is_active(last))
+    }
+
+    /// Counts the persons of another stickiness of the same intervals.
+    pub fn merge(&mut self, other: Self) {
+        add_counts(&mut self.counts, &other.counts);
     }
 
     fn is_active(&self, interval: Option<(usize, u32)>) -> bool {
@@ -60,7 +70,10 @@ impl Stickiness {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::evaluate::support::in_parts;
     use crate::query::StickinessOperator;
 
     fn counts(criteria: StickinessCriteria, persons: &[&[i64]]) -> Stickiness {
@@ -99,5 +112,38 @@ mod tests {
         let mut stickiness = Stickiness::new(&[], StickinessCriteria::default());
         stickiness.person([1, 2]);
         assert!(stickiness.counts(true).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn counts_do_not_depend_on_order_and_parts(
+            persons in prop::collection::vec(
+                prop::collection::vec(-10..40_i64, 0..8),
+                0..20,
+            ),
+            order in any::<u64>(),
+        ) {
+            let persons: Vec<Vec<i64>> = persons
+                .into_iter()
+                .map(|mut times| {
+                    times.sort_unstable();
+                    times
+                })
+                .collect();
+            let criteria = StickinessCriteria { value: 2, ..StickinessCriteria::default() };
+            let empty = Stickiness::new(&[0, 10, 20, 30], criteria);
+            let mut one = empty.clone();
+            persons.iter().for_each(|times| one.person(times.iter().copied()));
+            let all = in_parts(
+                &persons,
+                order,
+                &empty,
+                |part, times| part.person(times.iter().copied()),
+                Stickiness::merge,
+            );
+            prop_assert_eq!(&all.counts, &one.counts);
+            let active = |times: &&Vec<i64>| empty.active(times.iter().copied()) == 2;
+            prop_assert_eq!(persons.iter().filter(active).count() as u64, one.counts[1]);
+        }
     }
 }

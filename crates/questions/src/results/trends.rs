@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Amount, Axis, BreakdownValue};
+use crate::evaluate::ExactSum;
 use crate::query::{EventsNode, TrendsFormula};
 
 /// The series that a result is about.
@@ -144,17 +145,19 @@ impl TrendsResult {
 
 /// The sums since the first number.
 pub fn cumulative(data: &[Amount]) -> Vec<Amount> {
-    let mut sum = 0.0;
+    let mut sum = ExactSum::default();
     data.iter()
         .map(|amount| {
-            sum += amount.value();
-            Amount::new(sum)
+            sum.add(amount.value());
+            Amount::new(sum.value())
         })
         .collect()
 }
 
 fn sum(data: &[Amount]) -> Amount {
-    Amount::new(data.iter().map(|amount| amount.value()).sum())
+    let mut sum = ExactSum::default();
+    data.iter().for_each(|amount| sum.add(amount.value()));
+    Amount::new(sum.value())
 }
 
 /// The result of a formula over the results of all series for the same range and breakdown
@@ -265,6 +268,8 @@ mod tests {
         assert_eq!(result.data, amounts(&[3.0, 3.0, 7.0]));
         assert_eq!(result.count, Amount::new(7.0));
         assert!(cumulative(&[]).is_empty());
+        let result = over_time(None, &[0.1; 10]);
+        assert_eq!((result.count, result.cumulative().count), (Amount::new(1.0), Amount::new(1.0)));
     }
 
     #[test]

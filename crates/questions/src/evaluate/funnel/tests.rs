@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::evaluate::support::{in_parts, shuffled};
 
+const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 const ALL: ExclusionRange = ExclusionRange { from_step: 0, to_step: 2 };
 
 /// Events from letters with times: `A`, `B` and `C` are steps, `X` and `Y` exclusions, and `.`
@@ -30,7 +32,7 @@ fn rules(order: FunnelOrder, exclusions: &[ExclusionRange]) -> FunnelRules {
 }
 
 fn times(order: FunnelOrder, text: &str) -> Vec<i64> {
-    let outcome = rules(order, &[]).person(&events(text));
+    let outcome = rules(order, &[]).person(&events(text), &ALWAYS);
     assert!(!outcome.is_excluded, "{text}");
     outcome.times
 }
@@ -141,11 +143,11 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         (&[after_first, after_second], "A1 Y2 B3 X4 C5", 3),
         (&[after_first, after_second], "A1 B2 Y3 C4", 0),
     ] {
-        let outcome = rules(FunnelOrder::Ordered, ranges).person(&events(text));
+        let outcome = rules(FunnelOrder::Ordered, ranges).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
     for (text, expected) in [("A1 B2 C3", 3), ("A1 X2 B3", 0), ("A1 B2 X3 A4 B5 C6", 3)] {
-        let outcome = rules(FunnelOrder::Strict, &[ALL]).person(&events(text));
+        let outcome = rules(FunnelOrder::Strict, &[ALL]).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
     for (text, expected) in [
@@ -157,19 +159,49 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         ("C1 X2 C3 A4 B5", 3),
         ("C1 X2 A13", 1),
     ] {
-        let outcome = rules(FunnelOrder::Unordered, &[ALL]).person(&events(text));
+        let outcome = rules(FunnelOrder::Unordered, &[ALL]).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
 }
 
 #[test]
-fn attempts_of_a_range_begin_in_it() {
+fn events_outside_of_the_range_do_not_count() {
+    for order in FunnelOrder::ALL {
+        let rules = rules(*order, &[ALL]);
+        let events = events("A1 B2 C3 A14 B15 C16");
+        for (range, expected) in [
+            (0..20, &[1, 2, 3][..]),
+            // The window would be open, but the range has ended.
+            (0..3, &[1, 2]),
+            (2..3, if *order == FunnelOrder::Unordered { &[2] } else { &[] }),
+            (4..16, &[14, 15]),
+            (14..17, &[14, 15, 16]),
+            (17..20, &[]),
+        ] {
+            let found = rules.person(&events, &range).times;
+            assert_eq!(found, expected, "{order:?} {range:?}");
+        }
+    }
+    // Nor does an exclusion after the end.
+    let outcome = rules(FunnelOrder::Ordered, &[ALL]).person(&events("A1 B2 X3"), &(0..3));
+    assert_eq!(outcome.steps(), 2);
+}
+
+#[test]
+fn attempts_of_a_bucket_begin_in_it() {
     let rules = rules(FunnelOrder::Ordered, &[]);
     let events = events("A1 B2 A5 B7 C8 A12 B13 C14");
-    assert_eq!(rules.person_within(&events, 0, 5).times, [1, 2, 8]);
-    assert_eq!(rules.person_within(&events, 5, 10).times, [5, 7, 8]);
-    assert_eq!(rules.person_within(&events, 10, 15).times, [12, 13, 14]);
-    assert_eq!(rules.person_within(&events, 15, 20), FunnelOutcome::default());
+    let of = |range: Range<i64>, bucket: Range<i64>| {
+        rules.person_of_bucket(&events, &range, &bucket).times
+    };
+    assert_eq!(of(0..20, 0..5), [1, 2, 8]);
+    assert_eq!(of(0..20, 5..10), [5, 7, 8]);
+    assert_eq!(of(0..20, 10..15), [12, 13, 14]);
+    assert!(of(0..20, 15..20).is_empty());
+    // They end in the range of the question.
+    assert_eq!(of(0..8, 5..10), [5, 7]);
+    assert_eq!(of(2..20, 0..5), [0; 0]);
+    assert_eq!(of(0..20, i64::MIN..i64::MAX), [5, 7, 8]);
 }
 
 #[test]
@@ -234,7 +266,39 @@ fn most_in_order(events: &[FunnelEvent], step: usize, start: Option<i64>) -> usi
     best
 }
 
+/// The totals and the histogram of persons.
+fn answers(outcomes: &[FunnelOutcome]) -> (Vec<StepTotals>, Histogram) {
+    let mut totals = FunnelTotals::new(3);
+    outcomes.iter().for_each(|outcome| totals.add(outcome));
+    let times: Vec<i64> = outcomes.iter().filter_map(|outcome| outcome.between(0, 2)).collect();
+    (totals.steps(), histogram(&times, None))
+}
+
 proptest! {
+    #[test]
+    fn totals_do_not_depend_on_order_and_parts(
+        persons in prop::collection::vec(
+            (prop::collection::vec(0..2_000_000_000_000_i64, 0..4), any::<bool>()),
+            0..40,
+        ),
+        order in any::<u64>(),
+    ) {
+        let outcomes: Vec<FunnelOutcome> = persons
+            .into_iter()
+            .map(|(mut times, is_excluded)| {
+                times.sort_unstable();
+                FunnelOutcome { times, is_excluded }
+            })
+            .collect();
+        let one = answers(&outcomes);
+        let other: Vec<FunnelOutcome> =
+            shuffled(&outcomes, order).into_iter().map(|(_, outcome)| outcome).collect();
+        prop_assert_eq!(&answers(&other), &one);
+        let empty = FunnelTotals::new(3);
+        let all = in_parts(&outcomes, order, &empty, FunnelTotals::add, FunnelTotals::merge);
+        prop_assert_eq!(all.steps(), one.0);
+    }
+
     #[test]
     fn no_way_of_choosing_events_gets_further(
         // Different times, so that the order is known.
@@ -246,9 +310,9 @@ proptest! {
             time += gap;
             events.push(FunnelEvent { time, steps, exclusions: 0 });
         }
-        let found = rules(FunnelOrder::Ordered, &[]).person(&events);
+        let found = rules(FunnelOrder::Ordered, &[]).person(&events, &ALWAYS);
         prop_assert_eq!(found.times.len(), most_in_order(&events, 0, None));
-        let found = rules(FunnelOrder::Unordered, &[]).person(&events);
+        let found = rules(FunnelOrder::Unordered, &[]).person(&events, &ALWAYS);
         let windows = (0..events.len()).map(|at| {
             let inside = events[at..].iter().take_while(|e| e.time - events[at].time <= 10);
             most(&inside.copied().collect::<Vec<_>>(), 7)
@@ -274,7 +338,7 @@ proptest! {
         for order in FunnelOrder::ALL {
             let exclusion = ExclusionRange { from_step: range.0, to_step: range.1 };
             let rules = FunnelRules::new(steps, *order, window, vec![exclusion]);
-            prop_assert!(rules.person(&events).times.len() <= steps.max(1));
+            prop_assert!(rules.person(&events, &ALWAYS).times.len() <= steps.max(1));
         }
     }
 }
