@@ -7,6 +7,7 @@
 //! A fault names its field as the API does, such as `series__0__math`. A field that would
 //! change the answer and is not supported is refused, so no answer is to another question.
 
+mod actors;
 mod breakdown;
 mod common;
 mod events;
@@ -26,6 +27,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use weir_model::errors::FieldError;
 
+pub use actors::{
+    ACTORS_LIMIT, ACTORS_LIMIT_MAX, ActorColumn, ActorOrder, ActorsQuery, Cell, FunnelStep,
+};
 pub use breakdown::{
     BREAKDOWN_LIMIT, BREAKDOWN_LIMIT_MAX, BREAKDOWNS_MAX, Breakdown, BreakdownFilter,
 };
@@ -41,7 +45,7 @@ pub use funnels::{
 };
 pub use hogql::{HOGQL_MAX, HogQLFilters, HogQLQuery};
 pub use lifecycle::{LifecycleQuery, LifecycleStatus};
-pub use paths::{PathEvents, PathsFilter, PathsQuery};
+pub use paths::{PathEvents, PathKey, PathKeys, PathsFilter, PathsQuery};
 pub use retention::{RetentionEntity, RetentionFilter, RetentionKind, RetentionQuery};
 pub use series::{EventsNode, Math, PropertyMath, SERIES_MAX};
 pub use stickiness::{StickinessCriteria, StickinessFilter, StickinessOperator, StickinessQuery};
@@ -77,6 +81,9 @@ pub enum Query {
     /// SQL.
     #[serde(rename = "HogQLQuery")]
     HogQL(HogQLQuery),
+    /// The persons or groups behind a number of an answer.
+    #[serde(rename = "ActorsQuery")]
+    Actors(ActorsQuery),
 }
 
 /// Kinds whose `source` is the question: they say how it is drawn.
@@ -104,6 +111,7 @@ impl Query {
             Some("LifecycleQuery") => LifecycleQuery::read(&fields).map(Self::Lifecycle),
             Some("EventsQuery") => EventsQuery::read(&fields).map(Self::Events),
             Some("HogQLQuery") => HogQLQuery::read(&fields).map(Self::HogQL),
+            Some("ActorsQuery") => ActorsQuery::read(&fields).map(Self::Actors),
             _ => Err(kind.no_choice()),
         }
     }
@@ -119,6 +127,7 @@ impl Query {
             Self::Lifecycle(_) => "LifecycleQuery",
             Self::Events(_) => "EventsQuery",
             Self::HogQL(_) => "HogQLQuery",
+            Self::Actors(_) => "ActorsQuery",
         }
     }
 }

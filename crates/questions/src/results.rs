@@ -3,6 +3,7 @@
 //! What belongs here: members and texts of results, and building them from a question, its
 //! buckets and numbers. What does not: computing the numbers (`evaluate`).
 
+mod actors;
 mod amount;
 mod breakdown;
 mod funnels;
@@ -15,6 +16,7 @@ mod trends;
 
 use serde::{Deserialize, Serialize};
 
+pub use actors::{Actor, ActorsResult};
 pub use amount::Amount;
 pub use breakdown::{BREAKDOWN_NULL, BREAKDOWN_OTHER, BreakdownValue};
 pub use funnels::{FunnelStepResult, FunnelTrendResult, TimeToConvertResult, funnel_steps};

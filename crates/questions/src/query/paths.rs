@@ -1,11 +1,13 @@
 //! Paths: what persons do after what.
 
+use std::fmt;
+
 use serde::Serialize;
 use weir_model::errors::FieldError;
 
 use super::common::{SCOPE, SCOPE_REFUSED, Scope};
 use super::filters::NAME_MAX;
-use super::input::Fields;
+use super::input::{Fields, Input};
 use crate::choices::choices;
 
 /// Most names in a list.
@@ -14,6 +16,14 @@ const NAMES_MAX: usize = 100;
 const STEPS: i64 = 5;
 /// Most steps.
 const STEPS_MAX: i64 = 20;
+/// The number of the last step.
+const LAST: u32 = STEPS_MAX as u32;
+/// Most characters of the number in a key, and of the line behind it.
+const KEY_DIGITS: usize = 5;
+/// The names of the keys of a list of persons.
+const FROM: &str = "pathStartKey";
+const TO: &str = "pathEndKey";
+const DROPOFF: &str = "pathDropoffKey";
 /// Edges of the result by default.
 const EDGES: i64 = 50;
 /// Most edges of the result.
@@ -74,21 +84,101 @@ pub struct PathsQuery {
     pub filter: PathsFilter,
 }
 
+/// A step of a path: its number from 1, and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathKey {
+    /// The number.
+    pub step: u32,
+    /// The name.
+    pub name: String,
+}
+
+impl PathKey {
+    /// A key such as `1_/home`.
+    fn read(input: &Input<'_>) -> Result<Self, FieldError> {
+        let text = input.text(NAME_MAX + KEY_DIGITS)?;
+        let key = text.split_once('_').and_then(|(step, name)| {
+            let is_number = step.len() < KEY_DIGITS && step.bytes().all(|b| b.is_ascii_digit());
+            let step = step.parse().ok().filter(|step| is_number && (1..=LAST).contains(step))?;
+            Some(Self { step, name: name.to_owned() })
+        });
+        key.ok_or_else(|| {
+            input.invalid("Enter the number and the name of a step, such as 1_/home.")
+        })
+    }
+}
+
+/// As results write it.
+impl fmt::Display for PathKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.step, self.name)
+    }
+}
+
+/// Which paths persons took, for a list of them. Without a key, they took any path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathKeys {
+    /// They went on from this step.
+    pub from: Option<PathKey>,
+    /// They came to this step from the one before.
+    pub to: Option<PathKey>,
+    /// This step was their last one.
+    pub dropoff: Option<PathKey>,
+}
+
+impl PathKeys {
+    fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        let key = |name| fields.get(name).map(|input| PathKey::read(&input)).transpose();
+        let keys = Self { from: key(FROM)?, to: key(TO)?, dropoff: key(DROPOFF)? };
+        if let (Some(from), Some(to)) = (&keys.from, &keys.to)
+            && to.step != from.step + 1
+        {
+            return Err(fields.fault(TO, "invalid_input", "The steps do not follow each other."));
+        }
+        if keys.dropoff.is_some() && (keys.from.is_some() || keys.to.is_some()) {
+            let detail = "The last step of a path has no other one beside it.";
+            return Err(fields.fault(DROPOFF, "invalid_input", detail));
+        }
+        Ok(keys)
+    }
+
+    /// The keys by their names in JSON.
+    pub(super) fn named(&self) -> [(&'static str, Option<&PathKey>); 3] {
+        let Self { from, to, dropoff } = self;
+        [(FROM, from.as_ref()), (TO, to.as_ref()), (DROPOFF, dropoff.as_ref())]
+    }
+}
+
 impl PathsQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        let (query, keys) = Self::read_with_keys(fields)?;
+        match keys.named().into_iter().find(|(_, key)| key.is_some()) {
+            Some((name, _)) => {
+                let fields = fields.required("pathsFilter")?.object()?;
+                let detail = "Only a list of persons has this field.";
+                Err(fields.fault(name, "invalid_input", detail))
+            }
+            None => Ok(query),
+        }
+    }
+
+    /// Reads the question and the keys of a list of persons, which are beside its filter.
+    pub(super) fn read_with_keys(fields: &Fields<'_>) -> Result<(Self, PathKeys), FieldError> {
         let own = ["pathsFilter"];
         let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
         let funnels = ["funnelPathsFilter"];
         let refused: Vec<&str> = SCOPE_REFUSED.iter().chain(&funnels).copied().collect();
         fields.check(&read, &refused)?;
         let (scope, _) = Scope::read(fields)?;
-        Ok(Self { scope, filter: PathsFilter::read(fields)? })
+        let query = Self { scope, filter: PathsFilter::read(fields)? };
+        let keys = PathKeys::read(&fields.required("pathsFilter")?.object()?)?;
+        Ok((query, keys))
     }
 }
 
 impl PathsFilter {
     fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        const READ: [&str; 10] = [
+        const READ: [&str; 13] = [
             "edgeLimit",
             "includeEventTypes",
             "startPoint",
@@ -99,14 +189,11 @@ impl PathsFilter {
             "minEdgeWeight",
             "maxEdgeWeight",
             "pathsHogQLExpression",
+            FROM,
+            TO,
+            DROPOFF,
         ];
-        const REFUSED: [&str; 5] = [
-            "pathReplacements",
-            "localPathCleaningFilters",
-            "pathStartKey",
-            "pathEndKey",
-            "pathDropoffKey",
-        ];
+        const REFUSED: [&str; 2] = ["pathReplacements", "localPathCleaningFilters"];
         let fields = fields.required("pathsFilter")?.object()?;
         fields.check(&READ, &REFUSED)?;
         let events = match fields.get("includeEventTypes") {

@@ -54,6 +54,16 @@ pub enum CompareLabel {
     Previous,
 }
 
+impl CompareLabel {
+    /// Its word in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Previous => "previous",
+        }
+    }
+}
+
 /// A result of trends: a series, or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendsResult {

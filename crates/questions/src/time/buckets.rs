@@ -1,11 +1,13 @@
 //! The buckets of a range, with their texts (QRY-8, QRY-10).
 
+use std::ops::Range;
+
 use weir_model::errors::FieldError;
 
 use super::calendar::Calendar;
 use super::labels;
 use super::range::{TimeRange, outside};
-use crate::time::Interval;
+use crate::time::{DateText, Interval};
 
 /// Most buckets of a question.
 pub const BUCKETS_MAX: usize = 10_000;
@@ -65,6 +67,13 @@ impl Buckets {
         &self.labels
     }
 
+    /// The times that count in a bucket: those of it that are in the range. `None`: there is
+    /// no such bucket.
+    pub fn span(&self, at: usize) -> Option<Range<i64>> {
+        let (start, end) = (self.boundaries.get(at)?, self.boundaries.get(at + 1)?);
+        Some(self.begin.max(*start)..self.end.min(*end))
+    }
+
     /// The number of the bucket of an event. `None`: the event does not count.
     pub fn index(&self, micros: i64) -> Option<usize> {
         if !(self.begin..self.end).contains(&micros) {
@@ -76,6 +85,15 @@ impl Buckets {
 }
 
 impl Calendar {
+    /// The number of the bucket that contains a time, such as one of [`Buckets::days`]; also
+    /// of one in the first bucket that is before the range. An hour that comes twice is the
+    /// first one. `None`: there is no such bucket, or the date is relative.
+    pub fn bucket_of(&self, buckets: &Buckets, day: DateText) -> Option<usize> {
+        let micros = self.time_of(day)?;
+        let after = buckets.boundaries.partition_point(|boundary| *boundary <= micros);
+        after.checked_sub(1).filter(|at| *at < buckets.len())
+    }
+
     /// The buckets of a range.
     ///
     /// # Errors
@@ -164,7 +182,7 @@ mod tests {
 
     use super::*;
     use crate::query::DateRange;
-    use crate::time::{DateText, WeekStart};
+    use crate::time::WeekStart;
 
     fn buckets(
         zone: &str,
@@ -240,6 +258,44 @@ mod tests {
         for micros in [i64::MIN, i64::MAX] {
             assert_eq!(found.index(micros), None);
         }
+    }
+
+    #[test]
+    fn a_text_of_days_names_its_bucket() {
+        let berlin = Calendar::new("Europe/Berlin", WeekStart::Sunday).unwrap();
+        let found =
+            buckets("Europe/Berlin", Interval::Hour, "2026-10-25", Some("2026-10-25")).unwrap();
+        for (at, day) in found.days().iter().enumerate() {
+            // The hour that comes twice is the first one.
+            let expected = if at == 3 { 2 } else { at };
+            let day = DateText::parse(day).unwrap();
+            assert_eq!(berlin.bucket_of(&found, day), Some(expected), "{day}");
+        }
+        let weeks =
+            buckets("Europe/Berlin", Interval::Week, "2026-08-04T10:00", Some("2026-08-18"));
+        let weeks = weeks.unwrap();
+        for (day, expected) in [
+            ("2026-08-02", Some(0)),
+            ("2026-08-04", Some(0)),
+            ("2026-08-09", Some(1)),
+            ("2026-08-09T00:00:00Z", Some(1)),
+            ("2026-08-08T22:00:00Z", Some(1)),
+            ("2026-08-01", None),
+            ("2026-08-23", None),
+            ("-7d", None),
+            ("all", None),
+        ] {
+            let day = DateText::parse(day).unwrap();
+            assert_eq!(berlin.bucket_of(&weeks, day), expected, "{day}");
+        }
+    }
+
+    #[test]
+    fn the_times_of_a_bucket_are_in_the_range() {
+        let found = buckets("UTC", Interval::Day, "-30h", None).unwrap();
+        assert_eq!(found.span(0), Some(found.begin()..found.boundaries()[1]));
+        assert_eq!(found.span(1), Some(found.boundaries()[1]..found.end()));
+        assert_eq!(found.span(2), None);
     }
 
     #[test]

@@ -82,6 +82,17 @@ impl Calendar {
         Ok(TimeRange { begin, end, interval, keeps_begin })
     }
 
+    /// The first instant of a day, or the instant of a time. `None`: the date is relative, or
+    /// outside of the calendar.
+    pub(super) fn time_of(&self, date: DateText) -> Option<i64> {
+        match date {
+            DateText::Day(day) => self.start_of_day(date_of(day)),
+            DateText::Local(local) => self.instant_of(utc(local)),
+            DateText::Instant(micros) => Some(micros),
+            DateText::All | DateText::Relative(_) => None,
+        }
+    }
+
     fn beginning(
         &self,
         dates: &DateRange,
@@ -94,10 +105,8 @@ impl Calendar {
                 let earliest = earliest.map_or(now, Timestamp::micros);
                 return self.floor(DateUnit::Day, earliest.min(now));
             }
-            Some(DateText::Day(day)) => return self.start_of_day(date_of(day)),
-            Some(DateText::Local(local)) => return self.instant_of(utc(local)),
-            Some(DateText::Instant(micros)) => return Some(micros),
             Some(DateText::Relative(relative)) => relative,
+            Some(date) => return self.time_of(date),
             None => RelativeDate { back: DEFAULT_DAYS, unit: DateUnit::Day, edge: None },
         };
         let moved = self.relative(relative, now)?;
@@ -123,12 +132,13 @@ impl Calendar {
             None if dates.explicit_date => Some(now),
             None if interval.is_of_clock() => self.ceiling(interval.unit(), now),
             None | Some(DateText::All) => day_end(now),
-            Some(DateText::Day(day)) => {
-                let start = self.start_of_day(date_of(day))?;
+            Some(date @ DateText::Day(_)) => {
+                let start = self.time_of(date)?;
                 if dates.explicit_date { Some(start) } else { day_end(start) }
             }
-            Some(DateText::Local(local)) => whole_day(self.instant_of(utc(local))?),
-            Some(DateText::Instant(micros)) => whole_day(micros),
+            Some(date @ (DateText::Local(_) | DateText::Instant(_))) => {
+                whole_day(self.time_of(date)?)
+            }
             Some(DateText::Relative(relative)) => {
                 let moved = self.relative(relative, now)?;
                 match relative.edge {
