@@ -47,6 +47,14 @@ pub struct BreakdownFilter {
 impl BreakdownFilter {
     /// Reads `breakdownFilter`. `None`: there is no breakdown.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<Self>, FieldError> {
+        Self::read_with_limit(fields, BREAKDOWN_LIMIT)
+    }
+
+    /// The same with this number of values by default.
+    pub(super) fn read_with_limit(
+        fields: &Fields<'_>,
+        default: usize,
+    ) -> Result<Option<Self>, FieldError> {
         const READ: [&str; 8] = [
             "breakdown",
             "breakdown_type",
@@ -62,7 +70,7 @@ impl BreakdownFilter {
         fields.check(&READ, &["breakdown_path_cleaning"])?;
         let limit = match fields.get("breakdown_limit") {
             Some(input) => input.integer(1, BREAKDOWN_LIMIT_MAX)?,
-            None => i64::try_from(BREAKDOWN_LIMIT).unwrap_or_default(),
+            None => i64::try_from(default).unwrap_or_default(),
         };
         let listed = match fields.get("breakdowns") {
             Some(input) => input

@@ -4,6 +4,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use weir_model::errors::FieldError;
 
+use super::breakdown::BreakdownFilter;
 use super::filters::{FILTERS_MAX, FilterGroup, group_type};
 use super::input::Fields;
 use crate::time::{DateText, Interval, RelativeDate};
@@ -84,6 +85,8 @@ pub(super) const SCOPE: [&str; 5] = [
     "filterTestAccounts",
     "aggregation_group_type_index",
 ];
+/// Members that some kinds of questions do not have. They are read by [`without`].
+pub(super) const OTHERS: [&str; 2] = ["breakdownFilter", "compareFilter"];
 /// Members that would change an answer.
 pub(super) const SCOPE_REFUSED: [&str; 2] = ["samplingFactor", "conversionGoal"];
 
@@ -101,6 +104,22 @@ impl Scope {
         };
         Ok((scope, left))
     }
+}
+
+/// Refuses a breakdown or a comparison that a kind of question does not have. Clients send
+/// the members also when they say nothing, such as the type of no breakdown.
+pub(super) fn without(fields: &Fields<'_>, names: &[&str]) -> Result<(), FieldError> {
+    for name in names {
+        let is_there = match *name {
+            "breakdownFilter" => BreakdownFilter::read(fields)?.is_some(),
+            _ => CompareFilter::read(fields)?.is_some(),
+        };
+        if is_there {
+            let detail = "Weir does not support this field.";
+            return Err(fields.fault(name, "invalid_input", detail));
+        }
+    }
+    Ok(())
 }
 
 /// The filters of `properties` and `fixedProperties`.

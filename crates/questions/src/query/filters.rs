@@ -242,6 +242,10 @@ impl FilterGroup {
         for item in values.map_or(Ok(Vec::new()), |values| values.list(FILTERS_MAX))? {
             take(left, 1, &item)?;
             let fields = item.object()?;
+            // A filter that a user has not begun to enter.
+            if fields.is_empty() {
+                continue;
+            }
             filters.push(match fields.get("values") {
                 Some(_) => Filter::Group(Self::read(&item, left, depth + 1)?),
                 None => {
@@ -487,6 +491,7 @@ mod tests {
     fn filters_have_one_form() {
         for (sent, written) in [
             (json!([]), json!([])),
+            (json!([{}, { "key": null }]), json!([])),
             (
                 json!([{ "key": "plan", "value": "pro" }]),
                 json!([{ "type": "event", "key": "plan", "operator": "exact", "value": "pro" }]),
@@ -553,6 +558,7 @@ mod tests {
     fn faults_name_their_filter() {
         for (sent, attr, code) in [
             (json!("x"), None, "invalid_input"),
+            (json!([{ "type": "event" }]), Some("0__key"), "required"),
             (json!([7]), Some("0"), "invalid_input"),
             (json!([{ "value": 1 }]), Some("0__key"), "required"),
             (json!([{ "key": " ", "value": 1 }]), Some("0__key"), "blank"),

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use weir_model::errors::FieldError;
 
 use super::breakdown::BreakdownFilter;
-use super::common::{SCOPE, SCOPE_REFUSED, Scope, interval};
+use super::common::{SCOPE, SCOPE_REFUSED, Scope, interval, without};
 use super::input::{Fields, Input};
 use super::series::{EventsNode, SERIES_MAX, series};
 use crate::choices::choices;
@@ -165,9 +165,10 @@ pub struct FunnelsQuery {
 
 impl FunnelsQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        let own = ["interval", "series", "funnelsFilter", "breakdownFilter"];
+        let own = ["interval", "series", "funnelsFilter", "breakdownFilter", "compareFilter"];
         let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
         fields.check(&read, &SCOPE_REFUSED)?;
+        without(fields, &["compareFilter"])?;
         let (scope, mut left) = Scope::read(fields)?;
         let series = series(fields, STEPS_MIN, SERIES_MAX, &mut left)?;
         Ok(Self {
@@ -195,8 +196,9 @@ impl FunnelsFilter {
     }
 
     fn read(fields: &Fields<'_>, steps: usize, left: &mut usize) -> Result<Self, FieldError> {
-        const READ: [&str; 10] = [
+        const READ: [&str; 11] = [
             "exclusions",
+            "funnelAggregateByHogQL",
             "binCount",
             "breakdownAttributionType",
             "breakdownAttributionValue",
@@ -211,7 +213,13 @@ impl FunnelsFilter {
             return Ok(Self::by_default(steps));
         };
         let fields = input.object()?;
-        fields.check(&READ, &["funnelAggregateByHogQL"])?;
+        fields.check(&READ, &[])?;
+        // Clients also send what funnels count anyway.
+        if let Some(input) = fields.get("funnelAggregateByHogQL")
+            && !matches!(input.value.as_str(), Some("" | "person_id"))
+        {
+            return Err(input.invalid("Weir does not support this field."));
+        }
         let order = fields.choice("funnelOrderType", FunnelOrder::Ordered)?;
         let exclusions = match fields.get("exclusions") {
             Some(input) => input

@@ -140,6 +140,11 @@ impl<'a> Fields<'a> {
         FieldError::new(&joined(&self.path, name), code, detail)
     }
 
+    /// Whether it has no members, or only ones that are null.
+    pub(super) fn is_empty(&self) -> bool {
+        self.map.values().all(Value::is_null)
+    }
+
     /// A word that has a default.
     pub(super) fn choice<T: Choice>(&self, name: &str, default: T) -> Result<T, FieldError> {
         self.get(name).map_or(Ok(default), |input| input.choice())
@@ -161,10 +166,13 @@ impl<'a> Fields<'a> {
 
     /// Refuses members that no list names: `read` are those with a meaning, `refused` those
     /// that would change the answer in a way that is not implemented, and all others that
-    /// are known only change how an answer is drawn.
+    /// are known only change how an answer is drawn. One that is null is absent.
     pub(super) fn check(&self, read: &[&str], refused: &[&str]) -> Result<(), FieldError> {
         for (name, value) in self.map {
             let name = name.as_str();
+            if value.is_null() {
+                continue;
+            }
             if refused.contains(&name) {
                 if !says_nothing(value) {
                     let detail = "Weir does not support this field.";
@@ -185,7 +193,7 @@ fn says_nothing(value: &Value) -> bool {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
+        Value::Object(map) => map.values().all(Value::is_null),
         // A factor of one, or the first of something.
         Value::Number(number) => number.as_f64() == Some(1.0),
         Value::Bool(true) => false,
@@ -312,8 +320,11 @@ mod tests {
 
     #[test]
     fn fields_that_say_nothing_are_not_refused() {
-        let value = json!({ "a": null, "b": [], "c": false, "d": 1, "showLegend": true });
+        let value = json!({ "a": null, "b": [], "c": false, "d": 1, "e": { "f": null },
+            "unknown": null, "showLegend": true });
         let fields = Input::root(&value).object().unwrap();
-        assert_eq!(fields.check(&[], &["a", "b", "c", "d"]), Ok(()));
+        assert_eq!(fields.check(&[], &["a", "b", "c", "d", "e"]), Ok(()));
+        let value = json!({ "e": { "f": {} } });
+        assert!(Input::root(&value).object().unwrap().check(&[], &["e"]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_model::errors::FieldError;
 
-use super::common::{SCOPE, SCOPE_REFUSED, Scope, interval};
+use super::common::{OTHERS, SCOPE, SCOPE_REFUSED, Scope, interval, without};
 use super::input::Fields;
 use super::series::{EventsNode, series};
 use crate::choices::choices;
@@ -38,8 +38,9 @@ pub struct LifecycleQuery {
 impl LifecycleQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
         let own = ["interval", "series", "lifecycleFilter"];
-        let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
+        let read: Vec<&str> = SCOPE.iter().chain(&own).chain(&OTHERS).copied().collect();
         fields.check(&read, &SCOPE_REFUSED)?;
+        without(fields, &OTHERS)?;
         if let Some(input) = fields.get("lifecycleFilter") {
             // Which statuses are drawn; all of them are in the result.
             input.object()?.check(&["toggledLifecycles"], &[])?;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use weir_model::errors::FieldError;
 
-use super::common::{SCOPE, SCOPE_REFUSED, Scope};
+use super::common::{OTHERS, SCOPE, SCOPE_REFUSED, Scope, without};
 use super::filters::NAME_MAX;
 use super::input::{Fields, Input};
 use crate::choices::choices;
@@ -165,10 +165,11 @@ impl PathsQuery {
     /// Reads the question and the keys of a list of persons, which are beside its filter.
     pub(super) fn read_with_keys(fields: &Fields<'_>) -> Result<(Self, PathKeys), FieldError> {
         let own = ["pathsFilter"];
-        let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
+        let read: Vec<&str> = SCOPE.iter().chain(&own).chain(&OTHERS).copied().collect();
         let funnels = ["funnelPathsFilter"];
         let refused: Vec<&str> = SCOPE_REFUSED.iter().chain(&funnels).copied().collect();
         fields.check(&read, &refused)?;
+        without(fields, &OTHERS)?;
         let (scope, _) = Scope::read(fields)?;
         let query = Self { scope, filter: PathsFilter::read(fields)? };
         let keys = PathKeys::read(&fields.required("pathsFilter")?.object()?)?;

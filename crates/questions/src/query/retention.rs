@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_model::errors::FieldError;
 
 use super::breakdown::BreakdownFilter;
-use super::common::{SCOPE, SCOPE_REFUSED, Scope, filters};
+use super::common::{SCOPE, SCOPE_REFUSED, Scope, filters, without};
 use super::filters::{FilterGroup, NAME_MAX};
 use super::input::Fields;
 use super::series::event;
@@ -78,9 +78,10 @@ pub struct RetentionQuery {
 
 impl RetentionQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        let own = ["retentionFilter", "breakdownFilter"];
+        let own = ["retentionFilter", "breakdownFilter", "compareFilter"];
         let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
         fields.check(&read, &SCOPE_REFUSED)?;
+        without(fields, &["compareFilter"])?;
         let (scope, mut left) = Scope::read(fields)?;
         Ok(Self {
             scope,
@@ -92,7 +93,8 @@ impl RetentionQuery {
 
 impl RetentionFilter {
     fn read(fields: &Fields<'_>, left: &mut usize) -> Result<Self, FieldError> {
-        const READ: [&str; 8] = [
+        const READ: [&str; 9] = [
+            "aggregationType",
             "retentionType",
             "totalIntervals",
             "minimumOccurrences",
@@ -103,12 +105,15 @@ impl RetentionFilter {
             "timeWindowMode",
         ];
         let fields = fields.required("retentionFilter")?.object()?;
-        let refused = ["aggregationProperty", "aggregationType", "retentionCustomBrackets"];
-        fields.check(&READ, &refused)?;
-        if let Some(mode) = fields.get("timeWindowMode")
-            && mode.value.as_str() != Some("strict_calendar_dates")
+        fields.check(&READ, &["aggregationProperty", "retentionCustomBrackets"])?;
+        for (name, only) in
+            [("aggregationType", "count"), ("timeWindowMode", "strict_calendar_dates")]
         {
-            return Err(mode.no_choice());
+            if let Some(input) = fields.get(name)
+                && input.value.as_str() != Some(only)
+            {
+                return Err(input.no_choice());
+            }
         }
         let number = |name: &str, default: i64, most: i64| match fields.get(name) {
             Some(input) => input.integer(1, most),

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use weir_model::errors::FieldError;
 
-use super::common::{CompareFilter, SCOPE, SCOPE_REFUSED, Scope, interval};
+use super::common::{CompareFilter, SCOPE, SCOPE_REFUSED, Scope, interval, without};
 use super::input::Fields;
 use super::series::{EventsNode, SERIES_MAX, series};
 use crate::choices::choices;
@@ -85,11 +85,11 @@ pub struct StickinessFilter {
 
 impl StickinessQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        let own = ["interval", "series", "stickinessFilter", "compareFilter"];
+        let own = ["interval", "series", "stickinessFilter", "compareFilter", "breakdownFilter"];
         let read: Vec<&str> = SCOPE.iter().chain(&own).copied().collect();
-        let more = ["intervalCount", "breakdownFilter"];
-        let refused: Vec<&str> = SCOPE_REFUSED.iter().chain(&more).copied().collect();
+        let refused: Vec<&str> = SCOPE_REFUSED.iter().chain(&["intervalCount"]).copied().collect();
         fields.check(&read, &refused)?;
+        without(fields, &["breakdownFilter"])?;
         let (scope, mut left) = Scope::read(fields)?;
         Ok(Self {
             scope,

@@ -482,6 +482,247 @@ fn faults_of_a_list_of_persons_have_their_path() {
     }
 }
 
+/// Saved questions as clients of PostHog write them, with members for drawing, logging and
+/// caching, and with members of every kind that are null.
+#[test]
+fn questions_of_clients_are_read() {
+    let nulls = |mut query: Value, names: &[&str]| {
+        for name in names {
+            query[*name] = Value::Null;
+        }
+        query
+    };
+    let common = [
+        "dataColorTheme",
+        "modifiers",
+        "response",
+        "samplingFactor",
+        "tags",
+        "version",
+        "aggregation_group_type_index",
+        "conversionGoal",
+        "compareFilter",
+        "breakdownFilter",
+        "filterTestAccounts",
+        "dateRange",
+        "properties",
+        "interval",
+    ];
+    let viz = |source: Value| {
+        json!({ "kind": "InsightVizNode", "source": source, "full": true, "embedded": false,
+            "showHeader": true, "showTable": true, "showLastComputation": true, "version": null,
+            "vizSpecificOptions": { "ActionsPie": { "hideAggregation": true } },
+            "suppressSessionAnalysisWarning": true })
+    };
+    let event = || {
+        json!({ "kind": "EventsNode", "event": "$pageview", "name": "$pageview",
+            "custom_name": null, "math": "total", "math_hogql": null, "math_multiplier": null,
+            "math_property": null, "math_property_type": null,
+            "math_property_revenue_currency": null, "math_group_type_index": null,
+            "optionalInFunnel": null, "limit": null, "orderBy": null, "properties": null,
+            "fixedProperties": null, "response": null, "version": 1 })
+    };
+    for (sent, kind) in [
+        (
+            viz(json!({
+                "kind": "TrendsQuery",
+                "version": 2,
+                "tags": { "productKey": "product_analytics", "scene": "Insight" },
+                "series": [event()],
+                "interval": "day",
+                "dateRange": { "date_from": "-30d", "date_to": null, "explicitDate": false },
+                "properties": { "type": "AND", "values": [{ "type": "AND", "values": [
+                    { "key": "$browser", "type": "event", "value": ["Chrome"],
+                        "operator": "exact" },
+                    { "key": "email", "type": "person", "value": "is_set",
+                        "operator": "is_set", "label": null },
+                    {},
+                ] }] },
+                "trendsFilter": { "display": "ActionsLineGraph", "showLegend": true,
+                    "yAxisScaleType": "linear", "smoothingIntervals": 1, "formula": "",
+                    "formulas": null, "aggregationAxisFormat": "numeric", "decimalPlaces": 2,
+                    "showAlertThresholdLines": false, "showPercentStackView": false,
+                    "resultCustomizationBy": "value", "resultCustomizations": {},
+                    "hiddenLegendIndexes": [], "goalLines": [{ "label": "a", "value": 1 }],
+                    "breakdown_histogram_bin_count": 10, "showMultipleYAxes": false },
+                "breakdownFilter": { "breakdown_type": "event" },
+                "compareFilter": { "compare": false },
+                "filterTestAccounts": false,
+                "samplingFactor": null,
+                "dataColorTheme": 3,
+                "modifiers": { "personsOnEventsMode": "person_id_override_properties_on_events" },
+            })),
+            "TrendsQuery",
+        ),
+        (
+            viz(json!({
+                "kind": "FunnelsQuery",
+                "series": [event(), event()],
+                "interval": "day",
+                "funnelsFilter": { "layout": "horizontal", "funnelVizType": "steps",
+                    "funnelOrderType": "ordered", "funnelStepReference": "total",
+                    "funnelWindowInterval": 14, "funnelWindowIntervalUnit": "day",
+                    "funnelAggregateByHogQL": "person_id", "useUdf": null, "binCount": null,
+                    "exclusions": [], "hiddenLegendBreakdowns": [], "resultCustomizations": null,
+                    "breakdownAttributionType": "first_touch", "funnelFromStep": null,
+                    "showValuesOnSeries": false, "goalLines": null },
+                "breakdownFilter": { "breakdown": ["$browser"], "breakdown_type": "event",
+                    "breakdown_group_type_index": null, "breakdown_histogram_bin_count": null,
+                    "breakdown_hide_other_aggregation": null, "breakdown_limit": null,
+                    "breakdown_normalize_url": null, "breakdowns": null },
+            })),
+            "FunnelsQuery",
+        ),
+        (
+            viz(json!({
+                "kind": "RetentionQuery",
+                "retentionFilter": { "period": "Week", "totalIntervals": 11,
+                    "retentionType": "retention_first_time", "retentionReference": "total",
+                    "aggregationType": "count", "cumulative": false, "display": null,
+                    "dashboardDisplay": "table_only", "meanRetentionCalculation": "simple",
+                    "minimumOccurrences": null, "timeWindowMode": "strict_calendar_dates",
+                    "targetEntity": { "id": "$pageview", "name": "$pageview", "type": "events",
+                        "kind": null, "order": 0, "uuid": "a", "properties": [] },
+                    "returningEntity": { "id": null, "type": "events", "custom_name": null },
+                    "showTrendLines": false },
+            })),
+            "RetentionQuery",
+        ),
+        (
+            viz(json!({
+                "kind": "PathsQuery",
+                "pathsFilter": { "includeEventTypes": ["$pageview"], "stepLimit": 5,
+                    "edgeLimit": 50, "pathGroupings": null, "excludeEvents": null,
+                    "localPathCleaningFilters": [], "pathReplacements": false,
+                    "minEdgeWeight": null, "maxEdgeWeight": null, "startPoint": "",
+                    "endPoint": null, "pathStartKey": null, "showFullUrls": true },
+                "funnelPathsFilter": null,
+            })),
+            "PathsQuery",
+        ),
+        (
+            viz(json!({
+                "kind": "StickinessQuery",
+                "series": [event()],
+                "intervalCount": null,
+                "stickinessFilter": { "display": "ActionsLineGraph", "showLegend": true,
+                    "showValuesOnSeries": false, "hiddenLegendIndexes": null,
+                    "stickinessCriteria": null, "computedAs": "non_cumulative" },
+                "breakdownFilter": { "breakdown_type": "event" },
+            })),
+            "StickinessQuery",
+        ),
+        (
+            viz(json!({
+                "kind": "LifecycleQuery",
+                "series": [event()],
+                "lifecycleFilter": { "showLegend": false, "stacked": true,
+                    "showValuesOnSeries": true, "toggledLifecycles": ["new", "dormant"] },
+                "compareFilter": { "compare": false },
+            })),
+            "LifecycleQuery",
+        ),
+        (
+            json!({
+                "kind": "DataTableNode",
+                "full": true,
+                "propertiesViaUrl": true,
+                "columns": ["*", "event", "person"],
+                "source": { "kind": "EventsQuery", "after": "-24h", "before": null,
+                    "select": ["*", "event", "coalesce(properties.$current_url, '') -- Url"],
+                    "orderBy": ["timestamp DESC"], "event": null, "actionId": null,
+                    "personId": null, "where": null, "source": null, "properties": [],
+                    "fixedProperties": null, "limit": null, "offset": null, "modifiers": null },
+            }),
+            "EventsQuery",
+        ),
+        (
+            json!({
+                "kind": "DataVisualizationNode",
+                "display": "ActionsLineGraph",
+                "chartSettings": { "xAxis": { "column": "a" } },
+                "tableSettings": null,
+                "source": { "kind": "HogQLQuery", "query": "select count() from events",
+                    "variables": {}, "values": null, "filters": { "dateRange": null,
+                        "properties": null, "filterTestAccounts": null }, "explain": null,
+                    "name": null },
+            }),
+            "HogQLQuery",
+        ),
+    ] {
+        assert_eq!(written(&sent)["kind"], kind);
+        let with_nulls = nulls(sent["source"].clone(), &common);
+        assert_eq!(written(&with_nulls)["kind"], kind);
+    }
+}
+
+#[test]
+fn what_a_question_cannot_have_is_refused() {
+    let lifecycle = || json!({ "kind": "LifecycleQuery", "series": [pageview()] });
+    let funnel = || funnel("steps");
+    let stickiness = || json!({ "kind": "StickinessQuery", "series": [pageview()] });
+    let retention = || json!({ "kind": "RetentionQuery", "retentionFilter": {} });
+    let paths = || json!({ "kind": "PathsQuery", "pathsFilter": {} });
+    let breakdown = || json!({ "breakdown": "$os" });
+    let compare = || json!({ "compare": true });
+    for (mut query, name, value) in [
+        (lifecycle(), "breakdownFilter", breakdown()),
+        (stickiness(), "breakdownFilter", breakdown()),
+        (paths(), "breakdownFilter", breakdown()),
+        (lifecycle(), "compareFilter", compare()),
+        (funnel(), "compareFilter", compare()),
+        (retention(), "compareFilter", compare()),
+        (paths(), "compareFilter", compare()),
+    ] {
+        query[name] = value;
+        assert_eq!(fault(&query), (name.to_owned(), "invalid_input".to_owned()), "{query}");
+    }
+    for (mut query, filter, name, value, code) in [
+        (funnel(), "funnelsFilter", "funnelAggregateByHogQL", "properties.a", "invalid_input"),
+        (retention(), "retentionFilter", "aggregationType", "sum", "invalid_choice"),
+        (retention(), "retentionFilter", "timeWindowMode", "24_hour_windows", "invalid_choice"),
+    ] {
+        query[filter][name] = json!(value);
+        assert_eq!(fault(&query), (format!("{filter}__{name}"), code.to_owned()));
+    }
+}
+
+#[test]
+fn a_map_has_as_many_values_as_countries() {
+    let query = |display: &str, limit: Value| {
+        json!({ "kind": "TrendsQuery", "series": [pageview()],
+            "trendsFilter": { "display": display },
+            "breakdownFilter": { "breakdown": "$geoip_country_code", "breakdown_limit": limit } })
+    };
+    for (display, limit, expected) in [
+        ("WorldMap", Value::Null, 250),
+        ("WorldMap", json!(10), 10),
+        ("ActionsPie", Value::Null, 25),
+    ] {
+        let value = written(&query(display, limit));
+        assert_eq!(value["breakdownFilter"]["breakdown_limit"], expected, "{display}");
+    }
+}
+
+#[test]
+fn added_numbers_count_each_person_once() {
+    let of = |display: &str, math: Value| {
+        let mut series = json!({ "event": "a" });
+        series.as_object_mut().unwrap().extend(math.as_object().unwrap().clone());
+        let query = json!({ "kind": "TrendsQuery", "series": [series],
+            "trendsFilter": { "display": display } });
+        let Query::Trends(trends) = Query::read(&query).unwrap() else { panic!() };
+        trends.counts_once(&trends.series[0])
+    };
+    let cumulative = "ActionsLineGraphCumulative";
+    assert!(of(cumulative, json!({ "math": "dau" })));
+    assert!(of(cumulative, json!({ "math": "unique_session" })));
+    assert!(of(cumulative, json!({ "math": "unique_group", "math_group_type_index": 0 })));
+    assert!(!of(cumulative, json!({ "math": "total" })));
+    assert!(!of(cumulative, json!({ "math": "sum", "math_property": "b" })));
+    assert!(!of("ActionsLineGraph", json!({ "math": "dau" })));
+}
+
 #[test]
 fn faults_have_the_path_of_their_field() {
     let trend = |more: Value| {

@@ -4,15 +4,17 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use weir_model::errors::FieldError;
 
-use super::breakdown::BreakdownFilter;
+use super::breakdown::{BREAKDOWN_LIMIT, BreakdownFilter};
 use super::common::{CompareFilter, SCOPE, SCOPE_REFUSED, Scope, interval};
 use super::filters::NAME_MAX;
 use super::input::{Fields, Input};
-use super::series::{EventsNode, SERIES_MAX, series};
+use super::series::{EventsNode, Math, SERIES_MAX, series};
 use crate::choices::choices;
 use crate::formula::{FORMULA_MAX, Formula};
 use crate::time::Interval;
 
+/// How many values of a breakdown a map has by default: there are about as many countries.
+const MAP_LIMIT: usize = 250;
 /// Most formulas of a question.
 const FORMULAS_MAX: usize = 10;
 
@@ -99,26 +101,41 @@ impl TrendsQuery {
         fields.check(&read, &SCOPE_REFUSED)?;
         let (scope, mut left) = Scope::read(fields)?;
         let series = series(fields, 1, SERIES_MAX, &mut left)?;
+        let filter = TrendsFilter::read(fields, series.len())?;
+        let limit = if filter.display == Display::Map { MAP_LIMIT } else { BREAKDOWN_LIMIT };
         Ok(Self {
             scope,
             interval: interval(fields)?,
-            filter: TrendsFilter::read(fields, series.len())?,
+            filter,
             series,
-            breakdown: BreakdownFilter::read(fields)?,
+            breakdown: BreakdownFilter::read_with_limit(fields, limit)?,
             compare: CompareFilter::read(fields)?,
         })
     }
 }
 
+impl TrendsQuery {
+    /// Whether each person, group or session of a series counts in its first bucket alone,
+    /// because the numbers are added.
+    pub fn counts_once(&self, series: &EventsNode) -> bool {
+        let is_unique = match series.math {
+            Math::UniquePersons | Math::UniqueSessions | Math::UniqueGroups(_) => true,
+            Math::Total | Math::Property(..) => false,
+        };
+        is_unique && self.filter.display == Display::Cumulative
+    }
+}
+
 impl TrendsFilter {
     fn read(fields: &Fields<'_>, series: usize) -> Result<Self, FieldError> {
-        const READ: [&str; 4] = ["display", "formula", "formulas", "formulaNodes"];
+        // A number of ranges belongs to the breakdown. Here it says nothing.
+        const READ: [&str; 5] =
+            ["display", "formula", "formulas", "formulaNodes", "breakdown_histogram_bin_count"];
         let Some(input) = fields.get("trendsFilter") else {
             return Ok(Self { display: Display::Line, formulas: Vec::new() });
         };
         let fields = input.object()?;
-        // Ranges of numbers belong to the breakdown.
-        fields.check(&READ, &["smoothingIntervals", "breakdown_histogram_bin_count"])?;
+        fields.check(&READ, &["smoothingIntervals"])?;
         let mut formulas = nodes(&fields, series)?;
         if formulas.is_empty()
             && let Some(input) = fields.get("formulas")

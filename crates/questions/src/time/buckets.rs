@@ -110,7 +110,8 @@ impl Calendar {
         let mut starts = Vec::new();
         if let Some(micros) = interval.unit().clock_micros() {
             let mut at = self.floor(interval.unit(), from).ok_or_else(outside)?;
-            while at < to {
+            // There is at least one: a range that was moved may be in an hour that clocks skip.
+            while at < to || starts.is_empty() {
                 if starts.len() == BUCKETS_MAX {
                     return Err(too_many());
                 }
@@ -122,7 +123,7 @@ impl Calendar {
         } else {
             let unit = interval.unit();
             let (mut date, mut at) = self.calendar_floor(unit, from).ok_or_else(outside)?;
-            while at < to {
+            while at < to || starts.is_empty() {
                 if starts.len() == BUCKETS_MAX {
                     return Err(too_many());
                 }
