@@ -26,7 +26,7 @@ mod sum;
 #[cfg(test)]
 mod support;
 
-pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, breakdown_text};
+pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, NumberRanges, breakdown_text};
 #[cfg(feature = "matching")]
 pub use filter::{FilterFault, Matcher, patterns};
 pub use funnel::{

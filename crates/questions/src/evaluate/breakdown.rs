@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::property::PropertyValue;
+use super::property::{Numeric, PropertyValue};
 use crate::query::Breakdown;
 
 /// Most characters of a value of a breakdown. Longer texts are the same if these are.
@@ -21,6 +21,49 @@ pub fn breakdown_text(breakdown: &Breakdown, value: PropertyValue<'_>) -> Option
     };
     let end = text.char_indices().nth(BREAKDOWN_TEXT_MAX).map_or(text.len(), |(at, _)| at);
     text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Ranges of the same width that numbers of a breakdown are divided into.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberRanges {
+    /// One more than ranges. A range has its lower bound and not its upper one, but the last
+    /// one has both.
+    bounds: Vec<f64>,
+}
+
+/// What the last range ends behind the largest number, so that it seems to contain it.
+const BEHIND: f64 = 0.01;
+
+impl NumberRanges {
+    /// This many ranges from the smallest number to the largest one.
+    pub fn new(least: f64, most: f64, count: u32) -> Self {
+        let count = count.max(1);
+        let width = (most - least) / f64::from(count);
+        let bound = |at: u32| match at == count {
+            true => most + BEHIND,
+            false => least + width * f64::from(at),
+        };
+        Self { bounds: (0..=count).map(bound).collect() }
+    }
+
+    /// The number of the range of a value. `None`: it is no number, or outside of all.
+    pub fn index(&self, value: PropertyValue<'_>) -> Option<usize> {
+        let number = value.number()?.value();
+        let after = self.bounds.partition_point(|bound| *bound <= number);
+        let last = self.bounds.len() - 2;
+        match self.bounds.get(after) {
+            Some(_) => after.checked_sub(1),
+            // A hundredth is nothing beside a large number.
+            None => (number - BEHIND <= *self.bounds.last()?).then_some(last),
+        }
+    }
+
+    /// The value of a range in results, such as `[0,10]`.
+    pub fn text(&self, at: usize) -> Option<String> {
+        let text = |bound: &f64| Numeric::of(*bound).map(|number| number.to_string());
+        let (from, to) = (self.bounds.get(at)?, self.bounds.get(at + 1)?);
+        Some(format!("[{},{}]", text(from)?, text(to)?))
+    }
 }
 
 /// The place of values among those of a series: the first ones have results of their own, in
@@ -85,6 +128,33 @@ mod tests {
         let long = "ä".repeat(500);
         let found = text(false, PropertyValue::Text(&long)).unwrap();
         assert_eq!(found.chars().count(), BREAKDOWN_TEXT_MAX);
+    }
+
+    #[test]
+    fn numbers_are_in_ranges_of_the_same_width() {
+        let ranges = NumberRanges::new(0.0, 10.0, 4);
+        for (number, expected) in [
+            (-0.1, None),
+            (0.0, Some(0)),
+            (2.4, Some(0)),
+            (2.5, Some(1)),
+            (10.0, Some(3)),
+            (10.1, None),
+            (f64::NAN, None),
+        ] {
+            assert_eq!(ranges.index(PropertyValue::Double(number)), expected, "{number}");
+        }
+        assert_eq!(ranges.index(PropertyValue::Text("5")), Some(2));
+        assert_eq!(ranges.index(PropertyValue::Text("five")), None);
+        assert_eq!(ranges.index(PropertyValue::Missing), None);
+        assert_eq!(ranges.text(0).as_deref(), Some("[0,2.5]"));
+        assert_eq!(ranges.text(3).as_deref(), Some("[7.5,10.01]"));
+        assert_eq!(ranges.text(4), None);
+        // All numbers are equal, and so large that a hundredth is nothing.
+        for number in [5.0, 1e20, -1e300] {
+            let ranges = NumberRanges::new(number, number, 3);
+            assert_eq!(ranges.index(PropertyValue::Double(number)), Some(2), "{number}");
+        }
     }
 
     #[test]

@@ -300,7 +300,8 @@ fn funnel(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
     let read: Vec<&str> = ["source", "funnelStepBreakdown"].iter().chain(own).copied().collect();
     let refused: Vec<&str> = REFUSED.iter().chain(other).copied().collect();
     fields.check(&read, &refused)?;
-    let breakdown = breakdown(fields, "funnelStepBreakdown", query.breakdown.as_ref())?;
+    let filter = query.breakdown.as_ref().map(BreakdownFilter::of_funnels);
+    let breakdown = breakdown(fields, "funnelStepBreakdown", filter.as_ref())?;
     let cell = match is_trend {
         true => {
             let name = "funnelTrendsEntrancePeriodStart";

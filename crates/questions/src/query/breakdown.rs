@@ -50,7 +50,15 @@ impl BreakdownFilter {
         Self::read_with_limit(fields, BREAKDOWN_LIMIT)
     }
 
-    /// The same with this number of values by default.
+    /// As funnels have it: their results have a list of texts also for one property in the
+    /// older form, unless it is one of groups.
+    #[must_use]
+    pub fn of_funnels(&self) -> Self {
+        let is_group = |only: &Breakdown| matches!(only.owner, PropertyOwner::Group(_));
+        Self { is_single: self.is_single && self.breakdowns.iter().all(is_group), ..self.clone() }
+    }
+
+    /// [`BreakdownFilter::read`] with this number of values by default.
     pub(super) fn read_with_limit(
         fields: &Fields<'_>,
         default: usize,

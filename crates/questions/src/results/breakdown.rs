@@ -95,5 +95,13 @@ mod tests {
             assert!(!value.is_other());
             assert!(BreakdownValue::other(&filter).is_other());
         }
+        // Funnels have lists, but not for groups.
+        let mut group = filter(true, 1);
+        group.breakdowns[0].owner = PropertyOwner::Group(0);
+        for (filter, is_single) in
+            [(filter(true, 1), false), (filter(false, 2), false), (group, true)]
+        {
+            assert_eq!(filter.of_funnels().is_single, is_single);
+        }
     }
 }

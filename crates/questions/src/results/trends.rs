@@ -69,6 +69,8 @@ impl CompareLabel {
 pub struct TrendsResult {
     /// The series. Null: a formula.
     pub action: Option<ActionResult>,
+    /// The number of the series or of the formula, from 0.
+    pub order: usize,
     /// The name of the series, the breakdown value, or both.
     pub label: String,
     /// The sum of the numbers, or the last one if they are cumulative. 0 for one number.
@@ -117,6 +119,7 @@ impl TrendsResult {
     fn empty(series: &EventsNode, order: usize) -> Self {
         Self {
             action: Some(ActionResult::new(series, order)),
+            order,
             label: series.label().to_owned(),
             count: Amount::default(),
             data: Vec::new(),
@@ -170,11 +173,12 @@ fn sum(data: &[Amount]) -> Amount {
     Amount::new(sum.value())
 }
 
-/// The result of a formula over the results of all series for the same range and breakdown
+/// The result of the formula of this number over the results of all series for the same range and breakdown
 /// value, in the order of the series. `None`: a series without a result, which counts as 0.
 /// `None` is returned if no series has one.
 pub fn with_formula(
     formula: &TrendsFormula,
+    order: usize,
     series: &[Option<&TrendsResult>],
 ) -> Option<TrendsResult> {
     let base = series.iter().flatten().next()?;
@@ -182,7 +186,7 @@ pub fn with_formula(
         Some(name) => name.clone(),
         None => format!("Formula ({})", formula.formula.text()),
     };
-    let mut result = TrendsResult { action: None, label, ..(*base).clone() };
+    let mut result = TrendsResult { action: None, order, label, ..(*base).clone() };
     if base.aggregated_value.is_some() {
         let value = |result: &Option<&TrendsResult>| {
             result.and_then(|result| result.aggregated_value).unwrap_or_default().value()
@@ -246,6 +250,7 @@ mod tests {
                 "math_property": null,
                 "math_group_type_index": null,
             },
+            "order": 0,
             "label": "$pageview",
             "count": 7,
             "data": [3, 4],
@@ -289,16 +294,17 @@ mod tests {
             custom_name: custom_name.map(str::to_owned),
         };
         let (first, second) = (over_time(None, &[3.0, 4.0]), over_time(None, &[6.0, 0.0]));
-        let result = with_formula(&formula(None), &[Some(&first), Some(&second)]).unwrap();
+        let result = with_formula(&formula(None), 0, &[Some(&first), Some(&second)]).unwrap();
         assert_eq!(result.data, amounts(&[0.5, 0.0]));
         assert_eq!((result.label.as_str(), result.action), ("Formula (A / B)", None));
         assert_eq!(result.days, first.days);
-        let missing = with_formula(&formula(Some("rate")), &[None, Some(&second)]).unwrap();
-        assert_eq!((missing.label.as_str(), missing.count), ("rate", Amount::default()));
-        assert_eq!(with_formula(&formula(None), &[None, None]), None);
+        let missing = with_formula(&formula(Some("rate")), 1, &[None, Some(&second)]).unwrap();
+        let found = (missing.label.as_str(), missing.order, missing.count);
+        assert_eq!(found, ("rate", 1, Amount::default()));
+        assert_eq!(with_formula(&formula(None), 0, &[None, None]), None);
         let total = |value: f64| TrendsResult::total(&series(None), 0, Amount::new(value));
         let (first, second) = (total(1.0), total(4.0));
-        let result = with_formula(&formula(None), &[Some(&first), Some(&second)]).unwrap();
+        let result = with_formula(&formula(None), 0, &[Some(&first), Some(&second)]).unwrap();
         assert_eq!(result.aggregated_value, Some(Amount::new(0.25)));
     }
 }

@@ -155,13 +155,14 @@ impl Calendar {
 /// Upper bound of the length of a bucket in microseconds.
 fn longest(interval: Interval) -> i64 {
     const HOUR: i64 = 3_600_000_000;
+    const DAY: i64 = 24 * HOUR;
+    // With what a change of the clock adds: up to an hour, or a day at the date line.
     match interval {
-        Interval::Minute => HOUR / 60,
-        Interval::Hour => HOUR,
-        // With the hours that a change of the clock adds.
-        Interval::Day => 26 * HOUR,
-        Interval::Week => (7 * 24 + 2) * HOUR,
-        Interval::Month => (31 * 24 + 2) * HOUR,
+        Interval::Minute => 2 * HOUR / 60,
+        Interval::Hour => 2 * HOUR,
+        Interval::Day => 2 * DAY,
+        Interval::Week => 8 * DAY,
+        Interval::Month => 32 * DAY,
     }
 }
 
@@ -179,6 +180,7 @@ fn too_many() -> FieldError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use weir_model::Timestamp;
 
     use super::*;
@@ -313,5 +315,74 @@ mod tests {
         }
         assert_eq!(buckets("UTC", Interval::Minute, "-6d", None).unwrap().len(), 8_641);
         assert_eq!(buckets("UTC", Interval::Month, "1200-01-01", None).unwrap().len(), 9_920);
+    }
+
+    /// Zones with changes at midnight, by half an hour, over the date line, and without any.
+    fn zones() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "UTC",
+            "Europe/Berlin",
+            "America/St_Johns",
+            "America/Sao_Paulo",
+            "America/Havana",
+            "Asia/Kathmandu",
+            "Asia/Beirut",
+            "Australia/Lord_Howe",
+            "Africa/Casablanca",
+            "Africa/Monrovia",
+            "Antarctica/Troll",
+            "Pacific/Apia",
+            "Pacific/Kwajalein",
+            "Europe/Dublin",
+            "America/Juneau",
+        ])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn buckets_have_no_gaps_in_any_zone(
+            zone in zones(),
+            // From 1900 to 2100.
+            begin in -2_208_988_800_i64..4_102_444_800,
+            length in 1..40_000_000_i64,
+            interval in prop::sample::select(Interval::ALL),
+            from_change in any::<bool>(),
+        ) {
+            let calendar = Calendar::new(zone, WeekStart::Monday).unwrap();
+            let second = 1_000_000;
+            // Ranges around a change of clocks find most faults.
+            let change = calendar.next_change(begin * second).filter(|_| from_change);
+            let begin = change.map_or(begin * second, |change| change - length % 7_200 * second);
+            let most = match interval {
+                Interval::Minute => 86_400,
+                Interval::Hour => 40 * 86_400,
+                _ => i64::MAX,
+            };
+            let range = TimeRange::new(begin, begin + (length.min(most)) * second, interval);
+            let found = calendar.buckets(&range).unwrap();
+            let boundaries = found.boundaries();
+            prop_assert!(boundaries.is_sorted_by(|a, b| a < b), "{boundaries:?}");
+            prop_assert!(boundaries[0] <= range.begin());
+            prop_assert!(range.end() <= boundaries[found.len()]);
+            prop_assert_eq!(boundaries.len(), found.len() + 1);
+            prop_assert_eq!(found.labels().len(), found.len());
+            let longest = longest(interval);
+            for (at, pair) in boundaries.windows(2).enumerate() {
+                let unit = interval.unit();
+                // The bucket is the unit that contains its first and its last instant.
+                for micros in [pair[0], pair[1] - 1] {
+                    prop_assert_eq!(calendar.floor(unit, micros), Some(pair[0]));
+                    prop_assert_eq!(calendar.ceiling(unit, micros), Some(pair[1]));
+                }
+                prop_assert!(pair[1] - pair[0] <= longest, "{} {:?}", found.days()[at], pair);
+                let span = found.span(at).unwrap();
+                prop_assert_eq!(found.index(span.start), Some(at));
+                prop_assert_eq!(found.index(span.end - 1), Some(at));
+            }
+            prop_assert_eq!(found.index(range.end()), None);
+            prop_assert_eq!(found.index(found.begin() - 1), None);
+        }
     }
 }

@@ -212,7 +212,7 @@ impl Calendar {
     }
 
     /// The first change of the offset after an instant.
-    fn next_change(&self, micros: i64) -> Option<i64> {
+    pub(super) fn next_change(&self, micros: i64) -> Option<i64> {
         let this_second = micros.div_euclid(SECOND) * SECOND;
         let change = self.zone.following(instant(this_second)).next()?;
         Some(change.timestamp().as_microsecond())

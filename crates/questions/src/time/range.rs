@@ -28,6 +28,11 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
+    #[cfg(test)]
+    pub(super) fn new(begin: i64, end: i64, interval: Interval) -> Self {
+        Self { begin, end, interval, keeps_begin: false }
+    }
+
     /// Its first instant in microseconds.
     pub fn begin(&self) -> i64 {
         self.begin
@@ -304,6 +309,8 @@ fn date_of(micros: i64) -> Date {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::time::WeekStart;
 
@@ -512,5 +519,70 @@ mod tests {
         let weeks = of(Interval::Week, Some("2026-07-30"), Some("2026-08-06"));
         assert_eq!(weeks.days(), ["2026-07-27", "2026-08-03"]);
         assert_eq!(weeks.end(), weeks.boundaries()[2], "the last period is whole");
+    }
+
+    #[test]
+    fn a_range_that_is_moved_into_a_skipped_hour_has_a_bucket() {
+        let berlin = calendar("Europe/Berlin");
+        let now = Timestamp::parse("2026-03-30T00:30:00Z").unwrap();
+        let dates = dates(Some("-0h"), None);
+        let range = berlin.range(&dates, Interval::Hour, now, None).unwrap();
+        let compare = CompareFilter { compare_to: None };
+        let previous = berlin.previous(&dates, &range, &compare).unwrap();
+        assert_eq!(previous.begin(), previous.end());
+        let buckets = berlin.buckets(&previous).unwrap();
+        assert_eq!(buckets.days(), ["2026-03-29 03:00:00"]);
+        assert_eq!(buckets.index(previous.begin()), None, "no event counts in it");
+    }
+
+    /// Texts of dates, and none.
+    fn texts_of_dates() -> impl Strategy<Value = Option<String>> {
+        prop_oneof![
+            Just(None),
+            Just(Some("all".to_owned())),
+            (0..2000_u32, "[Mhdwmqy]", "|Start|End")
+                .prop_map(|(back, unit, edge)| Some(format!("-{back}{unit}{edge}"))),
+            (1..9999_i32, 1..13_i32, 1..29_i32, "|T02:30|T02:30:00Z").prop_map(
+                |(year, month, day, time)| Some(format!("{year:04}-{month:02}-{day:02}{time}"))
+            ),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_dates_are_a_range_or_a_fault(
+            from in texts_of_dates(),
+            to in texts_of_dates(),
+            compare_to in prop::option::of((1..100_000_u32, "[Mhdwmqy]")),
+            now in -62_000_000_000_i64..253_000_000_000,
+            explicit_date in any::<bool>(),
+            interval in prop::sample::select(Interval::ALL),
+            zone in prop::sample::select(vec!["UTC", "Europe/Berlin", "Pacific/Apia"]),
+        ) {
+            let calendar = calendar(zone);
+            let now = Timestamp::from_micros(now * 1_000_000);
+            let dates = DateRange { explicit_date, ..dates(from.as_deref(), to.as_deref()) };
+            let compare_to = compare_to.and_then(|(back, unit)| {
+                match DateText::parse(&format!("-{back}{unit}")) {
+                    Some(DateText::Relative(relative)) => Some(relative),
+                    _ => None,
+                }
+            });
+            if let Ok(range) = calendar.range(&dates, interval, now, Some(now)) {
+                prop_assert!(range.begin() < range.end());
+                for compare in [CompareFilter { compare_to: None }, CompareFilter { compare_to }] {
+                    if let Ok(previous) = calendar.previous(&dates, &range, &compare) {
+                        prop_assert!(previous.begin() <= previous.end());
+                        prop_assert!(previous.begin() < range.begin());
+                        if let Ok(buckets) = calendar.buckets(&previous) {
+                            prop_assert!(!buckets.is_empty());
+                        }
+                    }
+                }
+            }
+            if let Ok(periods) = calendar.periods(&dates, interval, 8, now, Some(now)) {
+                prop_assert!(!periods.is_empty());
+            }
+        }
     }
 }
