@@ -11,11 +11,13 @@
 //! the question bounds. Memory is in proportion to the numbers of buckets, steps and edges,
 //! and in a funnel to the number of persons.
 
+mod attribution;
 mod breakdown;
 #[cfg(feature = "matching")]
 mod filter;
 mod funnel;
 mod lifecycle;
+mod path_names;
 mod paths;
 mod percentile;
 mod property;
@@ -26,6 +28,7 @@ mod sum;
 #[cfg(test)]
 mod support;
 
+pub use attribution::{STEP_VALUES_MAX, TooManyValues, by_value};
 pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, NumberRanges, breakdown_text};
 #[cfg(feature = "matching")]
 pub use filter::{FilterFault, Matcher, patterns};
@@ -34,6 +37,7 @@ pub use funnel::{
     histogram,
 };
 pub use lifecycle::Lifecycle;
+pub use path_names::PathNames;
 pub use paths::{EDGES_MAX, Edge, PathEvent, PathRules, Paths, TooManyEdges};
 pub use percentile::percentile;
 pub use property::{Numeric, PropertyValue};

@@ -295,7 +295,7 @@ impl FunnelRules {
 }
 
 /// Those of sorted events that are in a range.
-fn within<'a>(events: &'a [FunnelEvent], range: &Range<i64>) -> &'a [FunnelEvent] {
+pub(super) fn within<'a>(events: &'a [FunnelEvent], range: &Range<i64>) -> &'a [FunnelEvent] {
     let first = events.partition_point(|event| event.time < range.start);
     let events = events.get(first..).unwrap_or_default();
     let count = events.partition_point(|event| event.time < range.end);

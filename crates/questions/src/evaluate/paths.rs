@@ -266,8 +266,19 @@ mod tests {
         let path: Vec<_> = (0..=all).map(|name| PathEvent { time: 0, name }).collect();
         assert_eq!(paths.person(&path), Err(TooManyEdges));
         assert_eq!(paths.edges(usize::MAX, ANY).len(), EDGES_MAX);
-        // Edges that are there still count.
+        // Edges that are there still count, also those of others.
         assert_eq!(paths.person(&path[..2]), Ok(()));
+        let of = |path: &[PathEvent]| {
+            let mut paths = Paths::new(paths.rules);
+            paths.person(path).unwrap();
+            paths
+        };
+        let known = of(&path[..2]);
+        assert_eq!(paths.merge(known), Ok(()));
+        assert_eq!(paths.edges(1, ANY)[0].count, 3);
+        let mut other = Paths::new(rules(None, None));
+        other.person(&events(&[(0, 7), (1, 3)])).unwrap();
+        assert_eq!(paths.merge(other), Err(TooManyEdges));
     }
 
     #[test]
@@ -276,21 +287,6 @@ mod tests {
         let far = [PathEvent { time: i64::MIN, name: 1 }, PathEvent { time: i64::MAX, name: 2 }];
         assert_eq!(paths.person(&far), Ok(()));
         assert!(paths.edges(9, ANY).is_empty(), "they are far apart");
-    }
-
-    #[test]
-    fn the_number_of_merged_edges_is_bounded() {
-        let of = |names: std::ops::Range<u32>| {
-            let mut paths = Paths::new(PathRules { steps: usize::MAX, ..rules(None, None) });
-            let path: Vec<_> = names.map(|name| PathEvent { time: 0, name }).collect();
-            paths.person(&path).unwrap();
-            paths
-        };
-        let all = u32::try_from(EDGES_MAX).unwrap();
-        let mut paths = of(0..all);
-        assert_eq!(paths.merge(of(0..3)), Ok(()));
-        assert_eq!(paths.edges(1, ANY)[0].count, 2);
-        assert_eq!(paths.merge(of(all..all + 3)), Err(TooManyEdges));
     }
 
     proptest! {

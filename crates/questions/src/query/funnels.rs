@@ -68,13 +68,13 @@ choices! {
 choices! {
     /// Whose value of a breakdown counts for a person.
     AttributionKind {
-        /// That of the first step of the person.
+        /// The first one that a step of the person has.
         FirstTouch = "first_touch",
-        /// That of the last step of the person.
+        /// The last one that a step of the person has.
         LastTouch = "last_touch",
-        /// Each value, if all steps have it.
+        /// Each one, with the steps that have it.
         AllEvents = "all_events",
-        /// That of one of the steps.
+        /// Each one of a step.
         Step = "step",
     }
 }
@@ -238,6 +238,14 @@ impl FunnelsFilter {
             let detail = "Steps in any order have no rate of conversion over time.";
             return Err(fields.fault("funnelVizType", "invalid_input", detail));
         }
+        let attribution = Attribution {
+            kind: fields.choice("breakdownAttributionType", AttributionKind::FirstTouch)?,
+            step: step(&fields, "breakdownAttributionValue", 0, steps - 1, 0)?,
+        };
+        if (order, attribution.kind) == (FunnelOrder::Unordered, AttributionKind::Step) {
+            let detail = "Steps in any order have no value of a step.";
+            return Err(fields.fault("breakdownAttributionType", "invalid_input", detail));
+        }
         let from_step = step(&fields, "funnelFromStep", 0, steps - 2, 0)?;
         Ok(Self {
             order,
@@ -247,10 +255,7 @@ impl FunnelsFilter {
                 unit: fields.choice("funnelWindowIntervalUnit", FunnelWindowUnit::Day)?,
             },
             exclusions,
-            attribution: Attribution {
-                kind: fields.choice("breakdownAttributionType", AttributionKind::FirstTouch)?,
-                step: step(&fields, "breakdownAttributionValue", 0, steps - 1, 0)?,
-            },
+            attribution,
             from_step,
             to_step: step(&fields, "funnelToStep", from_step + 1, steps - 1, steps - 1)?,
             bins: match fields.get("binCount") {

@@ -18,8 +18,10 @@ const STEPS: i64 = 5;
 const STEPS_MAX: i64 = 20;
 /// The number of the last step.
 const LAST: u32 = STEPS_MAX as u32;
-/// Most characters of the number in a key, and of the line behind it.
-const KEY_DIGITS: usize = 5;
+/// Most characters of a key: names in results are as long as addresses.
+const KEY_MAX: usize = 4_000;
+/// Most digits of the number in a key.
+const KEY_DIGITS: usize = 4;
 /// The names of the keys of a list of persons.
 const FROM: &str = "pathStartKey";
 const TO: &str = "pathEndKey";
@@ -96,9 +98,9 @@ pub struct PathKey {
 impl PathKey {
     /// A key such as `1_/home`.
     fn read(input: &Input<'_>) -> Result<Self, FieldError> {
-        let text = input.text(NAME_MAX + KEY_DIGITS)?;
+        let text = input.text(KEY_MAX)?;
         let key = text.split_once('_').and_then(|(step, name)| {
-            let is_number = step.len() < KEY_DIGITS && step.bytes().all(|b| b.is_ascii_digit());
+            let is_number = step.len() <= KEY_DIGITS && step.bytes().all(|b| b.is_ascii_digit());
             let step = step.parse().ok().filter(|step| is_number && (1..=LAST).contains(step))?;
             Some(Self { step, name: name.to_owned() })
         });
@@ -118,7 +120,7 @@ impl fmt::Display for PathKey {
 /// Which paths persons took, for a list of them. Without a key, they took any path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathKeys {
-    /// They went on from this step.
+    /// They continued from this step.
     pub from: Option<PathKey>,
     /// They came to this step from the one before.
     pub to: Option<PathKey>,

@@ -840,6 +840,13 @@ fn faults_have_the_path_of_their_field() {
             "funnelsFilter__exclusions__0",
             "invalid_input",
         ),
+        (
+            json!({ "kind": "FunnelsQuery", "series": vec![pageview(); 3],
+                "funnelsFilter": { "funnelOrderType": "unordered",
+                    "breakdownAttributionType": "step" } }),
+            "funnelsFilter__breakdownAttributionType",
+            "invalid_input",
+        ),
         (json!({ "kind": "RetentionQuery" }), "retentionFilter", "required"),
         (
             json!({ "kind": "RetentionQuery", "retentionFilter": { "period": "Year" } }),
