@@ -28,7 +28,7 @@ mod sum;
 #[cfg(test)]
 mod support;
 
-pub use attribution::{STEP_VALUES_MAX, TooManyValues, by_value};
+pub use attribution::{STEP_VALUES_MAX, TooManyValues, by_value, grouped};
 pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, NumberRanges, breakdown_text};
 #[cfg(feature = "matching")]
 pub use filter::{FilterFault, Matcher, patterns};

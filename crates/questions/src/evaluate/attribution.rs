@@ -1,4 +1,5 @@
-//! To which values of a breakdown a person of a funnel belongs (QRY-33).
+//! To which values of a breakdown a person of a funnel or of retention belongs (QRY-15,
+//! QRY-33).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -36,7 +37,7 @@ pub fn by_value(
         AttributionKind::FirstTouch => see(steps.next(), events),
         AttributionKind::LastTouch => see(steps.next_back(), events),
         AttributionKind::AllEvents => {
-            for (value, events) in grouped(pairs()) {
+            for (value, events) in grouped(events, values) {
                 see(value, &events);
             }
         }
@@ -67,16 +68,14 @@ pub fn by_value(
 }
 
 /// Events by their value, in the order in which the values come.
-fn grouped<'a>(
-    pairs: impl Iterator<Item = (&'a FunnelEvent, Option<u32>)>,
-) -> Vec<(Option<u32>, Vec<FunnelEvent>)> {
-    let mut groups: Vec<(Option<u32>, Vec<FunnelEvent>)> = Vec::new();
+pub fn grouped<E: Copy>(events: &[E], values: &[Option<u32>]) -> Vec<(Option<u32>, Vec<E>)> {
+    let mut groups: Vec<(Option<u32>, Vec<E>)> = Vec::new();
     let mut numbers: HashMap<Option<u32>, usize> = HashMap::new();
-    for (event, value) in pairs {
-        let number = *numbers.entry(value).or_insert(groups.len());
+    for (event, value) in events.iter().zip(values) {
+        let number = *numbers.entry(*value).or_insert(groups.len());
         match groups.get_mut(number) {
             Some((_, events)) => events.push(*event),
-            None => groups.push((value, vec![*event])),
+            None => groups.push((*value, vec![*event])),
         }
     }
     groups
@@ -145,6 +144,31 @@ mod tests {
         ] {
             assert_eq!(steps(kind, step, text), expected, "{kind:?} {step} {text}");
         }
+    }
+
+    #[test]
+    fn a_person_comes_back_with_events_of_the_same_value() {
+        use crate::evaluate::{RETURNING, Retention, RetentionEvent, TARGET};
+        use crate::query::RetentionKind;
+        let event = |(time, entities)| RetentionEvent { time, entities };
+        let events =
+            [(1, TARGET), (2, TARGET), (11, RETURNING), (21, RETURNING), (22, TARGET)].map(event);
+        let values = [Some(1), None, Some(2), Some(1), Some(2)];
+        let counts: Vec<_> = grouped(&events, &values)
+            .into_iter()
+            .map(|(value, events)| {
+                let periods = &[0, 10, 20, 30];
+                let mut retention = Retention::new(periods, RetentionKind::FirstTime, 3, false, 1);
+                retention.person(&events);
+                (value, retention.counts().to_vec())
+            })
+            .collect();
+        let expected = [
+            (Some(1), vec![vec![1, 0, 1], vec![0, 0], vec![0]]),
+            (None, vec![vec![1, 0, 0], vec![0, 0], vec![0]]),
+            (Some(2), vec![vec![0, 0, 0], vec![0, 0], vec![1]]),
+        ];
+        assert_eq!(counts, expected);
     }
 
     #[test]
