@@ -198,8 +198,19 @@ impl ActorsQuery {
     }
 }
 
-/// Members of an `InsightActorsQuery` that say which number it is.
-const CELL: [&str; 6] = ["day", "status", "interval", "series", "breakdown", "compare"];
+/// Members that say which number it is.
+const CELL: [&str; 10] = [
+    "breakdown",
+    "compare",
+    "day",
+    "funnelStep",
+    "funnelStepBreakdown",
+    "funnelTrendsDropOff",
+    "funnelTrendsEntrancePeriodStart",
+    "interval",
+    "series",
+    "status",
+];
 /// Members that would change the answer.
 const REFUSED: [&str; 2] = ["includeRecordings", "funnelCustomSteps"];
 
@@ -249,12 +260,15 @@ fn insight(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
     })
 }
 
-/// Refuses members that say nothing of a number of this kind of question.
+/// Refuses members that do not name a number of this kind of question.
 fn check(fields: &Fields<'_>, read: &[&str]) -> Result<(), FieldError> {
+    for name in CELL.iter().filter(|name| !read.contains(name)) {
+        if let Some(input) = fields.get(name) {
+            return Err(input.invalid("The numbers of this question are not named by this field."));
+        }
+    }
     let read: Vec<&str> = ["source"].iter().chain(read).copied().collect();
-    let others: Vec<&str> =
-        CELL.iter().chain(&REFUSED).filter(|name| !read.contains(name)).copied().collect();
-    fields.check(&read, &others)
+    fields.check(&read, &REFUSED)
 }
 
 /// The members of a source, which has a kind.
@@ -290,16 +304,14 @@ fn stickiness(
 
 fn funnel(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
     let query = FunnelsQuery::read(&inner(fields, "FunnelsQuery")?)?;
-    let of_steps = ["funnelStep"];
-    let of_trends = ["funnelTrendsDropOff", "funnelTrendsEntrancePeriodStart"];
     let is_trend = query.filter.visualization == FunnelVisualization::Trends;
-    let (own, other) = match is_trend {
-        true => (&of_trends[..], &of_steps[..]),
-        false => (&of_steps[..], &of_trends[..]),
-    };
-    let read: Vec<&str> = ["source", "funnelStepBreakdown"].iter().chain(own).copied().collect();
-    let refused: Vec<&str> = REFUSED.iter().chain(other).copied().collect();
-    fields.check(&read, &refused)?;
+    match is_trend {
+        true => check(
+            fields,
+            &["funnelStepBreakdown", "funnelTrendsDropOff", "funnelTrendsEntrancePeriodStart"],
+        )?,
+        false => check(fields, &["funnelStep", "funnelStepBreakdown"])?,
+    }
     let filter = query.breakdown.as_ref().map(BreakdownFilter::of_funnels);
     let breakdown = breakdown(fields, "funnelStepBreakdown", filter.as_ref())?;
     let cell = match is_trend {

@@ -457,7 +457,13 @@ fn faults_of_a_list_of_persons_have_their_path() {
             "source__funnelTrendsEntrancePeriodStart",
             "required",
         ),
-        (steps("trends", "funnelStep", json!(2)), "source__funnelStep", "invalid_input"),
+        (steps("trends", "funnelStep", json!(1)), "source__funnelStep", "invalid_input"),
+        (insight(plain(), "interval", json!(1)), "source__interval", "invalid_input"),
+        (
+            steps("steps", "funnelTrendsDropOff", json!(false)),
+            "source__funnelTrendsDropOff",
+            "invalid_input",
+        ),
         (
             steps("steps", "funnelCustomSteps", json!([2])),
             "source__funnelCustomSteps",
