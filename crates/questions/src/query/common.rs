@@ -35,7 +35,8 @@ impl DateRange {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
         let Some(input) = fields.get("dateRange") else { return Ok(Self::default()) };
         let fields = input.object()?;
-        fields.check(&["date_from", "date_to", "explicitDate"], &["excludeIncompletePeriods"])?;
+        let refused = ["daysOfWeek", "excludeIncompletePeriods"];
+        fields.check(&["date_from", "date_to", "explicitDate"], &refused)?;
         let date_to = date(&fields, "date_to")?;
         if date_to == Some(DateText::All) {
             return Err(fields.fault("date_to", "invalid_input", NO_DATE));

@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
                 continue;
             }
             if refused.contains(&name) {
-                if !says_nothing(value) {
+                if !says_nothing(name, value) {
                     let detail = "Weir does not support this field.";
                     return Err(self.fault(name, "invalid_input", detail));
                 }
@@ -187,15 +187,18 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Fields of which one is as much as none: factors, and numbers of intervals that are joined.
+const FACTORS: [&str; 4] =
+    ["intervalCount", "math_multiplier", "samplingFactor", "smoothingIntervals"];
+
 /// Whether a value of a field means the same as its absence.
-fn says_nothing(value: &Value) -> bool {
+fn says_nothing(name: &str, value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.values().all(Value::is_null),
-        // A factor of one, or the first of something.
-        Value::Number(number) => number.as_f64() == Some(1.0),
+        Value::Number(number) => FACTORS.contains(&name) && number.as_f64() == Some(1.0),
         Value::Bool(true) => false,
     }
 }
@@ -207,6 +210,7 @@ const PRESENTATION: &[&str] = &[
     "aggregationAxisPostfix",
     "aggregationAxisPrefix",
     "chartSettings",
+    "chartStyle",
     "columns",
     "confidenceLevel",
     "dashboardDisplay",
@@ -222,11 +226,13 @@ const PRESENTATION: &[&str] = &[
     "hiddenColumns",
     "hiddenLegendBreakdowns",
     "hiddenLegendIndexes",
-    "hideWeekends",
     "kind",
     "label",
     "layout",
     "meanRetentionCalculation",
+    "metricColorByDirection",
+    "metricShowChange",
+    "metricSummary",
     "minDecimalPlaces",
     "modifiers",
     "movingAverageIntervals",
@@ -240,6 +246,7 @@ const PRESENTATION: &[&str] = &[
     "selectedInterval",
     "shortId",
     "showAlertThresholdLines",
+    "showAnnotations",
     "showConfidenceIntervals",
     "showFullUrls",
     "showLabelsOnSeries",
@@ -256,6 +263,8 @@ const PRESENTATION: &[&str] = &[
     "uuid",
     "version",
     "vizSpecificOptions",
+    "xAxisLabel",
+    "yAxisLabel",
     "yAxisScaleType",
 ];
 
@@ -320,11 +329,13 @@ mod tests {
 
     #[test]
     fn fields_that_say_nothing_are_not_refused() {
-        let value = json!({ "a": null, "b": [], "c": false, "d": 1, "e": { "f": null },
+        let value = json!({ "a": null, "b": [], "c": false, "samplingFactor": 1, "e": { "f": null },
             "unknown": null, "showLegend": true });
         let fields = Input::root(&value).object().unwrap();
-        assert_eq!(fields.check(&[], &["a", "b", "c", "d", "e"]), Ok(()));
-        let value = json!({ "e": { "f": {} } });
-        assert!(Input::root(&value).object().unwrap().check(&[], &["e"]).is_err());
+        assert_eq!(fields.check(&[], &["a", "b", "c", "samplingFactor", "e"]), Ok(()));
+        for (name, value) in [("e", json!({ "f": {} })), ("actionId", json!(1))] {
+            let value = json!({ name: value });
+            assert!(Input::root(&value).object().unwrap().check(&[], &[name]).is_err());
+        }
     }
 }

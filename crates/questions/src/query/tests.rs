@@ -536,7 +536,8 @@ fn questions_of_clients_are_read() {
                 "tags": { "productKey": "product_analytics", "scene": "Insight" },
                 "series": [event()],
                 "interval": "day",
-                "dateRange": { "date_from": "-30d", "date_to": null, "explicitDate": false },
+                "dateRange": { "date_from": "-30d", "date_to": null, "explicitDate": false,
+                    "daysOfWeek": [], "excludeIncompletePeriods": false },
                 "properties": { "type": "AND", "values": [{ "type": "AND", "values": [
                     { "key": "$browser", "type": "event", "value": ["Chrome"],
                         "operator": "exact" },
@@ -547,7 +548,8 @@ fn questions_of_clients_are_read() {
                 "trendsFilter": { "display": "ActionsLineGraph", "showLegend": true,
                     "yAxisScaleType": "linear", "smoothingIntervals": 1, "formula": "",
                     "formulas": null, "aggregationAxisFormat": "numeric", "decimalPlaces": 2,
-                    "showAlertThresholdLines": false, "showPercentStackView": false,
+                    "showAlertThresholdLines": false, "hideWeekends": false,
+                    "showAnnotations": true, "xAxisLabel": "day", "chartStyle": {}, "showPercentStackView": false,
                     "resultCustomizationBy": "value", "resultCustomizations": {},
                     "hiddenLegendIndexes": [], "goalLines": [{ "label": "a", "value": 1 }],
                     "breakdown_histogram_bin_count": 10, "showMultipleYAxes": false },
@@ -808,6 +810,21 @@ fn faults_have_the_path_of_their_field() {
         (
             trend(json!({ "trendsFilter": { "smoothingIntervals": 7 } })),
             "trendsFilter__smoothingIntervals",
+            "invalid_input",
+        ),
+        (
+            trend(json!({ "trendsFilter": { "hideWeekends": true } })),
+            "trendsFilter__hideWeekends",
+            "invalid_input",
+        ),
+        (
+            trend(json!({ "dateRange": { "daysOfWeek": [1, 2] } })),
+            "dateRange__daysOfWeek",
+            "invalid_input",
+        ),
+        (
+            json!({ "kind": "EventsQuery", "select": ["event"], "actionId": 1 }),
+            "actionId",
             "invalid_input",
         ),
         (

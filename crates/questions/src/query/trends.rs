@@ -135,7 +135,7 @@ impl TrendsFilter {
             return Ok(Self { display: Display::Line, formulas: Vec::new() });
         };
         let fields = input.object()?;
-        fields.check(&READ, &["smoothingIntervals"])?;
+        fields.check(&READ, &["hideWeekends", "smoothingIntervals"])?;
         let mut formulas = nodes(&fields, series)?;
         if formulas.is_empty()
             && let Some(input) = fields.get("formulas")
