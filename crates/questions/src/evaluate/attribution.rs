@@ -1,6 +1,7 @@
 //! To which values of a breakdown a person of a funnel or of retention belongs (QRY-15,
 //! QRY-33).
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -16,8 +17,10 @@ pub const STEP_VALUES_MAX: usize = 1_000;
 pub struct TooManyValues;
 
 /// Calls a function with each value that a person belongs to, and the events that count for
-/// it. `values` has a number that stands for the value of each event; `None`: it has none.
-/// Events and values are sorted by time, and only those in the range of the question count.
+/// it. `values` has a number that stands for the value of each event, in the order of the
+/// values; `None`: it has none. Events and values are sorted by time, and only those in the
+/// range of the question count. Of several events of the same time, the smallest value is the
+/// first and the last one.
 ///
 /// # Errors
 /// [`TooManyValues`] for [`AttributionKind::Step`].
@@ -32,10 +35,17 @@ pub fn by_value(
     let events = within(events, range);
     let values = values.get(first..).unwrap_or_default();
     let pairs = || events.iter().zip(values.iter().copied());
-    let mut steps = pairs().filter(|(event, _)| event.steps != 0).filter_map(|(_, value)| value);
+    let of_step = |(event, value): (&FunnelEvent, Option<u32>)| {
+        Some((event.time, value?)).filter(|_| event.steps != 0)
+    };
+    let steps = || pairs().filter_map(of_step);
+    let value = |(_, value): (i64, u32)| value;
     match attribution.kind {
-        AttributionKind::FirstTouch => see(steps.next(), events),
-        AttributionKind::LastTouch => see(steps.next_back(), events),
+        AttributionKind::FirstTouch => see(steps().min().map(value), events),
+        AttributionKind::LastTouch => {
+            let last = steps().min_by_key(|(time, value)| (Reverse(*time), *value));
+            see(last.map(value), events);
+        }
         AttributionKind::AllEvents => {
             for (value, events) in grouped(events, values) {
                 see(value, &events);
@@ -131,6 +141,9 @@ mod tests {
             (FirstTouch, 0, ".0z A1 B2", &[(None, 2)]),
             (LastTouch, 0, "A1x B2y C3", &[(y, 3)]),
             (LastTouch, 0, "A1x .2y", &[(x, 1)]),
+            // Of the same time.
+            (FirstTouch, 0, "A1y A1x B2y", &[(x, 2)]),
+            (LastTouch, 0, "A1y B2y B2x", &[(x, 2)]),
             // Each value with the steps that have it.
             (AllEvents, 0, "A1x B2y B3x C4x C5y", &[(x, 3), (y, 0)]),
             (AllEvents, 0, "A1x B2 A3 B4", &[(x, 1), (None, 2)]),

@@ -4,6 +4,7 @@
 //! a later one replaces an earlier one that is not further, because its window ends later.
 //! The attempt that gets furthest counts, and of those the first.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{add_counts, percentile};
@@ -70,8 +71,6 @@ impl FunnelOutcome {
 #[derive(Debug, Clone, Default)]
 struct Attempt {
     times: Vec<i64>,
-    /// The positions of its last events among those of their time, if there are several.
-    used: Vec<usize>,
     is_excluded: bool,
 }
 
@@ -80,20 +79,10 @@ impl Attempt {
         self.times.first().copied().unwrap_or(i64::MIN)
     }
 
-    fn with(&self, time: i64, position: Option<usize>) -> Self {
+    fn with(&self, time: i64) -> Self {
         let mut next = self.clone();
-        // Only events of the same time can be used twice.
-        if next.times.last() != Some(&time) {
-            next.used.clear();
-        }
         next.times.push(time);
-        next.used.extend(position);
         next
-    }
-
-    fn uses(&self, time: i64, position: Option<usize>) -> bool {
-        let is_used = |position| self.used.contains(&position);
-        self.times.last() == Some(&time) && position.is_some_and(is_used)
     }
 
     /// Whether it is further than another one, or as far and not excluded as that is.
@@ -170,21 +159,12 @@ impl FunnelRules {
                 self.exclude(event, &mut attempts, &mut best);
             }
             if group.len() == 1 {
-                // From the last step, so that an event is one step of an attempt.
-                for step in (0..self.steps).rev() {
-                    self.advance(event, None, step, end, &mut attempts, &mut best);
-                }
+                self.advance(event, end, &mut attempts, &mut best);
                 if is_strict {
                     forget(event, &mut attempts);
                 }
             } else {
-                // From the first step, so that events of the same time follow each other.
-                for step in 0..self.steps {
-                    for (position, event) in group.iter().enumerate() {
-                        let position = Some(position);
-                        self.advance(event, position, step, end, &mut attempts, &mut best);
-                    }
-                }
+                self.advance_together(group, end, &mut attempts, &mut best);
             }
             if best.times.len() == self.steps && !best.is_excluded {
                 break;
@@ -214,47 +194,67 @@ impl FunnelRules {
         time.saturating_sub(attempt.start()) <= self.window
     }
 
-    /// Adds a step to the attempt that has done all steps before it.
+    /// Adds an event to the attempts whose next step it is.
     fn advance(
         &self,
         event: &FunnelEvent,
-        position: Option<usize>,
-        step: usize,
         end: i64,
         attempts: &mut [Option<Attempt>],
         best: &mut Attempt,
     ) {
-        if event.steps & (1 << step) == 0 {
-            return;
+        // From the last step, so that an event is one step of an attempt.
+        for step in (0..self.steps).rev().filter(|step| event.steps & (1 << step) != 0) {
+            if let Some(attempt) = self.open(step, event.time, end, attempts) {
+                let next = attempt.with(event.time);
+                place(next, attempts, best);
+            }
         }
-        let next = match step {
-            0 if event.time >= end => return,
-            0 => Attempt::default().with(event.time, position),
-            _ => match attempts.get(step) {
-                Some(Some(attempt))
-                    if self.is_in_window(attempt, event.time)
-                        && !attempt.uses(event.time, position) =>
-                {
-                    attempt.with(event.time, position)
+    }
+
+    /// Adds events of the same time to the attempts before them, as many as there can be,
+    /// each of them as one step.
+    fn advance_together(
+        &self,
+        group: &[FunnelEvent],
+        end: i64,
+        attempts: &mut [Option<Attempt>],
+        best: &mut Attempt,
+    ) {
+        let Some(time) = group.first().map(|event| event.time) else { return };
+        let masks = enough(group, self.steps);
+        let mut found: Vec<Option<Attempt>> = vec![None; self.steps + 1];
+        // Of several attempts that get as far, the one that begins last has the longest
+        // window left: it has done fewest steps before.
+        for step in (0..self.steps).rev() {
+            let Some(attempt) = self.open(step, time, end, attempts) else { continue };
+            let mut attempt = attempt.into_owned();
+            for slot in found.iter_mut().skip(step + 1).take(reach(&masks, step, self.steps)) {
+                attempt = attempt.with(time);
+                let is_worse = |other: &Attempt| attempt.is_excluded && !other.is_excluded;
+                if !slot.as_ref().is_some_and(is_worse) {
+                    *slot = Some(attempt.clone());
                 }
-                _ => return,
-            },
-        };
-        // An attempt that is there keeps the time at which it got there.
-        let is_there = step > 0
-            && attempts.get(step + 1).is_some_and(|slot| {
-                slot.as_ref().is_some_and(|other| other.start() == next.start())
-            });
-        if is_there {
-            return;
+            }
         }
-        if next.replaces(best) {
-            *best = next.clone();
+        for next in found.into_iter().flatten() {
+            place(next, attempts, best);
         }
-        if !next.is_excluded
-            && let Some(slot) = attempts.get_mut(step + 1)
-        {
-            *slot = Some(next);
+    }
+
+    /// The attempt whose next step is this one, if its window is open at a time.
+    fn open<'a>(
+        &self,
+        step: usize,
+        time: i64,
+        end: i64,
+        attempts: &'a [Option<Attempt>],
+    ) -> Option<Cow<'a, Attempt>> {
+        match step {
+            0 => (time < end).then(|| Cow::Owned(Attempt::default())),
+            _ => {
+                let attempt = attempts.get(step)?.as_ref()?;
+                self.is_in_window(attempt, time).then_some(Cow::Borrowed(attempt))
+            }
         }
     }
 
@@ -265,20 +265,22 @@ impl FunnelRules {
         // excluded.
         let mut any = (!self.exclusions.is_empty()).then(|| Assignment::new(self.steps));
         let mut furthest = 0;
-        for event in events {
-            let begin = event.time.saturating_sub(self.window);
+        // The order of events of the same time does not matter.
+        for group in events.chunk_by(|a, b| a.time == b.time) {
+            let Some(time) = group.first().map(|event| event.time) else { continue };
+            let begin = time.saturating_sub(self.window);
             clean.expire(begin);
-            if event.exclusions != 0 {
+            if group.iter().any(|event| event.exclusions != 0) {
                 let is_best = clean.len() > 0 && clean.len() == best.times.len();
-                if is_best && self.is_in_window(&best, event.time) {
+                if is_best && self.is_in_window(&best, time) {
                     best.is_excluded = true;
                 }
                 clean.clear();
             }
-            clean.add(event.time, event.steps);
+            group.iter().for_each(|event| clean.add(time, event.steps));
             if let Some(any) = &mut any {
                 any.expire(begin);
-                any.add(event.time, event.steps);
+                group.iter().for_each(|event| any.add(time, event.steps));
                 furthest = furthest.max(any.len());
             }
             let (done, most) = (clean.len(), best.times.len());
@@ -292,6 +294,77 @@ impl FunnelRules {
         best.is_excluded |= furthest > best.times.len();
         best.outcome()
     }
+}
+
+/// Keeps an attempt that has got further, for the steps after it and for the outcome.
+fn place(next: Attempt, attempts: &mut [Option<Attempt>], best: &mut Attempt) {
+    let done = next.times.len();
+    let Some(slot) = attempts.get_mut(done) else { return };
+    // An attempt that is there keeps the time at which it got there.
+    let is_same = |other: &Attempt| done > 1 && other.start() == next.start();
+    if slot.as_ref().is_some_and(is_same) {
+        return;
+    }
+    if next.replaces(best) {
+        best.clone_from(&next);
+    }
+    if !next.is_excluded {
+        *slot = Some(next);
+    }
+}
+
+/// The steps that events of the same time are: of each step as many events as there are
+/// steps, since an event more would never be needed.
+fn enough(group: &[FunnelEvent], steps: usize) -> Vec<u32> {
+    let mut missing = vec![steps; steps];
+    let is_needed = |event: &&FunnelEvent| {
+        let mut is_needed = false;
+        for (step, missing) in missing.iter_mut().enumerate() {
+            if event.steps & (1 << step) != 0 && *missing > 0 {
+                *missing -= 1;
+                is_needed = true;
+            }
+        }
+        is_needed
+    };
+    group.iter().filter(is_needed).map(|event| event.steps).collect()
+}
+
+/// How many steps from one on the events can be, each event one of them.
+fn reach(masks: &[u32], first: usize, steps: usize) -> usize {
+    // The step that each event is.
+    let mut taken: Vec<Option<usize>> = vec![None; masks.len()];
+    (first..steps).take_while(|step| find(masks, *step, &mut taken)).count()
+}
+
+/// Finds an event for a step, perhaps after others have other events.
+fn find(masks: &[u32], step: usize, taken: &mut [Option<usize>]) -> bool {
+    // Breadth first: from which event the step of each event was found.
+    let mut found_from: Vec<Option<Option<usize>>> = vec![None; masks.len()];
+    let mut queue = vec![(step, None)];
+    let mut at = 0;
+    while let Some((wanted, from)) = queue.get(at).copied() {
+        at += 1;
+        for event in 0..masks.len() {
+            if masks[event] & (1 << wanted) == 0 || found_from[event].is_some() {
+                continue;
+            }
+            found_from[event] = Some(from);
+            if let Some(other) = taken[event] {
+                queue.push((other, Some(event)));
+                continue;
+            }
+            // Each event on the way takes the step of the one before it.
+            let mut free = event;
+            while let Some(before) = found_from[free].flatten() {
+                taken[free] = taken[before];
+                free = before;
+            }
+            taken[free] = Some(step);
+            return true;
+        }
+    }
+    false
 }
 
 /// Those of sorted events that are in a range.

@@ -1,5 +1,6 @@
 //! What persons do after what (QRY-19).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::sessions::SESSION_GAP;
@@ -17,7 +18,8 @@ pub struct TooManyEdges;
 pub struct PathEvent {
     /// Its time.
     pub time: i64,
-    /// A number that stands for the name of the step.
+    /// A number that stands for the name of the step. Numbers have the order of the names, so
+    /// that no answer depends on which one was seen first.
     pub name: u32,
 }
 
@@ -82,8 +84,14 @@ fn add(
 }
 
 impl PathRules {
-    /// Calls a function with each path of a person that counts, of its sorted events.
+    /// Calls a function with each path of a person that counts, of its sorted events. Events
+    /// of the same time are in the order of their names.
     pub fn paths(&self, events: &[PathEvent], mut see: impl FnMut(&[PathEvent])) {
+        let key = |event: &PathEvent| (event.time, event.name);
+        let mut events = Cow::Borrowed(events);
+        if !events.is_sorted_by_key(key) {
+            events.to_mut().sort_unstable_by_key(key);
+        }
         let is_together =
             |a: &PathEvent, b: &PathEvent| b.time.saturating_sub(a.time) < SESSION_GAP;
         for session in events.chunk_by(is_together) {
@@ -223,6 +231,8 @@ mod tests {
         assert_eq!(edges(rules(None, None), &path), [(1, 1, 2), (1, 4, 5), (2, 2, 3)]);
         assert!(edges(rules(None, None), &[(0, 1), (1, 1)]).is_empty());
         assert!(edges(rules(None, None), &[]).is_empty());
+        // Those of the same time.
+        assert_eq!(edges(rules(None, None), &[(0, 2), (0, 1), (0, 2)]), [(1, 1, 2)]);
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub struct Session {
     pub events: usize,
 }
 
-/// The sessions of a person with these sorted events, in the order of their first events, and
-/// for each event the number of its session.
+/// The sessions of a person with these events, sorted by time and arrival, in the order of
+/// their first events, and for each event the number of its session.
 ///
 /// Events with the same `$session_id` are one session, also if those of another one are in
 /// between. An event without it belongs to the session of the event without it before, unless
