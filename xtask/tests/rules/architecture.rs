@@ -93,6 +93,11 @@ const LAYERS: &[Layer] = &[
         why: "a query is checked when it is saved and worked out when it runs",
     },
     Layer {
+        of: "weir-questions",
+        uses: &["weir-model"],
+        why: "an answer follows from the question and sorted events, whatever engine finds them",
+    },
+    Layer {
         of: "weir-schedule",
         uses: &["weir-model"],
         why: "a calendar asks neither the clock nor the store",
@@ -327,6 +332,12 @@ const RESERVED: &[Reserved] = &[
         names: &["tar", "zip"],
         to: &["weir-plugins"],
         why: "one crate reads archives, within bounds",
+    },
+    Reserved {
+        names: &["jiff*"],
+        to: &["weir-questions", "weir-schedule"],
+        why: "calendars in time zones are computed where boundaries of time are; all other code \
+              has instants",
     },
     Reserved { names: &["hickory-*"], to: &["weir-dns"], why: "one crate asks name servers" },
     Reserved {

@@ -1,0 +1,179 @@
+//! Which values of a breakdown have a result of their own (QRY-30).
+
+use std::cmp::Ordering;
+
+use super::property::{Numeric, PropertyValue};
+use crate::query::Breakdown;
+
+/// Most characters of a value of a breakdown. Longer texts are the same if these are.
+pub const BREAKDOWN_TEXT_MAX: usize = 400;
+
+/// The text of a value for a breakdown without ranges of numbers. `None`: there is no value,
+/// or it is an empty text.
+pub fn breakdown_text(breakdown: &Breakdown, value: PropertyValue<'_>) -> Option<String> {
+    let text = value.text()?;
+    let text = match breakdown.normalize_url {
+        true => match text.trim_end_matches(['/', '?', '#']) {
+            "" => "/",
+            trimmed => trimmed,
+        },
+        false => &*text,
+    };
+    let end = text.char_indices().nth(BREAKDOWN_TEXT_MAX).map_or(text.len(), |(at, _)| at);
+    text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Ranges of the same width that numbers of a breakdown are divided into.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberRanges {
+    /// One more than ranges. A range has its lower bound and not its upper one, but the last
+    /// one has both.
+    bounds: Vec<f64>,
+}
+
+/// What the last range ends behind the largest number, so that it seems to contain it.
+const BEHIND: f64 = 0.01;
+
+impl NumberRanges {
+    /// This many ranges from the smallest number to the largest one.
+    pub fn new(least: f64, most: f64, count: u32) -> Self {
+        let count = count.max(1);
+        let width = (most - least) / f64::from(count);
+        let bound = |at: u32| match at == count {
+            true => most + BEHIND,
+            false => least + width * f64::from(at),
+        };
+        Self { bounds: (0..=count).map(bound).collect() }
+    }
+
+    /// The number of the range of a value. `None`: it is no number, or outside of all.
+    pub fn index(&self, value: PropertyValue<'_>) -> Option<usize> {
+        let number = value.number()?.value();
+        let after = self.bounds.partition_point(|bound| *bound <= number);
+        let last = self.bounds.len() - 2;
+        match self.bounds.get(after) {
+            Some(_) => after.checked_sub(1),
+            // A hundredth is nothing beside a large number.
+            None => (number - BEHIND <= *self.bounds.last()?).then_some(last),
+        }
+    }
+
+    /// The value of a range in results, such as `[0,10]`.
+    pub fn text(&self, at: usize) -> Option<String> {
+        let text = |bound: &f64| Numeric::of(*bound).map(|number| number.to_string());
+        let (from, to) = (self.bounds.get(at)?, self.bounds.get(at + 1)?);
+        Some(format!("[{},{}]", text(from)?, text(to)?))
+    }
+}
+
+/// The place of values among those of a series: the first ones have results of their own, in
+/// this order. By the total of the series, then by their texts. Values that an event does not
+/// have come after all that it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BreakdownRank<'a> {
+    /// The total of the series in the range of the question.
+    pub total: f64,
+    /// The value of each property. `None`: there is none.
+    pub values: &'a [Option<&'a str>],
+}
+
+impl Eq for BreakdownRank<'_> {}
+
+impl PartialOrd for BreakdownRank<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for BreakdownRank<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let lacks = |rank: &Self| rank.values.iter().any(Option::is_none);
+        lacks(self)
+            .cmp(&lacks(other))
+            .then_with(|| other.total.total_cmp(&self.total))
+            .then_with(|| self.values.cmp(other.values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::PropertyOwner;
+
+    fn text(normalize_url: bool, value: PropertyValue<'_>) -> Option<String> {
+        let breakdown = Breakdown {
+            owner: PropertyOwner::Event,
+            property: "a".to_owned(),
+            normalize_url,
+            bins: None,
+        };
+        breakdown_text(&breakdown, value)
+    }
+
+    #[test]
+    fn values_of_breakdowns_are_short_texts() {
+        for (normalize_url, value, expected) in [
+            (false, PropertyValue::Text("Chrome"), Some("Chrome")),
+            (false, PropertyValue::Text(""), None),
+            (false, PropertyValue::Missing, None),
+            (false, PropertyValue::Double(5.0), Some("5")),
+            (false, PropertyValue::Text("/a/"), Some("/a/")),
+            (true, PropertyValue::Text("/a/?#"), Some("/a")),
+            (true, PropertyValue::Text("/"), Some("/")),
+            (true, PropertyValue::Text(""), Some("/")),
+            (true, PropertyValue::Missing, None),
+        ] {
+            assert_eq!(text(normalize_url, value).as_deref(), expected, "{value:?}");
+        }
+        let long = "ä".repeat(500);
+        let found = text(false, PropertyValue::Text(&long)).unwrap();
+        assert_eq!(found.chars().count(), BREAKDOWN_TEXT_MAX);
+    }
+
+    #[test]
+    fn numbers_are_in_ranges_of_the_same_width() {
+        let ranges = NumberRanges::new(0.0, 10.0, 4);
+        for (number, expected) in [
+            (-0.1, None),
+            (0.0, Some(0)),
+            (2.4, Some(0)),
+            (2.5, Some(1)),
+            (10.0, Some(3)),
+            (10.1, None),
+            (f64::NAN, None),
+        ] {
+            assert_eq!(ranges.index(PropertyValue::Double(number)), expected, "{number}");
+        }
+        assert_eq!(ranges.index(PropertyValue::Text("5")), Some(2));
+        assert_eq!(ranges.index(PropertyValue::Text("five")), None);
+        assert_eq!(ranges.index(PropertyValue::Missing), None);
+        assert_eq!(ranges.text(0).as_deref(), Some("[0,2.5]"));
+        assert_eq!(ranges.text(3).as_deref(), Some("[7.5,10.01]"));
+        assert_eq!(ranges.text(4), None);
+        // All numbers are equal, and so large that a hundredth is nothing.
+        for number in [5.0, 1e20, -1e300] {
+            let ranges = NumberRanges::new(number, number, 3);
+            assert_eq!(ranges.index(PropertyValue::Double(number)), Some(2), "{number}");
+        }
+    }
+
+    #[test]
+    fn values_are_ranked_by_their_total() {
+        let ranks = [
+            (7.0, &[Some("b"), Some("z")][..]),
+            (5.0, &[Some("a"), Some("a")]),
+            (5.0, &[Some("a"), Some("b")]),
+            (-1.0, &[Some("a"), Some("c")]),
+            // Of a value that is not there.
+            (9.0, &[None, Some("a")]),
+            (9.0, &[Some("a"), None]),
+            (8.0, &[None, None]),
+        ];
+        let ranks = ranks.map(|(total, values)| BreakdownRank { total, values });
+        assert!(ranks.is_sorted(), "{ranks:?}");
+        let mut reversed = ranks;
+        reversed.reverse();
+        reversed.sort();
+        assert_eq!(reversed, ranks);
+    }
+}
