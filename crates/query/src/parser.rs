@@ -94,30 +94,62 @@ impl<'a> Parser<'a> {
         if self.depth > DEPTH {
             return Err(self.here("The expression is nested too deep"));
         }
+        let start = self.start();
         let first = self.conjunction()?;
-        let mut items = vec![first];
-        while self.take_word("or") {
-            items.push(self.conjunction()?);
-        }
+        let found = self.alternatives(start, first)?;
         self.depth -= 1;
+        Ok(found)
+    }
+
+    /// What follows the first part of an `OR`.
+    pub(crate) fn alternatives(&mut self, start: usize, first: Expression) -> Parsed<Expression> {
+        let mut items = vec![first];
+        while self.at_word("or") {
+            if let [first] = items.as_slice() {
+                self.check_condition(start, first)?;
+            }
+            self.at += 1;
+            let start = self.start();
+            let item = self.conjunction()?;
+            self.check_condition(start, &item)?;
+            items.push(item);
+        }
         Ok(joined(items, Expression::Or))
     }
 
-    pub(crate) fn conjunction(&mut self) -> Parsed<Expression> {
+    fn conjunction(&mut self) -> Parsed<Expression> {
+        let start = self.start();
         let mut items = vec![self.negation()?];
-        while self.take_word("and") {
-            items.push(self.negation()?);
+        while self.at_word("and") {
+            if let [first] = items.as_slice() {
+                self.check_condition(start, first)?;
+            }
+            self.at += 1;
+            items.push(self.condition()?);
         }
         Ok(joined(items, Expression::And))
     }
 
-    pub(crate) fn negation(&mut self) -> Parsed<Expression> {
+    /// A part of an `AND`.
+    pub(crate) fn condition(&mut self) -> Parsed<Expression> {
+        let start = self.start();
+        let item = self.negation()?;
+        self.check_condition(start, &item)?;
+        Ok(item)
+    }
+
+    fn negation(&mut self) -> Parsed<Expression> {
         let mut is_negated = false;
         while self.take_word("not") {
             is_negated = !is_negated;
         }
+        let start = self.start();
         let inner = self.comparison()?;
-        Ok(if is_negated { Expression::Not(Box::new(inner)) } else { inner })
+        if !is_negated {
+            return Ok(inner);
+        }
+        self.check_condition(start, &inner)?;
+        Ok(Expression::Not(Box::new(inner)))
     }
 
     fn comparison(&mut self) -> Parsed<Expression> {
@@ -173,7 +205,10 @@ impl<'a> Parser<'a> {
         let value = Box::new(value);
         let found = match word.as_str() {
             "in" => match self.set()? {
-                Some(set) => Expression::InSet { value, set, is_negated },
+                Some(set) => {
+                    self.check_set(start, &value, set)?;
+                    Expression::InSet { value, set, is_negated }
+                }
                 None => {
                     let among = self.among()?;
                     for item in &among {
@@ -483,12 +518,14 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// As much of a name as a fault repeats.
+/// As much of a name as a fault repeats, on one line.
 pub(crate) fn shown(name: &str) -> String {
-    match name.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
-        None => name.to_owned(),
+    let mut shown: String =
+        name.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if name.chars().nth(SHOWN).is_some() {
+        shown.push('…');
     }
+    shown
 }
 
 /// The expressions without their first bytes.

@@ -56,7 +56,7 @@ const REGULAR_EXPRESSIONS: usize = 8;
 const HEIGHT: usize = 64;
 
 /// Words that can be names only in quotes, beside those of exports.
-const KEYWORDS: [&str; 28] = [
+const KEYWORDS: [&str; 27] = [
     "any",
     "anti",
     "asc",
@@ -81,7 +81,6 @@ const KEYWORDS: [&str; 28] = [
     "then",
     "ties",
     "using",
-    "values",
     "when",
     "window",
     "outer",

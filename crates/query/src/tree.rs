@@ -114,7 +114,7 @@ pub enum Expression {
 
 impl Expression {
     /// The expressions that it directly consists of.
-    pub(super) fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Vec<&Self> {
         match self {
             Self::Field(_)
             | Self::Property(..)

@@ -33,6 +33,9 @@ pub enum Aggregate {
     GroupUniqArray,
 }
 
+/// The place of the arguments of an aggregate.
+pub(super) const IN_AGGREGATE: &str = "another aggregate";
+
 /// The level of the median.
 const MIDDLE: f64 = 0.5;
 
@@ -109,6 +112,12 @@ pub struct AggregateCall {
     pub condition: Option<Expression>,
 }
 
+/// Whether an aggregate is in an expression.
+pub(super) fn has_aggregate(expression: &Expression) -> bool {
+    matches!(expression, Expression::Aggregate(_))
+        || expression.children().into_iter().any(has_aggregate)
+}
+
 impl Parser<'_> {
     /// The call of an aggregate; `None`: there is no aggregate of this name.
     pub(crate) fn aggregate(&mut self, name: &str) -> Parsed<Option<Expression>> {
@@ -126,7 +135,7 @@ impl Parser<'_> {
         if let Some(place) = place {
             return Err(self.fault(start, format!("An aggregate cannot be in {place}")));
         }
-        self.set_no_aggregates(Some("another aggregate"));
+        self.set_no_aggregates(Some(IN_AGGREGATE));
         let call = self.aggregate_call(start, found, is_if)?;
         self.set_no_aggregates(None);
         if self.at_word("over") {

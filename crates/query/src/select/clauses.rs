@@ -1,5 +1,6 @@
 //! The clauses of a question.
 
+use super::aggregates::has_aggregate;
 use super::names::Scope;
 use super::tables::Table;
 use super::tree::{Item, Order, Select, Source};
@@ -309,7 +310,7 @@ impl Parser<'_> {
         loop {
             match self.take_filters() {
                 true => takes_filters = true,
-                false => items.push(self.negation()?),
+                false => items.push(self.condition()?),
             }
             if !self.take_word("and") {
                 break;
@@ -322,21 +323,14 @@ impl Parser<'_> {
             self.set_no_aggregates(None);
             return Ok((None, takes_filters));
         }
-        let mut filter = joined(items, Expression::And);
-        if self.at_word("or") {
-            if takes_filters {
-                return Err(self.here(ONLY_WITH_AND));
-            }
-            let mut alternatives = vec![filter];
-            while self.take_word("or") {
-                alternatives.push(self.conjunction()?);
-            }
-            filter = joined(alternatives, Expression::Or);
+        let filter = joined(items, Expression::And);
+        if takes_filters && self.at_word("or") {
+            return Err(self.here(ONLY_WITH_AND));
         }
+        let filter = self.alternatives(start, filter)?;
         if filter.height() > crate::parser::HEIGHT {
             return Err(self.fault(start, "The expression is nested too deep"));
         }
-        self.check_condition(start, &filter)?;
         self.set_no_aggregates(None);
         Ok((Some(filter), takes_filters))
     }
@@ -451,11 +445,6 @@ impl Parser<'_> {
 }
 
 const ONLY_WITH_AND: &str = "`{filters}` can only be a condition of WHERE, joined with AND";
-
-fn has_aggregate(expression: &Expression) -> bool {
-    matches!(expression, Expression::Aggregate(_))
-        || expression.children().into_iter().any(has_aggregate)
-}
 
 /// A clause that is about groups, and the place in it.
 #[derive(Debug, Clone, Copy)]

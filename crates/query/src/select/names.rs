@@ -1,6 +1,6 @@
 //! What names mean: fields of events, columns of tables and subqueries, aliases.
 
-use super::aggregates::AggregateCall;
+use super::aggregates::{AggregateCall, IN_AGGREGATE, has_aggregate};
 use super::tables::Table;
 use super::tree::{Select, Source};
 use super::{CONSTANTS, REGULAR_EXPRESSIONS, SUBQUERIES, Selecting};
@@ -228,12 +228,23 @@ impl Parser<'_> {
     /// before it.
     pub(crate) fn resolve(&mut self, start: usize, parts: Vec<String>) -> Parsed<Expression> {
         let Some(scope) = self.scope() else { return Err(self.unknown(start, &parts)) };
-        if let [name] = parts.as_slice()
-            && let Some((_, expression)) = scope.aliases.iter().find(|(alias, _)| alias == name)
-        {
-            let expression = expression.clone();
-            self.charge(&expression)?;
-            return Ok(expression);
+        let alias = match parts.as_slice() {
+            [name] => scope.aliases.iter().find(|(alias, _)| alias == name),
+            _ => None,
+        };
+        let is_in_aggregate = scope.no_aggregates == Some(IN_AGGREGATE);
+        let is_nested = |expression| is_in_aggregate && has_aggregate(expression);
+        if let Some((_, expression)) = alias {
+            if !is_nested(expression) {
+                let expression = expression.clone();
+                self.charge(&expression)?;
+                return Ok(expression);
+            }
+            // In `max(timestamp)` the field is meant, even if this has the alias `timestamp`.
+            if scope.named(&parts).is_none() {
+                let detail = format!("An aggregate cannot be in {IN_AGGREGATE}");
+                return Err(self.fault(start, detail));
+            }
         }
         let bare = match parts.split_first() {
             Some((first, rest)) if !rest.is_empty() && scope.names.contains(first) => rest,

@@ -1,5 +1,6 @@
 //! Tests of questions in SQL.
 
+mod corpus;
 mod faults;
 mod generated;
 mod hostile;

@@ -160,20 +160,33 @@ impl Parser<'_> {
         left: &Expression,
         right: &Expression,
     ) -> Parsed<()> {
-        let (Some(left_kind), Some(right_kind)) = (self.kind(left), self.kind(right)) else {
-            return Ok(());
-        };
+        let kinds = (self.kind(left), self.kind(right));
+        self.check_kinds(start, kinds)?;
+        if let (Some(left_kind), Some(right_kind)) = kinds {
+            self.check_text(start, left_kind, right)?;
+            self.check_text(start, right_kind, left)?;
+        }
+        Ok(())
+    }
+
+    /// A value must be able to be in a set.
+    pub(crate) fn check_set(&self, start: usize, value: &Expression, set: usize) -> Parsed<()> {
+        let found = self.scope().and_then(|scope| scope.sets.get(set));
+        let column = found.and_then(|set| set.known_kinds().first().copied().flatten());
+        self.check_kinds(start, (self.kind(value), column))
+    }
+
+    fn check_kinds(&self, start: usize, kinds: (Option<Kind>, Option<Kind>)) -> Parsed<()> {
+        let (Some(left), Some(right)) = kinds else { return Ok(()) };
         let can_be = |kind: Kind, other: Kind| match kind {
             Kind::Uuid => matches!(other, Kind::Uuid | Kind::Text),
             Kind::Timestamp => !matches!(other, Kind::Boolean | Kind::Uuid),
             _ => true,
         };
-        if !can_be(left_kind, right_kind) || !can_be(right_kind, left_kind) {
-            let (left, right) = (word(left_kind), word(right_kind));
-            return Err(self.fault(start, format!("Cannot compare {left} with {right}")));
+        if can_be(left, right) && can_be(right, left) {
+            return Ok(());
         }
-        self.check_text(start, left_kind, right)?;
-        self.check_text(start, right_kind, left)
+        Err(self.fault(start, format!("Cannot compare {} with {}", word(left), word(right))))
     }
 
     /// Arithmetic must be able to have a value.

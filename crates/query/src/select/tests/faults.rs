@@ -263,6 +263,10 @@ fn faults_of_groups_have_their_position() {
             "An aggregate cannot be in another aggregate (line 1, column 12)".to_owned(),
         ),
         (
+            "SELECT count() AS n FROM events ORDER BY sum(n)",
+            "An aggregate cannot be in another aggregate (line 1, column 46)".to_owned(),
+        ),
+        (
             "SELECT count() AS n FROM events GROUP BY event, n",
             "An aggregate cannot be in GROUP BY (line 1, column 49)".to_owned(),
         ),
@@ -309,6 +313,15 @@ fn faults_of_groups_have_their_position() {
 fn operations_without_a_value_are_refused() {
     for (condition, expected) in [
         ("timestamp", "Expected a condition, found a time (line 1, column 32)"),
+        ("event = 'a' AND timestamp", "Expected a condition, found a time (line 1, column 48)"),
+        ("uuid AND true", "Expected a condition, found a uuid (line 1, column 32)"),
+        ("true OR uuid", "Expected a condition, found a uuid (line 1, column 40)"),
+        ("(uuid OR true)", "Expected a condition, found a uuid (line 1, column 33)"),
+        ("NOT uuid", "Expected a condition, found a uuid (line 1, column 36)"),
+        (
+            "person_id IN (SELECT count() FROM events)",
+            "Cannot compare a uuid with a number (line 1, column 42)",
+        ),
         ("uuid = 5", "Cannot compare a uuid with a number (line 1, column 37)"),
         ("timestamp = true", "Cannot compare a time with true or false (line 1, column 42)"),
         ("person_id IN ('x')", "`x` is not a uuid (line 1, column 42)"),

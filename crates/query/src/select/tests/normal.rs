@@ -132,6 +132,11 @@ fn questions_have_one_normal_form() {
              LIMIT 100",
         ),
         (
+            "SELECT max(timestamp) AS timestamp FROM events HAVING max(timestamp) > min(timestamp)",
+            "SELECT max(timestamp) AS timestamp FROM events \
+             HAVING timestamp > min(events.timestamp) LIMIT 100",
+        ),
+        (
             "SELECT 5, 6 AS six, event FROM events ORDER BY 1, six, event",
             "SELECT 5, 6 AS six, event FROM events ORDER BY 1, six, event LIMIT 100",
         ),

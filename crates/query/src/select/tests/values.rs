@@ -223,8 +223,8 @@ fn units_begin_where_the_calendar_says() {
 fn references_have_the_values_of_the_row() {
     let row = Row::default();
     let found = select(
-        "SELECT id, properties.a.b, id IN (SELECT 1 FROM events), created_at IN \
-         (SELECT 1 FROM events), created_at NOT IN (SELECT 1 FROM events) FROM persons",
+        "SELECT index, properties.a.b, index IN (SELECT 1 FROM events), 1 IN (SELECT 1 FROM \
+         events), 1 NOT IN (SELECT 1 FROM events) FROM groups",
     );
     let values: Vec<_> = found.items.iter().map(|item| item.expression.evaluate(&row)).collect();
     let expected = [
