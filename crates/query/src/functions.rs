@@ -141,7 +141,7 @@ impl Function {
     }
 
     /// Whether the query of an export can call it. The others need the time zone or the
-    /// clock of a question, or too much work for each event.
+    /// clock of a question, or too much work for each event (QRY-51).
     pub const fn is_for_exports(self) -> bool {
         !matches!(
             self,

@@ -5,19 +5,24 @@ use regex::{Regex, RegexBuilder};
 
 /// Maximum characters.
 const LENGTH_MAX: usize = 1000;
-/// Maximum bytes of the compiled form. A number of repetitions makes a short text large.
-const SIZE_MAX: usize = 1 << 20;
+/// Bytes of the compiled form, in steps: the first one that suffices says how much work a byte
+/// of a text may be. A number of repetitions makes a short expression large.
+const SIZES: [usize; 5] = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+/// Bytes of the compiled form that may be visited for each byte of a text are one of work.
+const SIZE_OF_WORK: usize = 64;
 /// Maximum bytes that matching may cache.
 const CACHE_MAX: usize = 1 << 20;
 /// Maximum depth of groups.
 const DEPTH_MAX: u32 = 50;
 
-/// A regular expression. Matching takes linear time: there is no backtracking. A full stop
-/// matches a line break too, as in ClickHouse.
+/// A regular expression. Matching takes at most the time of the size of the text by the size
+/// of the expression (QRY-50). A full stop matches a line break too, as in ClickHouse.
 #[derive(Debug, Clone)]
 pub struct RegularExpression {
     text: String,
     compiled: Regex,
+    /// The work for each byte of a text.
+    weight: usize,
 }
 
 impl RegularExpression {
@@ -29,17 +34,28 @@ impl RegularExpression {
         if text.chars().count() > LENGTH_MAX {
             return Err("The regular expression has more than 1000 characters");
         }
-        let compiled = RegexBuilder::new(text)
-            .size_limit(SIZE_MAX)
-            .dfa_size_limit(CACHE_MAX)
-            .nest_limit(DEPTH_MAX)
-            .dot_matches_new_line(true)
-            .build()
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => "The regular expression is too large",
-                _ => "The regular expression is invalid or nested too deep",
-            })?;
-        Ok(Self { text: text.to_owned(), compiled })
+        for size in SIZES {
+            let built = RegexBuilder::new(text)
+                .size_limit(size)
+                .dfa_size_limit(CACHE_MAX)
+                .nest_limit(DEPTH_MAX)
+                .dot_matches_new_line(true)
+                .build();
+            match built {
+                Ok(compiled) => {
+                    let weight = size / SIZE_OF_WORK;
+                    return Ok(Self { text: text.to_owned(), compiled, weight });
+                }
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(_) => return Err("The regular expression is invalid or nested too deep"),
+            }
+        }
+        Err("The regular expression is too large")
+    }
+
+    /// The work of matching a text, at most.
+    pub(super) fn work(&self, text: &str) -> usize {
+        text.len().saturating_mul(self.weight)
     }
 
     /// As it is written.

@@ -1,8 +1,8 @@
 //! Questions in SQL: `SELECT … FROM events|persons|groups|sessions`, a subset of HogQL
-//! (QRY-40 to QRY-48).
+//! (QRY-40 to QRY-51).
 //!
 //! What belongs here: the clauses of such a query, what its names mean, its types, and its
-//! canonical text. What does not: expressions (`parser`, `tree`, `evaluate`), which exports
+//! normal form. What does not: expressions (`parser`, `tree`, `evaluate`), which exports
 //! have too, and reading and grouping rows.
 //!
 //! All names come from closed lists, so no query reaches a file, the network or another
@@ -52,7 +52,7 @@ const CONSTANTS: usize = 10_000;
 /// Maximum regular expressions: each may have a megabyte.
 const REGULAR_EXPRESSIONS: usize = 8;
 /// Maximum depth of a SELECT with its aggregates, groups and subqueries, so that its
-/// canonical text can be parsed again.
+/// normal form can be parsed again.
 const HEIGHT: usize = 64;
 
 /// Words that can be names only in quotes, beside those of exports.

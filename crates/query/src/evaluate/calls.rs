@@ -146,8 +146,7 @@ impl<'a> Call<'a> {
             return None;
         };
         let text = self.text(0)?;
-        // It is also read to find where the match begins.
-        self.row.work_limit().charge(text.len().saturating_mul(2));
+        self.row.work_limit().charge(expression.work(&text));
         if self.row.work_limit().is_used_up() {
             return None;
         }

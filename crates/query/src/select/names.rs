@@ -240,7 +240,8 @@ impl Parser<'_> {
                 self.charge(&expression)?;
                 return Ok(expression);
             }
-            // In `max(timestamp)` the field is meant, even if this has the alias `timestamp`.
+            // In `max(timestamp)` the field is meant, even if this has the alias
+            // `timestamp` (QRY-46).
             if scope.named(&parts).is_none() {
                 let detail = format!("An aggregate cannot be in {IN_AGGREGATE}");
                 return Err(self.fault(start, detail));

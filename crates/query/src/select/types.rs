@@ -2,7 +2,7 @@
 //!
 //! A property may have a value of any type, so its type is not known before it is read. But
 //! a uuid is no number and a time is no condition, whatever the events are. Such an operation
-//! would silently be null for all rows, so it is refused with its position.
+//! would silently be null for all rows, so it is refused with its position (QRY-47).
 
 use super::aggregates::{Aggregate, AggregateCall};
 use super::names::Scope;

@@ -1,5 +1,5 @@
 //! The normal form of a question: its tree as text, with as few parentheses as possible. It is
-//! parsed to the same tree.
+//! parsed to the same tree (QRY-44).
 
 use std::fmt::Write as _;
 

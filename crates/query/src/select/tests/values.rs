@@ -257,7 +257,35 @@ fn references_have_the_values_of_the_row() {
 
 #[test]
 fn the_work_of_regular_expressions_has_a_bound() {
-    let row = Row::default();
-    row.work_limit.charge(crate::MAX_WORK - 10);
-    assert_eq!(value_of("match(event, 'p')", &row), Value::Null);
+    // The work follows from the size of the expression and of the text.
+    let matching = |expression: &str, length: usize| {
+        let found =
+            select(&format!("SELECT match(properties.long, '{expression}') AS x FROM events"));
+        let row = Long { text: "01".repeat(length / 2), work_limit: WorkLimit::default() };
+        found.items[0].expression.evaluate(&row).into_owned()
+    };
+    let (small, large) = ("1[01]{9}2", "[01]*1[01]{900}2");
+    assert_eq!(matching(small, 100_000), Value::Boolean(false));
+    assert_eq!(matching(large, 1000), Value::Boolean(false));
+    assert_eq!(matching(large, 1_000_000), Value::Null);
+}
+
+/// An event with one long property.
+struct Long {
+    text: String,
+    work_limit: WorkLimit,
+}
+
+impl QueryInput for Long {
+    fn field(&self, _field: Field) -> Value<'_> {
+        Value::Null
+    }
+
+    fn property(&self, _field: Field, _path: &[String]) -> Value<'_> {
+        Value::Text(self.text.as_str().into())
+    }
+
+    fn work_limit(&self) -> &WorkLimit {
+        &self.work_limit
+    }
 }
