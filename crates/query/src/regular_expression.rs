@@ -7,11 +7,11 @@ use regex::{Regex, RegexBuilder};
 const LENGTH_MAX: usize = 1000;
 /// Bytes of the compiled form, in steps: the first one that suffices says how much work a byte
 /// of a text may be. A number of repetitions makes a short expression large.
-const SIZES: [usize; 5] = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
-/// Bytes of the compiled form that may be visited for each byte of a text are one of work.
+const SIZES: [usize; 4] = [1 << 12, 1 << 14, 1 << 16, 1 << 18];
+/// Bytes of the compiled form that are one unit of work for each byte of a text.
 const SIZE_OF_WORK: usize = 64;
 /// Maximum bytes that matching may cache.
-const CACHE_MAX: usize = 1 << 20;
+const CACHE_MAX: usize = 1 << 18;
 /// Maximum depth of groups.
 const DEPTH_MAX: u32 = 50;
 

@@ -49,7 +49,7 @@ const KEYS: usize = 16;
 const AGGREGATES: usize = 64;
 /// Maximum constants in lists after IN, together.
 const CONSTANTS: usize = 10_000;
-/// Maximum regular expressions: each may have a megabyte.
+/// Maximum regular expressions: compiling a large one takes some milliseconds.
 const REGULAR_EXPRESSIONS: usize = 8;
 /// Maximum depth of a SELECT with its aggregates, groups and subqueries, so that its
 /// normal form can be parsed again.

@@ -35,7 +35,8 @@ pub(super) struct Scope {
     pub(super) sets: Vec<Select>,
     /// The place in which no aggregate can be, such as `WHERE`, if it is being parsed.
     pub(super) no_aggregates: Option<&'static str>,
-    /// The fields, columns and properties, each with its first byte, in the order of the text.
+    /// The fields, columns and properties outside of aggregates, each with its first byte, in
+    /// the order of the text.
     pub(super) mentions: Vec<(usize, Expression)>,
 }
 
@@ -252,7 +253,9 @@ impl Parser<'_> {
             _ => &parts,
         };
         let Some(found) = scope.named(bare) else { return Err(self.unknown(start, &parts)) };
-        if let Some(scope) = self.scope_mut() {
+        if let Some(scope) = self.scope_mut()
+            && !is_in_aggregate
+        {
             scope.mentions.push((start, found.clone()));
         }
         Ok(found)

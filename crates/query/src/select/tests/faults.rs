@@ -241,6 +241,7 @@ fn faults_of_groups_have_their_position() {
             "SELECT upper(lower(properties.a)), event, count() FROM events GROUP BY event",
             format!("`properties.a` {needs} (line 1, column 20)"),
         ),
+        ("SELECT max(event) = event FROM events", format!("`event` {needs} (line 1, column 21)")),
         (
             "SELECT event FROM events GROUP BY event ORDER BY timestamp",
             format!("`timestamp` {needs} (line 1, column 50)"),

@@ -185,7 +185,7 @@ fn assert_normal(text: &str, select: &Select) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn the_normal_form_is_parsed_to_the_same_tree(text in queries()) {
