@@ -303,10 +303,11 @@ impl<'a> Parser<'a> {
             is_negative ^= self.at_sign("-");
             self.at += 1;
         }
+        let inner_start = self.start();
         let mut inner = self.piece()?;
         while self.select.is_some() && self.take_sign("::") {
             self.node()?;
-            inner = Expression::Call(self.cast_type()?, vec![inner]);
+            inner = self.cast_to_type(inner_start, inner)?;
         }
         if !is_negative {
             return Ok(inner);

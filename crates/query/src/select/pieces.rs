@@ -81,17 +81,18 @@ impl Parser<'_> {
     /// `CAST(x AS type)`.
     pub(crate) fn cast(&mut self) -> Parsed<Expression> {
         self.at += 2;
+        let start = self.start();
         let inner = self.expression()?;
         if !self.take_word("as") {
             return Err(self.unexpected("AS"));
         }
-        let function = self.cast_type()?;
+        let cast = self.cast_to_type(start, inner)?;
         self.expect_sign(")")?;
-        Ok(Expression::Call(function, vec![inner]))
+        Ok(cast)
     }
 
-    /// The name of a type.
-    pub(crate) fn cast_type(&mut self) -> Parsed<Function> {
+    /// A value cast to the type that follows.
+    pub(crate) fn cast_to_type(&mut self, start: usize, inner: Expression) -> Parsed<Expression> {
         let name = match &self.token().kind {
             TokenKind::Word(name) | TokenKind::Quoted(name) => name.clone(),
             _ => return Err(self.unexpected("a type")),
@@ -101,7 +102,8 @@ impl Parser<'_> {
             return Err(self.here(format!("Unknown type `{}`", shown(&name))));
         };
         self.at += 1;
-        Ok(*function)
+        let arguments = self.checked_arguments(*function, vec![(start, inner)])?;
+        Ok(Expression::Call(*function, arguments))
     }
 
     /// `INTERVAL 7 DAY` after `+` or `-`.

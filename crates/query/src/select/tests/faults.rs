@@ -355,6 +355,8 @@ fn operations_without_a_value_are_refused() {
             "match(event, '(')",
             "The regular expression is invalid or nested too deep (line 1, column 45)",
         ),
+        ("'x'::date > now()", "`x` is not a time (line 1, column 32)"),
+        ("CAST(uuid AS DateTime) > 1", "Expected a time, found a uuid (line 1, column 37)"),
         ("event::uuid = 1", "Unknown type `uuid` (line 1, column 39)"),
         ("CAST(event, Int) = 1", "Expected AS, found `,` (line 1, column 42)"),
         (

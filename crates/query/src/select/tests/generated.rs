@@ -69,6 +69,8 @@ fn expressions() -> impl Strategy<Value = String> {
                     "round(#, 2)",
                     "#::int",
                     "CAST(# AS String)",
+                    "toString(#::date)",
+                    "CAST(# AS Timestamp) IS NULL",
                     "# IN (1, -2, 'x', #)",
                     "# NOT IN (SELECT event FROM events)",
                     "toString((#) + INTERVAL 2 DAY)",
