@@ -5,6 +5,10 @@
 use weir_capture::*;
 // The included file `settings` refers to names of `weir-model`.
 use weir_model::{Timestamp, errors, exports};
+// The included file `select` refers to names of `weir-query`.
+use weir_query::{
+    Aggregate, LIMIT_MAX, OFFSET_MAX, QueryError, SELECT_MAX, Select, Source, parse_select,
+};
 
 #[path = "../../crates/capture/src/tests/corpus/checks.rs"]
 mod checks;
@@ -37,6 +41,9 @@ mod archive;
 use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/checks.rs"]
 mod archives;
+
+#[path = "../../crates/query/src/select/tests/corpus/checks.rs"]
+mod select;
 
 mod passkeys;
 mod saml;
@@ -93,4 +100,9 @@ pub fn check_passkey_answer(text: &str) {
 /// Checks a file of `corpus/attestations`: the CBOR of an authenticator.
 pub fn check_attestation(bytes: &[u8]) {
     passkeys::checks::check_attestation(bytes);
+}
+
+/// Checks a file of `corpus/select_query`: the text of a question in SQL.
+pub fn check_select(text: &str) {
+    select::check_select(text);
 }

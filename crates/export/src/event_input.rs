@@ -67,6 +67,8 @@ impl QueryInput for EventInput<'_> {
             Field::PersonProperties => {
                 person.map_or(Value::Null, |person| Value::Json(person.properties.as_str().into()))
             }
+            // The query of an export cannot name these.
+            Field::SessionId | Field::GroupProperties(_) => Value::Null,
         }
     }
 

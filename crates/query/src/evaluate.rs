@@ -13,7 +13,7 @@
 //! implements [`QueryInput`]), and writing the values.
 
 mod calls;
-mod kind;
+pub(crate) mod kind;
 pub(crate) mod number;
 mod pattern;
 mod text;
@@ -23,7 +23,7 @@ mod work_limit;
 use std::cmp::Ordering;
 
 use super::fields::Field;
-use super::tree::{Arithmetic, Comparison, Expression, Literal, Query};
+use super::tree::{Arithmetic, Comparison, Expression, Literal, Query, TimeUnit};
 use super::value::Value;
 
 pub use work_limit::{MAX_WORK, WorkLimit, WorkLimitReached};
@@ -31,7 +31,8 @@ pub use work_limit::{MAX_WORK, WorkLimit, WorkLimitReached};
 /// Maximum bytes of the text result of a function: twice the maximum of an event.
 pub const TEXT_MAX: usize = 2 << 20;
 
-/// An event as expressions see it.
+/// An event, or a row or group of a question, as expressions see it. The methods with a body
+/// are for questions alone: exports are in UTC, and have neither groups nor a clock.
 pub trait QueryInput {
     /// The value of a field.
     fn field(&self, field: Field) -> Value<'_>;
@@ -41,6 +42,51 @@ pub trait QueryInput {
 
     /// The remaining work for this event.
     fn work_limit(&self) -> &WorkLimit;
+
+    /// A column of the table or of the select in FROM.
+    fn column(&self, _at: usize) -> Value<'_> {
+        Value::Null
+    }
+
+    /// A property by its path, of a column with JSON; null if there is none.
+    fn column_property(&self, _at: usize, _path: &[String]) -> Value<'_> {
+        Value::Null
+    }
+
+    /// The value of the group for an expression of GROUP BY.
+    fn key(&self, _at: usize) -> Value<'_> {
+        Value::Null
+    }
+
+    /// The result of an aggregate for the group.
+    fn aggregate(&self, _at: usize) -> Value<'_> {
+        Value::Null
+    }
+
+    /// Whether a set has this value, which is not null.
+    fn set_has(&self, _set: usize, _value: &Value<'_>) -> Option<bool> {
+        None
+    }
+
+    /// The current time, in microseconds since 1970: the same one for all rows.
+    fn now(&self) -> Option<i64> {
+        None
+    }
+
+    /// What clocks in the time zone show at this time, as microseconds since 1970 by them.
+    fn local(&self, micros: i64) -> Option<i64> {
+        Some(micros)
+    }
+
+    /// The start of the unit of a time, in the time zone.
+    fn start_of(&self, unit: TimeUnit, micros: i64) -> Option<i64> {
+        time::start_of(unit, micros)
+    }
+
+    /// A time moved by units of the calendar, in the time zone.
+    fn shifted(&self, micros: i64, count: i64, unit: TimeUnit) -> Option<i64> {
+        time::shifted(micros, count, unit)
+    }
 }
 
 impl Query {
@@ -63,7 +109,16 @@ impl Expression {
     /// are null; values that are in the event or in the query are not affected.
     pub fn evaluate<'a>(&'a self, row: &'a dyn QueryInput) -> Value<'a> {
         let work_limit = row.work_limit();
-        let is_computed = !matches!(self, Self::Field(_) | Self::Property(..) | Self::Literal(_));
+        let is_computed = !matches!(
+            self,
+            Self::Field(_)
+                | Self::Property(..)
+                | Self::Literal(_)
+                | Self::Column(_)
+                | Self::ColumnProperty(..)
+                | Self::Key(_)
+                | Self::Aggregate(_)
+        );
         if is_computed && work_limit.is_used_up() {
             return Value::Null;
         }
@@ -134,6 +189,18 @@ impl Expression {
                 calculate(Arithmetic::Subtract, &Value::Integer(0), &inner.evaluate(row))
                     .unwrap_or(Value::Null)
             }
+            Self::Shift { time, count, unit } => {
+                shifted(&time.evaluate(row), *count, *unit, row).unwrap_or(Value::Null)
+            }
+            Self::Column(at) => row.column(*at),
+            Self::ColumnProperty(at, path) => row.column_property(*at, path),
+            Self::Key(at) => row.key(*at),
+            Self::Aggregate(at) => row.aggregate(*at),
+            Self::InSet { value, set, is_negated } => {
+                let value = value.evaluate(row);
+                let found = if value.is_null() { None } else { row.set_has(*set, &value) };
+                boolean_or_null(found.map(|found| found != *is_negated))
+            }
         }
     }
 }
@@ -145,6 +212,7 @@ fn literal_value(literal: &Literal) -> Value<'_> {
         Literal::Integer(number) => Value::Integer(*number),
         Literal::Float(number) => Value::Float(*number),
         Literal::Text(text) => Value::Text(text.as_str().into()),
+        Literal::RegularExpression(expression) => Value::Text(expression.text().into()),
     }
 }
 
@@ -234,6 +302,23 @@ fn calculate(
         }
         (Arithmetic::Subtract, Date(day), _) => time::plus_days(*day, negated()?).map(Date),
         _ => number::calculate(arithmetic, left.number()?, right.number()?),
+    }
+}
+
+/// A time or a date moved by units of the calendar. A date that is moved by days or longer
+/// units stays a date, which has no time zone.
+fn shifted(
+    value: &Value<'_>,
+    count: i64,
+    unit: TimeUnit,
+    row: &dyn QueryInput,
+) -> Option<Value<'static>> {
+    use TimeUnit::{Hour, Minute, Second};
+    match value {
+        Value::Date(day) if !matches!(unit, Second | Minute | Hour) => {
+            time::day(time::shifted(time::of_day(*day), count, unit)?).map(Value::Date)
+        }
+        value => row.shifted(value.timestamp()?, count, unit).map(Value::Timestamp),
     }
 }
 

@@ -23,10 +23,18 @@ pub enum Field {
     Properties,
     /// The properties of the person.
     PersonProperties,
+    /// The id of the session that the event belongs to. Only a question can name it.
+    SessionId,
+    /// The properties of the group of this type, below [`GROUP_TYPES`]. Only a question can
+    /// name them.
+    GroupProperties(u8),
 }
 
+/// The number of types of groups.
+pub const GROUP_TYPES: u8 = 5;
+
 impl Field {
-    /// All fields.
+    /// The fields that the query of an export can name.
     pub const ALL: [Self; 10] = [
         Self::TeamId,
         Self::Timestamp,
@@ -53,16 +61,22 @@ impl Field {
             Self::PersonId => "person_id",
             Self::Properties => "properties",
             Self::PersonProperties => "person_properties",
+            Self::SessionId => "session.id",
+            Self::GroupProperties(0) => "group_0.properties",
+            Self::GroupProperties(1) => "group_1.properties",
+            Self::GroupProperties(2) => "group_2.properties",
+            Self::GroupProperties(3) => "group_3.properties",
+            Self::GroupProperties(_) => "group_4.properties",
         }
     }
 
-    /// The field of this name.
+    /// The field of this name, if the query of an export can name it.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
     /// Whether it has properties that can be named individually.
     pub const fn has_properties(self) -> bool {
-        matches!(self, Self::Properties | Self::PersonProperties)
+        matches!(self, Self::Properties | Self::PersonProperties | Self::GroupProperties(_))
     }
 }

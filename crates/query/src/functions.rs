@@ -94,11 +94,76 @@ functions! {
     JsonExtractRaw = "JSONExtractRaw", 2..=32;
     /// Whether there is such a property.
     JsonHas = "JSONHas", 2..=32;
+    /// The start of the minute of a time.
+    ToStartOfMinute = "toStartOfMinute", 1..=1;
+    /// The start of the week of a time.
+    ToStartOfWeek = "toStartOfWeek", 1..=1;
+    /// The year of a time.
+    ToYear = "toYear", 1..=1;
+    /// The month of a time, from 1.
+    ToMonth = "toMonth", 1..=1;
+    /// The day of the week of a time, from 1 for Monday.
+    ToDayOfWeek = "toDayOfWeek", 1..=1;
+    /// The hour of a time, from 0.
+    ToHour = "toHour", 1..=1;
+    /// The number of units that begin after a time and until another one.
+    DateDiff = "dateDiff", 3..=3;
+    /// The current time.
+    Now = "now", 0..=0;
+    /// The current day.
+    Today = "today", 0..=0;
+    /// Whether a regular expression matches a part of a text.
+    Match = "match", 2..=2;
+    /// The first group of a regular expression in a text, or all that matches.
+    Extract = "extract", 2..=2;
+    /// The host of a URL.
+    Domain = "domain", 1..=1;
+    /// The path of a URL.
+    Path = "path", 1..=1;
+    /// A number rounded to a number of decimals.
+    Round = "round", 1..=2;
+    /// The largest whole number that is not above a number.
+    Floor = "floor", 1..=1;
+    /// The smallest whole number that is not below a number.
+    Ceil = "ceil", 1..=1;
+    /// A number without its sign.
+    Abs = "abs", 1..=1;
+    /// The smallest of the values.
+    Least = "least", 2..=100;
+    /// The largest of the values.
+    Greatest = "greatest", 2..=100;
 }
 
 impl Function {
     /// The function of this name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|function| function.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether the query of an export can call it. The others need the time zone or the
+    /// clock of a question, or too much work for each event (QRY-51).
+    pub const fn is_for_exports(self) -> bool {
+        !matches!(
+            self,
+            Self::ToStartOfMinute
+                | Self::ToStartOfWeek
+                | Self::ToYear
+                | Self::ToMonth
+                | Self::ToDayOfWeek
+                | Self::ToHour
+                | Self::DateDiff
+                | Self::Now
+                | Self::Today
+                | Self::Match
+                | Self::Extract
+                | Self::Domain
+                | Self::Path
+                | Self::Round
+                | Self::Floor
+                | Self::Ceil
+                | Self::Abs
+                | Self::Least
+                | Self::Greatest
+        )
     }
 }

@@ -14,22 +14,9 @@ impl Query {
 impl Expression {
     /// Whether the expression uses this field or a property of it.
     pub fn mentions(&self, field: Field) -> bool {
-        let any = |items: &[Self]| items.iter().any(|item| item.mentions(field));
-        match self {
-            Self::Field(other) | Self::Property(other, _) => *other == field,
-            Self::Literal(_) => false,
-            Self::Call(_, items) | Self::And(items) | Self::Or(items) => any(items),
-            Self::Not(inner) | Self::Negative(inner) => inner.mentions(field),
-            Self::Compare(_, left, right) | Self::Arithmetic(_, left, right) => {
-                left.mentions(field) || right.mentions(field)
-            }
-            Self::In { value, among, .. } => value.mentions(field) || any(among),
-            Self::Like { value, pattern, .. } => value.mentions(field) || pattern.mentions(field),
-            Self::Between { value, low, high, .. } => {
-                [value, low, high].into_iter().any(|item| item.mentions(field))
-            }
-            Self::IsNull { value, .. } => value.mentions(field),
-        }
+        let is_it =
+            matches!(self, Self::Field(other) | Self::Property(other, _) if *other == field);
+        is_it || self.children().into_iter().any(|item| item.mentions(field))
     }
 }
 

@@ -6,12 +6,71 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::lexer::{is_word, is_word_start};
-use super::tree::{Expression, Literal, Query};
+use super::tree::{Arithmetic, Expression, Literal, Query};
 
 /// How names and texts are written.
 pub(super) trait Style {
+    /// Writes a field, a property, or what an expression of a select refers to by its place.
     fn field(&mut self, out: &mut String, expression: &Expression);
+
     fn text(&mut self, out: &mut String, text: &str);
+
+    /// Whether the expression needs no parentheses beside operators of a precedence below
+    /// `least`.
+    fn is_bare(&self, expression: &Expression, _least: u8) -> bool {
+        level(expression) == PIECE
+    }
+
+    /// Writes the alias of an expression, if it has one.
+    fn alias(&mut self, _out: &mut String, _expression: &Expression) -> bool {
+        false
+    }
+
+    /// Writes a subquery.
+    fn set(&mut self, _out: &mut String, _at: usize) {}
+}
+
+/// The precedence of operators, from low to high.
+const AND: u8 = 2;
+pub(super) const NOT: u8 = 3;
+const COMPARISON: u8 = 4;
+const SUM: u8 = 5;
+const PRODUCT: u8 = 6;
+const SIGN: u8 = 7;
+/// Names, constants and calls.
+pub(super) const PIECE: u8 = 8;
+
+/// The precedence of an expression.
+pub(super) fn level(expression: &Expression) -> u8 {
+    match expression {
+        Expression::Or(_) => 1,
+        Expression::And(_) => AND,
+        Expression::Not(_) => NOT,
+        Expression::Compare(..)
+        | Expression::In { .. }
+        | Expression::InSet { .. }
+        | Expression::Like { .. }
+        | Expression::Between { .. }
+        | Expression::IsNull { .. } => COMPARISON,
+        Expression::Arithmetic(arithmetic, ..) => of_arithmetic(*arithmetic),
+        Expression::Shift { .. } => SUM,
+        Expression::Negative(_) => SIGN,
+        Expression::Field(_)
+        | Expression::Property(..)
+        | Expression::Literal(_)
+        | Expression::Call(..)
+        | Expression::Column(_)
+        | Expression::ColumnProperty(..)
+        | Expression::Key(_)
+        | Expression::Aggregate(_) => PIECE,
+    }
+}
+
+fn of_arithmetic(arithmetic: Arithmetic) -> u8 {
+    match arithmetic {
+        Arithmetic::Add | Arithmetic::Subtract => SUM,
+        Arithmetic::Multiply | Arithmetic::Divide | Arithmetic::Remainder => PRODUCT,
+    }
 }
 
 /// The normal form of a query.
@@ -24,7 +83,7 @@ impl Style for Normal {
                 out.push_str(field.name());
                 for part in path {
                     out.push('.');
-                    push_name(out, part);
+                    push_name(out, part, is_keyword);
                 }
             }
             Expression::Field(field) => out.push_str(field.name()),
@@ -80,7 +139,7 @@ impl Query {
             out.push_str(&text);
             if text != column.alias {
                 out.push_str(" AS ");
-                push_name(&mut out, &column.alias);
+                push_name(&mut out, &column.alias, is_keyword);
             }
         }
         out.push_str(" FROM events");
@@ -101,16 +160,13 @@ impl Expression {
     }
 }
 
-/// A part of a larger expression, in parentheses unless it is atomic.
-fn part(out: &mut String, expression: &Expression, style: &mut dyn Style) {
-    let is_piece = matches!(
-        expression,
-        Expression::Field(_)
-            | Expression::Property(..)
-            | Expression::Literal(_)
-            | Expression::Call(..)
-    );
-    if is_piece {
+/// A part of a larger expression, in parentheses where operators of a precedence below `least`
+/// would take it apart.
+pub(super) fn part(out: &mut String, expression: &Expression, style: &mut dyn Style, least: u8) {
+    if style.alias(out, expression) {
+        return;
+    }
+    if style.is_bare(expression, least) {
         return write(out, expression, style);
     }
     out.push('(');
@@ -118,72 +174,93 @@ fn part(out: &mut String, expression: &Expression, style: &mut dyn Style) {
     out.push(')');
 }
 
-fn list(out: &mut String, items: &[Expression], between: &str, style: &mut dyn Style, whole: bool) {
+/// Items with a text between them; `least`: see [`part`].
+fn list(out: &mut String, items: &[Expression], between: &str, style: &mut dyn Style, least: u8) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             out.push_str(between);
         }
-        if whole {
-            write(out, item, style);
-        } else {
-            part(out, item, style);
+        match least {
+            0 => write(out, item, style),
+            least => part(out, item, style, least),
         }
     }
 }
 
 // Writing to a string cannot fail.
 pub(super) fn write(out: &mut String, expression: &Expression, style: &mut dyn Style) {
+    if style.alias(out, expression) {
+        return;
+    }
     let not = |is_negated: bool| if is_negated { "NOT " } else { "" };
     match expression {
-        Expression::Field(_) | Expression::Property(..) => style.field(out, expression),
+        Expression::Field(_)
+        | Expression::Property(..)
+        | Expression::Column(_)
+        | Expression::ColumnProperty(..)
+        | Expression::Key(_)
+        | Expression::Aggregate(_) => style.field(out, expression),
         Expression::Literal(literal) => write_literal(out, literal, style),
         Expression::Call(function, arguments) => {
             let _ = write!(out, "{}(", function.name());
-            list(out, arguments, ", ", style, true);
+            list(out, arguments, ", ", style, 0);
             out.push(')');
         }
-        Expression::And(items) => list(out, items, " AND ", style, false),
-        Expression::Or(items) => list(out, items, " OR ", style, false),
+        Expression::And(items) => list(out, items, " AND ", style, NOT),
+        Expression::Or(items) => list(out, items, " OR ", style, AND),
         Expression::Not(inner) => {
             out.push_str("NOT ");
-            part(out, inner, style);
+            part(out, inner, style, COMPARISON);
         }
         Expression::Compare(comparison, left, right) => {
-            part(out, left, style);
+            part(out, left, style, SUM);
             let _ = write!(out, " {} ", comparison.sign());
-            part(out, right, style);
+            part(out, right, style, SUM);
         }
         Expression::In { value, among, is_negated } => {
-            part(out, value, style);
+            part(out, value, style, SUM);
             let _ = write!(out, " {}IN (", not(*is_negated));
-            list(out, among, ", ", style, true);
+            list(out, among, ", ", style, 0);
+            out.push(')');
+        }
+        Expression::InSet { value, set, is_negated } => {
+            part(out, value, style, SUM);
+            let _ = write!(out, " {}IN (", not(*is_negated));
+            style.set(out, *set);
             out.push(')');
         }
         Expression::Like { value, pattern, ignores_case, is_negated } => {
-            part(out, value, style);
+            part(out, value, style, SUM);
             let word = if *ignores_case { "ILIKE" } else { "LIKE" };
             let _ = write!(out, " {}{word} ", not(*is_negated));
-            part(out, pattern, style);
+            part(out, pattern, style, SUM);
         }
         Expression::Between { value, low, high, is_negated } => {
-            part(out, value, style);
+            part(out, value, style, SUM);
             let _ = write!(out, " {}BETWEEN ", not(*is_negated));
-            part(out, low, style);
+            part(out, low, style, SUM);
             out.push_str(" AND ");
-            part(out, high, style);
+            part(out, high, style, SUM);
         }
         Expression::IsNull { value, is_negated } => {
-            part(out, value, style);
+            part(out, value, style, SUM);
             let _ = write!(out, " IS {}NULL", not(*is_negated));
         }
         Expression::Arithmetic(arithmetic, left, right) => {
-            part(out, left, style);
+            let level = of_arithmetic(*arithmetic);
+            part(out, left, style, level);
             let _ = write!(out, " {} ", arithmetic.sign());
-            part(out, right, style);
+            part(out, right, style, level + 1);
         }
         Expression::Negative(inner) => {
             out.push('-');
-            part(out, inner, style);
+            part(out, inner, style, PIECE);
+        }
+        Expression::Shift { time, count, unit } => {
+            part(out, time, style, SUM);
+            let sign = if *count < 0 { '-' } else { '+' };
+            let unit = unit.name().to_ascii_uppercase();
+            let _ = write!(out, " {sign} INTERVAL {} {unit}", count.unsigned_abs());
         }
     }
 }
@@ -201,6 +278,7 @@ fn write_literal(out: &mut String, literal: &Literal, style: &mut dyn Style) {
             let _ = write!(out, "{number:?}");
         }
         Literal::Text(text) => style.text(out, text),
+        Literal::RegularExpression(expression) => style.text(out, expression.text()),
     }
 }
 
@@ -216,7 +294,8 @@ pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
-fn push_name(out: &mut String, name: &str) {
+/// A name, in quotes unless it is a plain word.
+pub(super) fn push_name(out: &mut String, name: &str, is_keyword: fn(&str) -> bool) {
     let is_plain =
         name.starts_with(is_word_start) && name.chars().all(is_word) && !is_keyword(name);
     if is_plain {
@@ -226,7 +305,7 @@ fn push_name(out: &mut String, name: &str) {
     }
 }
 
-fn push_quoted(out: &mut String, mark: char, text: &str) {
+pub(super) fn push_quoted(out: &mut String, mark: char, text: &str) {
     out.push(mark);
     for c in text.chars() {
         match c {

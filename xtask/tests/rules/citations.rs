@@ -11,13 +11,14 @@ use crate::support::{self, File, files};
 use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
-const AREAS: [(&str, &str); 10] = [
+const AREAS: [(&str, &str); 11] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
     ("API", "management-api.md"),
     ("EXP", "batch-exports.md"),
     ("PLG", "plugins.md"),
     ("QRY", "questions.md"),
+    ("QRY", "sql.md"),
     ("SAML", "saml.md"),
     ("SEC", "security.md"),
     ("APP", "app.md"),

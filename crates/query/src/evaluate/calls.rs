@@ -1,11 +1,12 @@
 //! The functions (their descriptions are in `functions.rs`).
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
-use super::{QueryInput, boolean_or_null, equal, text, time};
+use super::{QueryInput, boolean_or_null, compare, equal, number, text, time};
 use crate::functions::Function;
 use crate::path::{self, Step};
-use crate::tree::Expression;
+use crate::tree::{Expression, Literal, TimeUnit};
 use crate::value::Value;
 
 /// The value of a function.
@@ -55,10 +56,10 @@ impl<'a> Call<'a> {
             Function::ToFloat => self.at(0).float().map(Value::Float),
             Function::ToBool => Some(boolean_or_null(self.at(0).boolean())),
             Function::ToDateTime => self.time().map(Value::Timestamp),
-            Function::ToDate => time::day(self.time()?).map(Value::Date),
-            Function::ToStartOfHour => Some(Value::Timestamp(time::start_of_hour(self.time()?))),
-            Function::ToStartOfDay => Some(Value::Timestamp(time::start_of_day(self.time()?))),
-            Function::ToStartOfMonth => time::start_of_month(self.time()?).map(Value::Timestamp),
+            Function::ToDate => time::day(self.local(0)?).map(Value::Date),
+            Function::ToStartOfHour => self.start_of(TimeUnit::Hour),
+            Function::ToStartOfDay => self.start_of(TimeUnit::Day),
+            Function::ToStartOfMonth => self.start_of(TimeUnit::Month),
             Function::ToUnixTimestamp => self.time().map(time::seconds).map(Value::Integer),
             Function::JsonExtractString => self.json()?.into_text().map(Value::Text),
             Function::JsonExtractInt => self.json()?.integer().map(Value::Integer),
@@ -66,6 +67,35 @@ impl<'a> Call<'a> {
             Function::JsonExtractBool => Some(boolean_or_null(self.json()?.boolean())),
             Function::JsonExtractRaw => self.raw()?.filter(|json| json != "null").map(Value::Json),
             Function::JsonHas => Some(Value::Boolean(self.raw()?.is_some())),
+            Function::ToStartOfMinute => self.start_of(TimeUnit::Minute),
+            Function::ToStartOfWeek => self.start_of(TimeUnit::Week),
+            Function::ToYear => time::year(self.local(0)?).map(Value::Integer),
+            Function::ToMonth => time::month(self.local(0)?).map(Value::Integer),
+            Function::ToDayOfWeek => Some(Value::Integer(time::day_of_week(self.local(0)?))),
+            Function::ToHour => Some(Value::Integer(time::hour(self.local(0)?))),
+            Function::DateDiff => self.difference(),
+            Function::Now => self.row.now().map(Value::Timestamp),
+            Function::Today => time::day(self.row.local(self.row.now()?)?).map(Value::Date),
+            Function::Match | Function::Extract => self.regular_expression(function),
+            Function::Domain => {
+                let url = self.text(0)?;
+                let range = text::host(&url);
+                Some(text::cut(url, range))
+            }
+            Function::Path => {
+                let url = self.text(0)?;
+                let range = text::path(&url);
+                Some(text::cut(url, range))
+            }
+            Function::Round => {
+                let decimals = if self.arguments.len() > 1 { self.at(1).integer()? } else { 0 };
+                number::rounded(self.at(0).number()?, decimals)
+            }
+            Function::Floor => number::with_float(self.at(0).number()?, f64::floor),
+            Function::Ceil => number::with_float(self.at(0).number()?, f64::ceil),
+            Function::Abs => number::without_sign(self.at(0).number()?),
+            Function::Least => self.extreme(Ordering::Less),
+            Function::Greatest => self.extreme(Ordering::Greater),
         }
     }
 
@@ -80,6 +110,63 @@ impl<'a> Call<'a> {
 
     fn time(&self) -> Option<i64> {
         self.at(0).timestamp()
+    }
+
+    /// What clocks in the time zone show; a date has no time zone.
+    fn local(&self, at: usize) -> Option<i64> {
+        match self.at(at) {
+            Value::Date(day) => Some(time::of_day(day)),
+            value => self.row.local(value.timestamp()?),
+        }
+    }
+
+    fn start_of(&self, unit: TimeUnit) -> Option<Value<'a>> {
+        self.row.start_of(unit, self.time()?).map(Value::Timestamp)
+    }
+
+    /// The number of units that begin after the second argument and until the third one.
+    fn difference(&self) -> Option<Value<'a>> {
+        let unit = TimeUnit::of(&self.text(0)?)?;
+        let number = |at: usize| {
+            let mut micros = self.at(at).timestamp()?;
+            let mut local = self.local(at)?;
+            if unit == TimeUnit::Week {
+                micros = self.row.start_of(unit, micros)?;
+                local = self.row.local(micros)?;
+            }
+            time::number_of(unit, micros, local)
+        };
+        number(2)?.checked_sub(number(1)?).map(Value::Integer)
+    }
+
+    fn regular_expression(&self, function: Function) -> Option<Value<'a>> {
+        let Some(Expression::Literal(Literal::RegularExpression(expression))) =
+            self.arguments.get(1)
+        else {
+            return None;
+        };
+        let text = self.text(0)?;
+        self.row.work_limit().charge(expression.work(&text));
+        if self.row.work_limit().is_used_up() {
+            return None;
+        }
+        if function == Function::Match {
+            return Some(Value::Boolean(expression.matches(&text)));
+        }
+        let range = expression.first(&text).unwrap_or(0..0);
+        Some(text::cut(text, range))
+    }
+
+    /// The smallest or largest argument; null if one is null or they cannot be compared.
+    fn extreme(&self, wanted: Ordering) -> Option<Value<'a>> {
+        let mut found = self.at(0);
+        for at in 1..self.arguments.len() {
+            let value = self.at(at);
+            if compare(&value, &found)? == wanted {
+                found = value;
+            }
+        }
+        (!found.is_null()).then_some(found)
     }
 
     fn made(&self, at: usize, make: impl FnOnce(&str) -> String) -> Option<Value<'a>> {

@@ -1,4 +1,7 @@
 //! The type of a column, independent of events.
+//!
+//! What belongs here: types of expressions. What does not: types of what a select reads and
+//! counts (`select::types`), which is behind [`Kinds`].
 
 use crate::fields::Field;
 use crate::functions::Function;
@@ -23,35 +26,66 @@ impl Expression {
     /// The type of a column with this value. A property can have any type and is text;
     /// functions have more specific types.
     pub fn kind(&self) -> Kind {
-        known(self).unwrap_or(Kind::Text)
+        known(self, &NoKinds).unwrap_or(Kind::Text)
+    }
+}
+
+/// The types of what expressions of a select refer to by its place. `None`: it is always null.
+pub(crate) trait Kinds {
+    fn column(&self, at: usize) -> Option<Kind>;
+    fn key(&self, at: usize) -> Option<Kind>;
+    fn aggregate(&self, at: usize) -> Option<Kind>;
+}
+
+/// Expressions of exports refer to nothing by its place.
+struct NoKinds;
+
+impl Kinds for NoKinds {
+    fn column(&self, _at: usize) -> Option<Kind> {
+        None
+    }
+
+    fn key(&self, _at: usize) -> Option<Kind> {
+        None
+    }
+
+    fn aggregate(&self, _at: usize) -> Option<Kind> {
+        None
     }
 }
 
 /// `None`: the expression is always null.
-fn known(expression: &Expression) -> Option<Kind> {
+pub(crate) fn known(expression: &Expression, kinds: &dyn Kinds) -> Option<Kind> {
     Some(match expression {
         Expression::Field(field) => of_field(*field),
-        Expression::Property(..) => Kind::Text,
+        Expression::Property(..) | Expression::ColumnProperty(..) => Kind::Text,
         Expression::Literal(literal) => match literal {
             Literal::Null => return None,
             Literal::Boolean(_) => Kind::Boolean,
             Literal::Integer(_) => Kind::Integer,
             Literal::Float(_) => Kind::Float,
-            Literal::Text(_) => Kind::Text,
+            Literal::Text(_) | Literal::RegularExpression(_) => Kind::Text,
         },
-        Expression::Call(function, arguments) => return of_call(*function, arguments),
+        Expression::Call(function, arguments) => return of_call(*function, arguments, kinds),
         Expression::And(_)
         | Expression::Or(_)
         | Expression::Not(_)
         | Expression::Compare(..)
         | Expression::In { .. }
+        | Expression::InSet { .. }
         | Expression::Like { .. }
         | Expression::Between { .. }
         | Expression::IsNull { .. } => Kind::Boolean,
         Expression::Arithmetic(arithmetic, left, right) => {
-            of_arithmetic(*arithmetic, known(left), known(right))
+            of_arithmetic(*arithmetic, known(left, kinds), known(right, kinds))
         }
-        Expression::Negative(inner) => of_arithmetic(Arithmetic::Multiply, known(inner), None),
+        Expression::Negative(inner) => {
+            of_arithmetic(Arithmetic::Multiply, known(inner, kinds), None)
+        }
+        Expression::Shift { .. } => Kind::Timestamp,
+        Expression::Column(at) => return kinds.column(*at),
+        Expression::Key(at) => return kinds.key(*at),
+        Expression::Aggregate(at) => return kinds.aggregate(*at),
     })
 }
 
@@ -59,9 +93,9 @@ fn of_field(field: Field) -> Kind {
     match field {
         Field::TeamId => Kind::Integer,
         Field::Timestamp | Field::CreatedAt => Kind::Timestamp,
-        Field::Event | Field::DistinctId | Field::ElementsChain => Kind::Text,
+        Field::Event | Field::DistinctId | Field::ElementsChain | Field::SessionId => Kind::Text,
         Field::Uuid | Field::PersonId => Kind::Uuid,
-        Field::Properties | Field::PersonProperties => Kind::Json,
+        Field::Properties | Field::PersonProperties | Field::GroupProperties(_) => Kind::Json,
     }
 }
 
@@ -77,7 +111,7 @@ fn of_arithmetic(arithmetic: Arithmetic, left: Option<Kind>, right: Option<Kind>
     }
 }
 
-fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
+fn of_call(function: Function, arguments: &[Expression], kinds: &dyn Kinds) -> Option<Kind> {
     Some(match function {
         Function::Lower
         | Function::Upper
@@ -86,11 +120,19 @@ fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
         | Function::Substring
         | Function::ReplaceAll
         | Function::ToString
-        | Function::JsonExtractString => Kind::Text,
+        | Function::JsonExtractString
+        | Function::Extract
+        | Function::Domain
+        | Function::Path => Kind::Text,
         Function::Length
         | Function::ToInt
         | Function::ToUnixTimestamp
-        | Function::JsonExtractInt => Kind::Integer,
+        | Function::JsonExtractInt
+        | Function::ToYear
+        | Function::ToMonth
+        | Function::ToDayOfWeek
+        | Function::ToHour
+        | Function::DateDiff => Kind::Integer,
         Function::StartsWith
         | Function::EndsWith
         | Function::IsNull
@@ -99,28 +141,41 @@ fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
         | Function::NotEmpty
         | Function::ToBool
         | Function::JsonExtractBool
-        | Function::JsonHas => Kind::Boolean,
+        | Function::JsonHas
+        | Function::Match => Kind::Boolean,
         Function::ToFloat | Function::JsonExtractFloat => Kind::Float,
         Function::ToDateTime
         | Function::ToDate
         | Function::ToStartOfHour
         | Function::ToStartOfDay
-        | Function::ToStartOfMonth => Kind::Timestamp,
+        | Function::ToStartOfMonth
+        | Function::ToStartOfMinute
+        | Function::ToStartOfWeek
+        | Function::Now
+        | Function::Today => Kind::Timestamp,
         Function::JsonExtractRaw => Kind::Json,
-        Function::Coalesce | Function::IfNull => return common(arguments.iter()),
-        Function::NullIf => return known(arguments.first()?),
-        Function::If => return common(arguments.iter().skip(1)),
+        Function::Round | Function::Floor | Function::Ceil | Function::Abs => {
+            of_arithmetic(Arithmetic::Multiply, known(arguments.first()?, kinds), None)
+        }
+        Function::Coalesce | Function::IfNull | Function::Least | Function::Greatest => {
+            return common(arguments.iter(), kinds);
+        }
+        Function::NullIf => return known(arguments.first()?, kinds),
+        Function::If => return common(arguments.iter().skip(1), kinds),
         // Conditions and values alternate; the last value has no condition.
         Function::MultiIf => {
             let values = arguments.iter().skip(1).step_by(2);
-            return common(values.chain(arguments.last()));
+            return common(values.chain(arguments.last()), kinds);
         }
     })
 }
 
 /// The common type of these expressions.
-fn common<'a>(expressions: impl Iterator<Item = &'a Expression>) -> Option<Kind> {
-    expressions.filter_map(known).reduce(|left, right| match (left, right) {
+fn common<'a>(
+    expressions: impl Iterator<Item = &'a Expression>,
+    kinds: &dyn Kinds,
+) -> Option<Kind> {
+    expressions.filter_map(|item| known(item, kinds)).reduce(|left, right| match (left, right) {
         (left, right) if left == right => left,
         (Kind::Integer | Kind::Boolean, Kind::Integer | Kind::Boolean) => Kind::Integer,
         (

@@ -124,6 +124,35 @@ pub(crate) fn calculate(
     Number::Float(result).value()
 }
 
+/// A number rounded to a number of decimals, as ClickHouse does: halves to the even neighbour.
+pub(crate) fn rounded(number: Number, decimals: i64) -> Option<Value<'static>> {
+    let decimals = i32::try_from(decimals).ok().filter(|decimals| (0..=15).contains(decimals))?;
+    with_float(number, |float| {
+        let scaled = float * 10_f64.powi(decimals);
+        // A number that is too large to be scaled has no decimals.
+        if scaled.is_finite() { scaled.round_ties_even() / 10_f64.powi(decimals) } else { float }
+    })
+}
+
+/// The same integer, or a change of another number.
+pub(crate) fn with_float(
+    number: Number,
+    change: impl FnOnce(f64) -> f64,
+) -> Option<Value<'static>> {
+    match number {
+        Number::Integer(_) => number.value(),
+        Number::Float(float) => Number::Float(change(float)).value(),
+    }
+}
+
+/// A number without its sign.
+pub(crate) fn without_sign(number: Number) -> Option<Value<'static>> {
+    match number {
+        Number::Integer(number) => Number::Integer(number.checked_abs()?).value(),
+        Number::Float(number) => Number::Float(number.abs()).value(),
+    }
+}
+
 /// The shortest text that is parsed as the same number.
 pub(crate) fn text(number: f64) -> String {
     let size = number.abs();

@@ -46,7 +46,10 @@ impl QueryInput for Event {
             Field::ElementsChain => Value::Text(self.elements.as_str().into()),
             Field::PersonId if self.has_person => Value::Uuid(Uuid::from_u128(2)),
             Field::PersonProperties if self.has_person => Value::Json(r#"{"vip":true}"#.into()),
-            Field::PersonId | Field::PersonProperties => Value::Null,
+            Field::PersonId
+            | Field::PersonProperties
+            | Field::SessionId
+            | Field::GroupProperties(_) => Value::Null,
             Field::Properties => Value::Json(self.properties.as_str().into()),
         }
     }

@@ -1,6 +1,7 @@
 //! Functions of texts: positions are counted in characters, sizes in bytes.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::TEXT_MAX;
 use crate::value::Value;
@@ -51,4 +52,48 @@ pub(super) fn part(text: &str, from: i64, length: Option<i64>) -> Value<'static>
         }
     };
     Value::Text(text.chars().skip(first).take(length).collect())
+}
+
+/// The part of a text at this range of bytes.
+pub(super) fn cut(text: Cow<'_, str>, range: Range<usize>) -> Value<'_> {
+    Value::Text(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
+        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+    })
+}
+
+/// The range of the host in a URL, without a user and a port. The scheme may be missing.
+pub(super) fn host(url: &str) -> Range<usize> {
+    let authority = authority(url);
+    let text = url.get(authority.clone()).unwrap_or_default();
+    let start = text.rfind('@').map_or(0, |at| at + 1);
+    let host = text.get(start..).unwrap_or_default();
+    let end = match host.find(']') {
+        Some(bracket) => bracket + 1,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    authority.start + start..authority.start + start + end
+}
+
+/// The range of the path in a URL: up to the query and the fragment.
+pub(super) fn path(url: &str) -> Range<usize> {
+    let start = authority(url).end;
+    let rest = url.get(start..).unwrap_or_default();
+    start..start + rest.find(['?', '#']).unwrap_or(rest.len())
+}
+
+/// The range between the scheme and the path.
+fn authority(url: &str) -> Range<usize> {
+    let is_scheme = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let start = match url.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => scheme.len() + 3,
+        _ if url.starts_with("//") => 2,
+        _ => 0,
+    };
+    let rest = url.get(start..).unwrap_or_default();
+    start..start + rest.find(['/', '?', '#']).unwrap_or(rest.len())
 }

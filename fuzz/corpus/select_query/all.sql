@@ -1,0 +1,1 @@
+select * from events where event in ('a', 'b') limit 10;

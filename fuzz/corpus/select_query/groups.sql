@@ -1,0 +1,1 @@
+SELECT index, key, properties.name FROM groups AS g WHERE g.index = 0 ORDER BY key

@@ -1,0 +1,1 @@
+SELECT 5, 6 AS six, event FROM events ORDER BY 1, six, 3 DESC

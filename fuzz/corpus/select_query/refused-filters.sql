@@ -1,0 +1,1 @@
+SELECT event FROM events WHERE {filters} OR true

@@ -1,0 +1,1 @@
+SELECT event FROM events JOIN persons ON person_id = persons.id

@@ -1,0 +1,1 @@
+SELECT event FROM events WHERE match(event, '(a{1000}){1000}')

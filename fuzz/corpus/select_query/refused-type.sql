@@ -1,0 +1,1 @@
+SELECT sum(timestamp) FROM events WHERE uuid = 5

@@ -1,0 +1,1 @@
+SELECT event, properties.x, count() FROM events GROUP BY event

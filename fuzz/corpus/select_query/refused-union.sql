@@ -1,0 +1,1 @@
+SELECT event FROM events UNION ALL SELECT id FROM persons

@@ -1,0 +1,1 @@
+SELECT url('http://169.254.169.254/') FROM events

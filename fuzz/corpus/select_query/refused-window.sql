@@ -1,0 +1,1 @@
+SELECT count() OVER (PARTITION BY event) FROM events

@@ -1,0 +1,1 @@
+SELECT toYear(timestamp), toDayOfWeek(timestamp) AS d, dateDiff('week', timestamp, now()) AS w, today() - INTERVAL 1 month AS m FROM events WHERE timestamp BETWEEN '2026-01-01' AND '2026-02-01 10:00:00+02:00'

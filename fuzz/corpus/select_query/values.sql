@@ -1,0 +1,1 @@
+SELECT event FROM events WHERE event = {name} AND properties.n IN ({number}, {half}, -1, NULL)
