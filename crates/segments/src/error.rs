@@ -51,11 +51,20 @@ pub enum Error {
         /// The row after the last one.
         end: u64,
     },
+    /// The caller requested a column that the segment does not have, or values of another
+    /// kind than the column has.
+    #[error("{} has no such values in the column {column}", file.display())]
+    NoSuchColumn {
+        /// The segment that was read.
+        file: PathBuf,
+        /// The name of the column.
+        column: String,
+    },
     /// The caller wrote blocks or entries that are not in ascending order, the same one
-    /// twice, or an empty block.
+    /// twice, or an empty block; or requested rows that are not in ascending order.
     #[error("{}: {what}", file.display())]
     NotInOrder {
-        /// The file that was to be written.
+        /// The file that was to be written or read.
         file: PathBuf,
         /// What is not in order.
         what: &'static str,

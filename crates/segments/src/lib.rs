@@ -19,6 +19,7 @@
 //! of the files. What does not: which files there are, when they are written and removed,
 //! and in what order that happens with a transaction (`weir-store`).
 
+mod bits;
 mod checked;
 pub mod delta;
 mod error;
@@ -26,8 +27,10 @@ pub mod persons;
 pub mod run;
 pub mod segment;
 
+pub use bits::Bits;
 pub use error::{Error, Part, Result};
 pub use run::{Entry, FilterSize, Key, Place, Run, RunWriter, RunWritten};
 pub use segment::{
-    BlockRows, ColumnType, Options, OwnedEvent, Segment, SegmentEvent, TypedColumn, Writer, Written,
+    BlockRows, Codes, ColumnName, ColumnType, Columns, Complete, GroupReader, NONE, Options,
+    OwnedEvent, RowGroup, Segment, SegmentEvent, TypedColumn, Writer, Written,
 };

@@ -4,13 +4,19 @@
 //! events back by their rows: a block is never divided between groups of rows, and pages
 //! begin with blocks, so that a block costs little more than its own events. Where the
 //! blocks are is in the metadata of the file, under `weir.blocks`: the first arrival number
-//! and the number of rows of each, as `first:rows,first:rows`.
+//! and the number of rows of each, as `first:rows,first:rows`. `weir.typed` has the property
+//! of each typed column and the number of events whose value it does not hold, as
+//! `name:lost,name:lost` with percent-encoded names.
+//!
+//! Events are read by their rows ([`Segment`]), or column by column ([`Columns`]).
 //!
 //! What belongs here: the form of the file. What does not: checksums and names of files
 //! (`checked`), which blocks a segment gets and when (`weir-store`).
 
 pub(crate) mod columns;
+mod pages;
 mod read;
+mod scan;
 mod typed;
 mod write;
 
@@ -18,7 +24,9 @@ use std::path::Path;
 
 use uuid::Uuid;
 
+pub use pages::{Codes, GroupReader, NONE};
 pub use read::Segment;
+pub use scan::{ColumnName, Columns, Complete, RowGroup};
 pub use typed::{ColumnType, TABLE_COLUMNS, TypedColumn};
 pub use write::{Writer, Written};
 
@@ -206,9 +214,9 @@ fn columns_of(inputs: &[&Segment], options: &Options) -> Result<Vec<TypedColumn>
         }
     }
     for input in inputs {
-        let columns = input.typed()?;
+        let columns = input.columns(&options.known)?;
         for known in &options.known {
-            if columns.contains(&(known.name(), known.kind)) {
+            if columns.typed(&known.property).is_some_and(|(kind, _)| kind == known.kind) {
                 sample.keep(known);
             }
         }

@@ -48,6 +48,9 @@ pub(super) const VERSION_KEY: &str = "weir.segment";
 pub(super) const VERSION: &str = "1";
 /// The key of the blocks in the metadata of the file.
 pub(super) const BLOCKS_KEY: &str = "weir.blocks";
+/// The key of the typed columns in the metadata of the file. Files of version 0.1.0 have
+/// none.
+pub(super) const TYPED_KEY: &str = "weir.typed";
 /// Rows after which a page ends, with the block that reaches it.
 const PAGE_ROWS: usize = 1_000;
 /// Bytes before compression after which a page ends. A block has about as many.

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -15,10 +14,9 @@ use parquet::file::metadata::{
 };
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::ColumnDescPtr;
 use uuid::Uuid;
 
-use super::{BlockRows, ColumnType, OwnedEvent, columns};
+use super::{BlockRows, OwnedEvent, columns};
 use crate::checked::{CheckedFile, View};
 use crate::error::{Error, Part, Result};
 
@@ -30,28 +28,28 @@ use crate::error::{Error, Part, Result};
 /// moment.
 #[derive(Clone)]
 pub struct Segment {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
-    file: Arc<CheckedFile>,
+pub(super) struct Inner {
+    pub(super) file: Arc<CheckedFile>,
     rows: u64,
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     blocks: Vec<BlockRows>,
     memory: usize,
 }
 
 /// A group of rows.
-struct Group {
-    first_row: u64,
-    rows: u64,
+pub(super) struct Group {
+    pub(super) first_row: u64,
+    pub(super) rows: u64,
     /// As in [`columns::BASE`].
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
 }
 
-struct Column {
+pub(super) struct Column {
     chunk: ColumnChunkMetaData,
-    pages: Vec<PageLocation>,
+    pub(super) pages: Vec<PageLocation>,
 }
 
 impl Segment {
@@ -134,25 +132,6 @@ impl Segment {
     /// When the file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<()> {
         self.inner.file.verify()
-    }
-
-    /// The names and types of the typed columns.
-    pub(super) fn typed(&self) -> Result<Vec<(String, ColumnType)>> {
-        let file = &self.inner.file;
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&View::new(Arc::clone(file)))
-            .map_err(|e| decode(file.path(), e))?;
-        let columns = metadata.file_metadata().schema_descr().columns().iter();
-        let column = |column: &ColumnDescPtr| {
-            let kind = match column.physical_type() {
-                Physical::BYTE_ARRAY => ColumnType::Text,
-                Physical::DOUBLE => ColumnType::Number,
-                Physical::BOOLEAN => ColumnType::Boolean,
-                _ => return None,
-            };
-            Some((column.name().to_owned(), kind))
-        };
-        Ok(columns.skip(columns::BASE.len()).filter_map(column).collect())
     }
 
     /// For each column that an event consists of, the rows that its pages begin with.
@@ -354,11 +333,11 @@ fn text(value: &ByteArray) -> Result<String, ParquetError> {
     value.as_utf8().map(str::to_owned)
 }
 
-fn count(rows: u64) -> Result<usize, ParquetError> {
+pub(super) fn count(rows: u64) -> Result<usize, ParquetError> {
     usize::try_from(rows).map_err(|_| missing())
 }
 
-fn missing() -> ParquetError {
+pub(super) fn missing() -> ParquetError {
     ParquetError::General("rows or columns are missing".to_owned())
 }
 
@@ -408,18 +387,18 @@ fn blocks(path: &Path, metadata: &ParquetMetaData) -> Result<Vec<BlockRows>> {
     Ok(blocks)
 }
 
-fn value<'a>(metadata: &'a ParquetMetaData, key: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(metadata: &'a ParquetMetaData, key: &str) -> Option<&'a str> {
     let pairs = metadata.file_metadata().key_value_metadata()?;
     pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
 }
 
-fn content(path: &Path, reason: &str) -> Error {
+pub(super) fn content(path: &Path, reason: &str) -> Error {
     Error::damaged(path, Part::Content(reason.to_owned()))
 }
 
 /// What the reader of Parquet says, as our error: the one that reading the file gave, or
 /// damage that the checksums do not show.
-fn decode(path: &Path, error: ParquetError) -> Error {
+pub(super) fn decode(path: &Path, error: ParquetError) -> Error {
     let reason = error.to_string();
     let ParquetError::External(source) = error else { return content(path, &reason) };
     // It may have come through a stream.

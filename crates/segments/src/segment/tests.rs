@@ -6,6 +6,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{Error, Part};
 
+mod columns_of_groups;
+
 /// An event like those of a web page.
 fn event(arrival: u64) -> OwnedEvent {
     let mut bytes = [0; 16];

@@ -172,7 +172,8 @@ pub(super) struct Sample {
 impl Sample {
     pub(super) fn add(&mut self, properties: &str) {
         self.events += 1;
-        each(properties, |name, value| {
+        // What is not seen counts as absent.
+        let _ = each(properties, |name, value| {
             let scalar = scalar(value);
             if scalar.is_none() && value == "null" {
                 return;
@@ -232,12 +233,11 @@ fn is_usable(name: &str) -> bool {
         && !name.contains(char::is_control)
 }
 
-/// Calls `see` with the name and the JSON text of each property, until the text ends or is
-/// not JSON.
-pub(super) fn each<'a>(properties: &'a str, see: impl FnMut(&str, &'a str)) {
+/// Calls `see` with the name and the JSON text of each property, until the object ends or
+/// the text is not JSON. Returns whether it has seen all of them.
+pub(super) fn each<'a>(properties: &'a str, see: impl FnMut(&str, &'a str)) -> bool {
     let mut json = serde_json::Deserializer::from_str(properties);
-    // Text that is not an object has no properties.
-    let _ = json.deserialize_map(MemberVisitor(see));
+    json.deserialize_map(MemberVisitor(see)).is_ok()
 }
 
 struct MemberVisitor<F>(F);

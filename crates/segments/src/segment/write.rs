@@ -19,7 +19,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
-
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::fmt::Hyphenated;
 
 use super::typed::{ColumnType, Sample, Scalar, TypedColumn, each, scalar};
@@ -28,7 +28,7 @@ use crate::checked::CheckedWriter;
 use crate::error::{Error, Result};
 
 /// The largest number of rows in a group.
-const GROUP_ROWS: usize = 64_000;
+pub(super) const GROUP_ROWS: usize = 64_000;
 /// Compressed bytes at which a group ends.
 const GROUP_BYTES: usize = 32 << 20;
 /// Events from which the typed columns are chosen.
@@ -249,6 +249,8 @@ struct Groups {
     writer: SerializedFileWriter<CheckedWriter>,
     properties: WriterPropertiesPtr,
     typed: Vec<TypedColumn>,
+    /// For each typed column, the number of events whose value it does not hold.
+    lost: Vec<u64>,
     columns: Vec<Column>,
     rows: usize,
 }
@@ -270,7 +272,8 @@ impl Groups {
             Ok((writer, properties))
         };
         let (writer, properties) = begin().map_err(|e| encode(&path, e))?;
-        Ok(Self { path, writer, properties, typed, columns: Vec::new(), rows: 0 })
+        let lost = vec![0; typed.len()];
+        Ok(Self { path, writer, properties, typed, lost, columns: Vec::new(), rows: 0 })
     }
 
     fn push(&mut self, events: &[SegmentEvent<'_>]) -> Result<()> {
@@ -291,7 +294,7 @@ impl Groups {
             .split_at_mut_checked(columns::BASE.len())
             .ok_or_else(|| general("a column is missing"))?;
         encode_base(base, events)?;
-        encode_typed(typed, &self.typed, events)?;
+        encode_typed(typed, &self.typed, &mut self.lost, events)?;
         self.rows += events.len();
         let compressed: usize = self.columns.iter().map(|column| column.pages.len()).sum();
         match compressed >= GROUP_BYTES {
@@ -326,9 +329,25 @@ impl Groups {
             }
             let blocks = KeyValue::new(columns::BLOCKS_KEY.to_owned(), text);
             self.writer.append_key_value_metadata(blocks);
+            let typed = KeyValue::new(columns::TYPED_KEY.to_owned(), self.typed_text());
+            self.writer.append_key_value_metadata(typed);
             self.writer.into_inner()
         };
         end().map_err(|e| encode(&path, e))?.finish(&[])
+    }
+
+    /// The value of [`columns::TYPED_KEY`].
+    fn typed_text(&self) -> String {
+        let mut text = String::new();
+        for (column, lost) in self.typed.iter().zip(&self.lost) {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            text.extend(utf8_percent_encode(&column.property, NON_ALPHANUMERIC));
+            text.push(':');
+            text.push_str(&lost.to_string());
+        }
+        text
     }
 }
 
@@ -411,56 +430,83 @@ fn encode_base(base: &mut [Column], events: &[SegmentEvent<'_>]) -> Result<(), P
     texts(properties, events.iter().map(|event| event.properties), None, None)
 }
 
-/// Encodes the typed columns.
+/// The value of a property in one event.
+#[derive(Debug, Clone, PartialEq)]
+enum Found<'a> {
+    /// None, or `null`.
+    Nothing,
+    /// A value that no column can hold, or properties that cannot be read to their end.
+    Other,
+    Scalar(Scalar<'a>),
+}
+
+/// Encodes the typed columns, and adds to `lost` the events whose value a column does not
+/// hold.
 fn encode_typed(
     columns: &mut [Column],
     typed: &[TypedColumn],
+    lost: &mut [u64],
     events: &[SegmentEvent<'_>],
 ) -> Result<(), ParquetError> {
     if typed.is_empty() {
         return Ok(());
     }
-    let mut values: Vec<Vec<Option<Scalar<'_>>>> = vec![vec![None; events.len()]; typed.len()];
+    let mut values = vec![vec![Found::Nothing; events.len()]; typed.len()];
     for (row, event) in events.iter().enumerate() {
-        each(event.properties, |name, json| {
+        let is_complete = each(event.properties, |name, json| {
             // They are in the order of their properties.
             let at = typed.binary_search_by(|column| column.property.as_str().cmp(name));
             let value = at.ok().and_then(|at| values.get_mut(at)?.get_mut(row));
             if let Some(value) = value {
-                *value = scalar(json);
+                *value = match json {
+                    "null" => Found::Nothing,
+                    _ => scalar(json).map_or(Found::Other, Found::Scalar),
+                };
             }
         });
+        if !is_complete {
+            // Another value may follow.
+            for value in values.iter_mut().filter_map(|values| values.get_mut(row)) {
+                *value = Found::Other;
+            }
+        }
     }
-    for ((column, of), values) in columns.iter_mut().zip(typed).zip(values) {
-        encode_values(column, of.kind, &values)?;
+    for (((column, of), values), lost) in columns.iter_mut().zip(typed).zip(values).zip(lost) {
+        *lost += encode_values(column, of.kind, &values)?;
     }
     Ok(())
 }
 
-/// Encodes the values of one typed column. A value of another type becomes null.
+/// Encodes the values of one typed column. A value of another type becomes null. Returns
+/// how many of them there are.
 fn encode_values(
     column: &mut Column,
     kind: ColumnType,
-    values: &[Option<Scalar<'_>>],
-) -> Result<(), ParquetError> {
-    let is_of_kind = |value: &Option<Scalar<'_>>| {
+    values: &[Found<'_>],
+) -> Result<u64, ParquetError> {
+    let is_of_kind = |value: &Found<'_>| {
         matches!(
             (kind, value),
-            (ColumnType::Text, Some(Scalar::Text(_)))
-                | (ColumnType::Number, Some(Scalar::Number(_)))
-                | (ColumnType::Boolean, Some(Scalar::Boolean(_)))
+            (ColumnType::Text, Found::Scalar(Scalar::Text(_)))
+                | (ColumnType::Number, Found::Scalar(Scalar::Number(_)))
+                | (ColumnType::Boolean, Found::Scalar(Scalar::Boolean(_)))
         )
     };
+    let is_lost = |value: &&Found<'_>| !matches!(value, Found::Nothing) && !is_of_kind(value);
+    let lost = values.iter().filter(is_lost).count() as u64;
     let levels: Vec<i16> = values.iter().map(|value| i16::from(is_of_kind(value))).collect();
     let levels = Some(&levels[..]);
-    let values = values.iter().flatten();
+    let values = values.iter().filter_map(|value| match value {
+        Found::Scalar(scalar) => Some(scalar),
+        Found::Nothing | Found::Other => None,
+    });
     match kind {
         ColumnType::Text => {
             let values = values.filter_map(|value| match value {
                 Scalar::Text(text) => Some(text.as_ref()),
                 Scalar::Number(_) | Scalar::Boolean(_) => None,
             });
-            texts(column, values, levels, None)
+            texts(column, values, levels, None)?;
         }
         ColumnType::Number => {
             let values: Vec<f64> = values
@@ -472,16 +518,17 @@ fn encode_values(
             let ColumnWriter::DoubleColumnWriter(writer) = &mut column.writer else {
                 return Err(other_type());
             };
-            writer.write_batch(&values, levels, None).map(|_| ())
+            writer.write_batch(&values, levels, None)?;
         }
         ColumnType::Boolean => {
             let values = values.filter_map(|value| match value {
                 Scalar::Boolean(boolean) => Some(*boolean),
                 Scalar::Text(_) | Scalar::Number(_) => None,
             });
-            booleans(column, values, levels)
+            booleans(column, values, levels)?;
         }
     }
+    Ok(lost)
 }
 
 fn numbers(column: &mut Column, values: impl Iterator<Item = i64>) -> Result<(), ParquetError> {
