@@ -11,10 +11,14 @@
 //! the question bounds. Memory is in proportion to the numbers of buckets, steps and edges,
 //! and in a funnel to the number of persons.
 
+mod breakdown;
+#[cfg(feature = "matching")]
+mod filter;
 mod funnel;
 mod lifecycle;
 mod paths;
 mod percentile;
+mod property;
 mod retention;
 mod sessions;
 mod stickiness;
@@ -22,6 +26,9 @@ mod sum;
 #[cfg(test)]
 mod support;
 
+pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, breakdown_text};
+#[cfg(feature = "matching")]
+pub use filter::{FilterFault, Matcher, patterns};
 pub use funnel::{
     ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, Histogram, StepTotals,
     histogram,
@@ -29,6 +36,7 @@ pub use funnel::{
 pub use lifecycle::Lifecycle;
 pub use paths::{EDGES_MAX, Edge, PathEvent, PathRules, Paths, TooManyEdges};
 pub use percentile::percentile;
+pub use property::{Numeric, PropertyValue};
 pub use retention::{RETURNING, Retention, RetentionEvent, TARGET};
 pub use sessions::{SESSION_GAP, Session, SessionEvent, sessions};
 pub use stickiness::Stickiness;

@@ -6,8 +6,9 @@
 //! person. What does not: reading events, resolving merged persons, and running a query
 //! (its engine), permissions (`weir-service`), and the query of an export (`weir-query`).
 //!
-//! Nothing here reads a clock or the store. Without the feature `zones` the crate also
-//! builds for the browser: then the computation of ranges and buckets is missing.
+//! Nothing here reads a clock or the store. Without the features `zones` and `matching` the
+//! crate also builds for the browser: then the computation of ranges and buckets, and
+//! whether values satisfy filters, are missing.
 
 mod choices;
 pub mod evaluate;

@@ -10,10 +10,13 @@ use weir_model::errors::FieldError;
 
 use super::input::{Fields, Input};
 use crate::choices::choices;
+use crate::evaluate::Numeric;
 use crate::time::DateText;
 
-/// Most filters and groups of a question, together.
+/// Most filters and groups of a question, together. A filter with patterns counts as five.
 pub const FILTERS_MAX: usize = 100;
+/// What a filter with patterns counts beside itself: compiled patterns are large.
+const PATTERNS_COUNT: usize = 4;
 /// Most nested groups.
 pub const FILTER_DEPTH_MAX: usize = 5;
 /// Most values of a filter.
@@ -147,9 +150,33 @@ impl FilterValue {
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Number(number) => number.to_string(),
+            Self::Number(number) => match Numeric::of_json(number) {
+                Some(number) => number.to_string(),
+                None => number.to_string(),
+            },
             Self::Boolean(flag) => flag.to_string(),
         }
+    }
+}
+
+impl Operator {
+    /// Words of clients for operators that have another word here.
+    const ALIASES: [(&str, Self); 4] = [
+        ("min", Self::GreaterOrEqual),
+        ("max", Self::LessOrEqual),
+        ("icontains_multi", Self::Contains),
+        ("not_icontains_multi", Self::ContainsNot),
+    ];
+
+    /// Whether its values are patterns.
+    fn has_patterns(self) -> bool {
+        matches!(self, Self::Regex | Self::NotRegex)
+    }
+
+    fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        let Some(input) = fields.get("operator") else { return Ok(Self::Exact) };
+        let alias = Self::ALIASES.iter().find(|(word, _)| input.value.as_str() == Some(word));
+        alias.map_or_else(|| input.choice(), |(_, operator)| Ok(*operator))
     }
 }
 
@@ -213,18 +240,34 @@ impl FilterGroup {
         };
         let mut filters = Vec::new();
         for item in values.map_or(Ok(Vec::new()), |values| values.list(FILTERS_MAX))? {
-            *left = left.checked_sub(1).ok_or_else(|| {
-                let detail = format!("A question has at most {FILTERS_MAX} filters.");
-                item.fault("max_length", detail)
-            })?;
+            take(left, 1, &item)?;
             let fields = item.object()?;
             filters.push(match fields.get("values") {
                 Some(_) => Filter::Group(Self::read(&item, left, depth + 1)?),
-                None => Filter::Property(PropertyFilter::read(&fields)?),
+                None => {
+                    let filter = PropertyFilter::read(&fields)?;
+                    if filter.operator.has_patterns() {
+                        take(left, PATTERNS_COUNT, &item)?;
+                    }
+                    Filter::Property(filter)
+                }
             });
         }
         Ok(Self { logic, filters })
     }
+}
+
+/// Takes a number of filters from those that a question may still have.
+fn take(left: &mut usize, count: usize, item: &Input<'_>) -> Result<(), FieldError> {
+    *left = left.checked_sub(count).ok_or_else(|| {
+        let detail = format!(
+            "A question has at most {FILTERS_MAX} filters, of which one with patterns counts as \
+             {}.",
+            PATTERNS_COUNT + 1
+        );
+        item.fault("max_length", detail)
+    })?;
+    Ok(())
 }
 
 /// A list if all filters must be satisfied, else `type` and `values`.
@@ -273,7 +316,8 @@ impl PropertyOwner {
     pub(super) fn read(fields: &Fields<'_>, kind: &str, index: &str) -> Result<Self, FieldError> {
         let Some(input) = fields.get(kind) else { return Ok(Self::Event) };
         match input.value.as_str() {
-            Some("event") => Ok(Self::Event),
+            // The variant of a feature flag is a property of the event.
+            Some("event" | "feature") => Ok(Self::Event),
             Some("person") => Ok(Self::Person),
             Some("group") => {
                 let at = fields.required(index)?.integer(0, GROUP_TYPE_LAST)?;
@@ -324,7 +368,7 @@ impl PropertyFilter {
         fields.check(&READ, &["negation"])?;
         let owner = PropertyOwner::read(fields, "type", "group_type_index")?;
         let key = fields.required("key")?.name(NAME_MAX)?;
-        let operator = fields.choice("operator", Operator::Exact)?;
+        let operator = Operator::read(fields)?;
         Ok(Self { owner, key, operator, values: values(fields, operator)? })
     }
 }
@@ -349,7 +393,12 @@ fn values(fields: &Fields<'_>, operator: Operator) -> Result<Vec<FilterValue>, F
         }
         Operator::Between | Operator::NotBetween => {
             exactly(2, "two numbers")?;
-            items.iter().map(number).collect()
+            let numbers = items.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+            let [least, most] = [0, 1].map(|at| numbers.get(at).and_then(Numeric::of_value));
+            match least > most {
+                true => Err(input.invalid("The first number is larger than the second one.")),
+                false => Ok(numbers),
+            }
         }
         Operator::DateExact | Operator::DateBefore | Operator::DateAfter => {
             exactly(1, "one date")?;
@@ -359,7 +408,16 @@ fn values(fields: &Fields<'_>, operator: Operator) -> Result<Vec<FilterValue>, F
             if items.is_empty() {
                 return Err(input.fault("required", "This list may not be empty."));
             }
-            items.iter().map(|item| Ok(FilterValue::Text(scalar(item)?.text()))).collect()
+            let texts = items
+                .iter()
+                .map(|item| Ok(scalar(item)?.text()))
+                .collect::<Result<Vec<_>, FieldError>>()?;
+            #[cfg(feature = "matching")]
+            if operator.has_patterns() {
+                crate::evaluate::patterns(&texts)
+                    .map_err(|fault| input.invalid(fault.to_string()))?;
+            }
+            Ok(texts.into_iter().map(FilterValue::Text).collect())
         }
         _ => {
             if items.is_empty() {
@@ -457,6 +515,16 @@ mod tests {
                     "value": ["7", "true"] }]),
             ),
             (
+                json!([{ "key": "a", "operator": "min", "value": 1 },
+                    { "key": "a", "operator": "not_icontains_multi", "value": ["b", "c"] },
+                    { "key": "$feature/new", "type": "feature", "operator": null, "value": "on" }]),
+                json!([{ "type": "event", "key": "a", "operator": "gte", "value": 1 },
+                    { "type": "event", "key": "a", "operator": "not_icontains",
+                        "value": ["b", "c"] },
+                    { "type": "event", "key": "$feature/new", "operator": "exact",
+                        "value": "on" }]),
+            ),
+            (
                 json!([{ "key": "a", "operator": "is_date_after", "value": " -7d" }]),
                 json!([{ "type": "event", "key": "a", "operator": "is_date_after",
                     "value": "-7d" }]),
@@ -523,6 +591,16 @@ mod tests {
                 "invalid_input",
             ),
             (
+                json!([{ "key": "a", "operator": "not_between", "value": [2, "1.5"] }]),
+                Some("0__value"),
+                "invalid_input",
+            ),
+            (
+                json!([{ "key": "a", "operator": "not_regex", "value": ["a", "("] }]),
+                Some("0__value"),
+                "invalid_input",
+            ),
+            (
                 json!([{ "key": "a", "value": 1, "negation": true }]),
                 Some("0__negation"),
                 "invalid_input",
@@ -552,6 +630,9 @@ mod tests {
         };
         assert!(read(&nested(FILTER_DEPTH_MAX)).is_ok());
         assert_eq!(read(&nested(FILTER_DEPTH_MAX + 1)).unwrap_err().code, "max_length");
+        let patterns = json!({ "key": "a", "operator": "regex", "value": "b+" });
+        assert!(read(&json!(vec![patterns.clone(); 20])).is_ok());
+        assert_eq!(read(&json!(vec![patterns; 21])).unwrap_err().code, "max_length");
         let long = json!([{ "key": "a", "value": "x".repeat(VALUE_MAX + 1) }]);
         assert_eq!(read(&long).unwrap_err().code, "max_length");
     }

@@ -3,6 +3,8 @@
 //! What belongs here: which instants a pair of dates means. What does not: how the range is
 //! divided (`buckets`).
 
+use std::ops::Range;
+
 use jiff::civil::Date;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
@@ -82,9 +84,23 @@ impl Calendar {
         Ok(TimeRange { begin, end, interval, keeps_begin })
     }
 
+    /// The times that a date means where it is compared with others: a whole day, or one
+    /// instant. `None`: it is `all`, or outside of the calendar.
+    pub fn span_of(&self, date: DateText, now: Timestamp) -> Option<Range<i64>> {
+        let start = match date {
+            DateText::Relative(relative) => self.relative(relative, now.micros())?,
+            date => self.time_of(date)?,
+        };
+        let end = match date {
+            DateText::Day(_) => self.ceiling(DateUnit::Day, start)?,
+            _ => start.checked_add(1)?,
+        };
+        Some(start..end)
+    }
+
     /// The first instant of a day, or the instant of a time. `None`: the date is relative, or
     /// outside of the calendar.
-    pub(super) fn time_of(&self, date: DateText) -> Option<i64> {
+    pub(crate) fn time_of(&self, date: DateText) -> Option<i64> {
         match date {
             DateText::Day(day) => self.start_of_day(date_of(day)),
             DateText::Local(local) => self.instant_of(utc(local)),
