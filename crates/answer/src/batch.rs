@@ -320,6 +320,15 @@ impl<'a> Batch<'a> {
         &self.nodes
     }
 
+    /// The nodes of each row, as bits.
+    pub(crate) fn masks(&self) -> Vec<u64> {
+        let mut masks = vec![0; self.rows()];
+        for (at, bits) in self.nodes.iter().enumerate() {
+            bits.ones().for_each(|row| masks[row] |= 1 << at);
+        }
+        masks
+    }
+
     /// The arrival number of a row, if they were prepared.
     pub(crate) fn arrival(&self, row: usize) -> u64 {
         let arrivals = self.arrivals.as_deref().unwrap_or_default();

@@ -4,7 +4,8 @@
 //! have results of their own, which each kind of question decides by its numbers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_model::errors::FieldError;
 use weir_questions::evaluate::{BreakdownRank, Numeric, PropertyValue, breakdown_text};
@@ -260,6 +261,111 @@ impl<'a> SeenKeys<'a> {
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
+}
+
+/// Numbers of values that the threads of a question share.
+#[derive(Debug)]
+pub(crate) struct SharedKeys<'a>(Mutex<SeenKeys<'a>>);
+
+impl<'a> SharedKeys<'a> {
+    pub(crate) fn new(run: &Run<'a>) -> Self {
+        Self(Mutex::new(SeenKeys::new(run)))
+    }
+
+    /// The numbers of the values of the kept rows of a batch.
+    pub(crate) fn numbers(&self, divider: &Divider<'_>, batch: &Batch<'_>) -> Result<Vec<u32>> {
+        let mut numbers = vec![NONE; batch.rows()];
+        if divider.filter().is_none() {
+            return Ok(numbers);
+        }
+        let keys = divider.keys(batch)?;
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in batch.kept().ones() {
+            numbers[row] = seen.number(keys.of(row))?;
+        }
+        Ok(numbers)
+    }
+
+    /// The values in the order of their texts.
+    pub(crate) fn ordered(&self, divider: &Divider<'_>) -> OrderedKeys {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbered = seen.keys().iter().copied().zip(0_u32..);
+        let mut sorted: Vec<_> =
+            numbered.map(|(key, number)| (divider.texts_of(key), key, number)).collect();
+        sorted.sort_unstable();
+        let mut places = vec![NONE; sorted.len()];
+        for (place, (.., number)) in (0..).zip(&sorted) {
+            places[*number as usize] = place;
+        }
+        OrderedKeys { places, keys: sorted.into_iter().map(|(_, key, _)| key).collect() }
+    }
+}
+
+/// Values in an order that does not depend on threads.
+#[derive(Debug)]
+pub(crate) struct OrderedKeys {
+    places: Vec<u32>,
+    keys: Vec<Key>,
+}
+
+impl OrderedKeys {
+    /// The place of the value with a number.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        self.places.get(number as usize).copied().unwrap_or(NONE)
+    }
+
+    /// The value at a place. [`NONE`]: there is no value.
+    pub(crate) fn key(&self, place: u32) -> Key {
+        self.keys.get(place as usize).copied().unwrap_or(NO_KEY)
+    }
+}
+
+/// The totals of persons by value.
+pub(crate) type ByValue<T> = HashMap<u32, T>;
+
+/// The totals that results show: those of the first values, each with its value, and those of
+/// all others together. The number of persons decides which values are the first ones.
+pub(crate) fn shown<T>(
+    divider: &Divider<'_>,
+    keys: &OrderedKeys,
+    totals: ByValue<T>,
+    persons: impl Fn(&T) -> u64,
+    merge: impl Fn(&mut T, T),
+) -> (Vec<(BreakdownValue, T)>, bool) {
+    let Some(filter) = divider.filter() else { return (Vec::new(), false) };
+    // A step without a value may have been found beside events without one.
+    let mut by_key: HashMap<Key, T> = HashMap::new();
+    for (place, total) in totals {
+        match by_key.entry(keys.key(place)) {
+            Entry::Vacant(place) => {
+                place.insert(total);
+            }
+            Entry::Occupied(mut place) => merge(place.get_mut(), total),
+        }
+    }
+    let (keys, totals): (Vec<Key>, Vec<T>) = by_key.into_iter().unzip();
+    let ranked = keys.iter().zip(&totals).enumerate();
+    let ranked = ranked.map(|(at, (key, total))| (at, persons(total) as f64, *key)).collect();
+    let chosen = first_ranked(divider, ranked, filter.limit);
+    let places: HashMap<usize, usize> =
+        chosen.into_iter().enumerate().map(|(place, at)| (at, place)).collect();
+    let mut shown = Vec::new();
+    let mut other: Option<T> = None;
+    for (at, (key, total)) in keys.into_iter().zip(totals).enumerate() {
+        match (places.get(&at), divider.value(key), &mut other) {
+            (Some(place), Some(value), _) => shown.push((*place, value, total)),
+            (.., Some(other)) => merge(other, total),
+            (.., none) => *none = Some(total),
+        }
+    }
+    shown.sort_unstable_by_key(|(place, ..)| *place);
+    let mut shown: Vec<(BreakdownValue, T)> =
+        shown.into_iter().map(|(_, value, total)| (value, total)).collect();
+    let has_more = other.is_some();
+    if let Some(other) = other.filter(|_| !filter.hides_other) {
+        shown.push((BreakdownValue::other(filter), other));
+    }
+    (shown, has_more)
 }
 
 #[cfg(test)]

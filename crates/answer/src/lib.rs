@@ -14,15 +14,22 @@
 
 mod batch;
 mod breakdown;
+mod by_person;
 mod cells;
+mod earliest;
 mod error;
 mod filter;
+mod funnels;
+mod lifecycle;
+mod paths;
 mod plan;
 mod property;
+mod retention;
 mod run;
 mod scan;
 mod source;
 mod span;
+mod stickiness;
 mod texts;
 mod trends;
 mod unique;
@@ -33,8 +40,13 @@ use weir_questions::results::ResolvedRange;
 use weir_questions::time::Calendar;
 
 pub use error::{AnswerError, Result, SourceError};
+pub use funnels::{FunnelResults, funnel, funnel_times};
+pub use lifecycle::{lifecycle, lifecycle_times};
+pub use paths::{path_times, paths};
+pub use retention::{retention, retention_times};
 pub use run::{Cancel, MemoryPool, Run};
 pub use source::{Block, OpenPart, Part, Source};
+pub use stickiness::{stickiness, stickiness_times};
 pub use trends::{trends, trends_times};
 
 /// What a question depends on beside its events.

@@ -4,6 +4,8 @@
 //! segments, are read by one thread or several, and have persons with other numbers: the
 //! answer is always the same.
 
+mod by_person;
+mod paths;
 mod source;
 mod trends;
 mod world;

@@ -125,8 +125,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    fn new(random: &mut Random, now: i64, size: usize) -> Self {
-        let ids: Vec<String> = (0..=random.below(12)).map(|at| format!("id-{at}")).collect();
+    fn new(random: &mut Random, now: i64, ids: usize, size: usize) -> Self {
+        let ids: Vec<String> = (0..ids).map(|at| format!("id-{at}")).collect();
         let mut persons = HashMap::new();
         for (at, id) in ids.iter().enumerate() {
             // Merged into an earlier one, which may be merged itself.
@@ -139,7 +139,7 @@ impl World {
         }
         let mut arrival = 0;
         let mut time = now;
-        let events = (0..random.below(size)).map(|_| {
+        let events = (0..size).map(|_| {
             arrival += 1 + random.below(3) as u64;
             // Some have the time of the one before, or nearly.
             time = match random.below(6) {
@@ -203,15 +203,28 @@ impl World {
 
 /// The case of a number, with fewer events than `size`.
 pub(crate) fn case(random: &mut Random, size: usize) -> Case {
-    let now = Timestamp::parse(NOW).unwrap();
-    let week = if random.one_in(2) { WeekStart::Sunday } else { WeekStart::Monday };
-    let world = World::new(random, now.micros(), size);
+    let (ids, size) = (1 + random.below(12), random.below(size));
     let layouts =
         [(Layout::Blocks, 1), (Layout::Segments, 1), (Layout::Mixed, 3), (Layout::Known, 2)];
-    let stored =
-        layouts.map(|(layout, threads)| (TestSource::new(&world, layout, random), threads));
+    case_of(random, ids, size, &layouts)
+}
+
+/// A case of so many distinct ids and events.
+pub(crate) fn case_of(
+    random: &mut Random,
+    ids: usize,
+    size: usize,
+    layouts: &[(Layout, usize)],
+) -> Case {
+    let now = Timestamp::parse(NOW).unwrap();
+    let week = if random.one_in(2) { WeekStart::Sunday } else { WeekStart::Monday };
+    let world = World::new(random, now.micros(), ids, size);
+    let stored = layouts
+        .iter()
+        .map(|(layout, threads)| (TestSource::new(&world, *layout, random), *threads))
+        .collect();
     Case {
-        sources: stored.into(),
+        sources: stored,
         world,
         calendar: Calendar::new(ZONES[random.below(ZONES.len())], week).unwrap(),
         internal: filters_of(&json!([{ "key": "plan", "operator": "is_not", "value": "free" }])),
