@@ -476,8 +476,7 @@ impl<'a> Batch<'a> {
                 match selected {
                     Some(selected) => reader.texts_at(&ColumnName::Properties, &selected, see)?,
                     None => {
-                        let finders: Vec<Finder<'_>> =
-                            needles.iter().map(|needle| Finder::new(needle)).collect();
+                        let finders: Vec<Finder<'_>> = needles.iter().map(Finder::new).collect();
                         reader.each_with(&ColumnName::Properties, &finders, see)?;
                     }
                 }

@@ -163,25 +163,24 @@ pub(crate) fn in_passes<T>(
     merge: impl Fn(&mut T, T) -> Result<()>,
 ) -> Result<T> {
     let mut count = 1;
-    'again: loop {
-        let mut all: Option<T> = None;
-        for number in 0..count {
-            let found = match run(Pass { number, count }) {
-                Err(AnswerError::Memory { .. }) if count < PASSES_MAX => {
-                    count *= 2;
-                    continue 'again;
-                }
-                found => found?,
-            };
-            match &mut all {
-                Some(all) => merge(all, found)?,
-                none => *none = Some(found),
-            }
-        }
-        if let Some(all) = all {
-            return Ok(all);
+    loop {
+        match passes(count, &mut run, &merge) {
+            Err(AnswerError::Memory { .. }) if count < PASSES_MAX => count *= 2,
+            found => return found,
         }
     }
+}
+
+fn passes<T>(
+    count: u32,
+    run: &mut impl FnMut(Pass) -> Result<T>,
+    merge: &impl Fn(&mut T, T) -> Result<()>,
+) -> Result<T> {
+    let mut all = run(Pass { number: 0, count })?;
+    for number in 1..count {
+        merge(&mut all, run(Pass { number, count })?)?;
+    }
+    Ok(all)
 }
 
 /// Events that a thread has kept.
