@@ -15,6 +15,42 @@ impl Bits {
         self.length = length;
     }
 
+    /// Makes it `length` bits, all of which are set.
+    pub fn fill(&mut self, length: usize) {
+        self.reset(length);
+        self.words.fill(u64::MAX);
+        let rest = length % 64;
+        if let Some(last) = self.words.last_mut().filter(|_| rest > 0) {
+            *last = (1 << rest) - 1;
+        }
+    }
+
+    /// Clears the bits that are not set in others.
+    pub fn intersect(&mut self, others: &Self) {
+        for (at, word) in self.words.iter_mut().enumerate() {
+            *word &= others.words.get(at).copied().unwrap_or(0);
+        }
+    }
+
+    /// Clears the bits that are set in others.
+    pub fn subtract(&mut self, others: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&others.words) {
+            *word &= !other;
+        }
+    }
+
+    /// Sets the bits that are set in others of the same length.
+    pub fn unite(&mut self, others: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&others.words) {
+            *word |= other;
+        }
+    }
+
+    /// Whether no bit is set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
     /// Sets a bit, if there is one of this number.
     pub fn set(&mut self, at: usize) {
         if at < self.length
@@ -70,6 +106,35 @@ mod tests {
                 assert_eq!(bits.get(at), set.contains(&at), "{at} of {length}");
             }
             assert!(!bits.get(usize::MAX));
+        }
+    }
+
+    #[test]
+    fn bits_are_combined_bit_by_bit() {
+        for length in [0, 1, 63, 64, 65, 200] {
+            let of = |is_set: &dyn Fn(usize) -> bool| {
+                let mut bits = Bits::default();
+                bits.reset(length);
+                (0..length).filter(|at| is_set(*at)).for_each(|at| bits.set(at));
+                bits
+            };
+            let (twos, threes) = (of(&|at| at % 2 == 0), of(&|at| at % 3 == 0));
+            let mut all = Bits::default();
+            all.fill(length);
+            assert_eq!(all, of(&|_| true));
+            let combined = |change: &dyn Fn(&mut Bits)| {
+                let mut bits = twos.clone();
+                change(&mut bits);
+                bits
+            };
+            assert_eq!(combined(&|bits| bits.intersect(&threes)), of(&|at| at % 6 == 0));
+            let expected = of(&|at| at % 2 == 0 && at % 3 != 0);
+            assert_eq!(combined(&|bits| bits.subtract(&threes)), expected);
+            let expected = of(&|at| at % 2 == 0 || at % 3 == 0);
+            assert_eq!(combined(&|bits| bits.unite(&threes)), expected);
+            assert_eq!(combined(&|bits| bits.unite(&all)), all);
+            assert!(combined(&|bits| bits.subtract(&all)).is_empty());
+            assert_eq!(all.is_empty(), length == 0);
         }
     }
 }

@@ -137,6 +137,12 @@ impl Paths {
         edges.try_for_each(|(key, (count, micros))| add(&mut self.edges, key, count, micros))
     }
 
+    /// The bytes that its edges take in memory.
+    pub fn bytes(&self) -> usize {
+        // An entry has a byte beside it, and one of eight places stays free.
+        self.edges.capacity() * (size_of::<((usize, u32, u32), (u64, i128))>() + 1) * 8 / 7
+    }
+
     /// The edges with a count within bounds: those with the highest count, at most this many.
     pub fn edges(&self, most: usize, bounds: std::ops::RangeInclusive<u64>) -> Vec<Edge> {
         let mut edges: Vec<Edge> = self

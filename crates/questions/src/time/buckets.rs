@@ -94,6 +94,13 @@ impl Calendar {
         after.checked_sub(1).filter(|at| *at < buckets.len())
     }
 
+    /// The beginning of the interval before the first bucket. `None`: it is outside of the
+    /// calendar.
+    pub fn interval_before(&self, buckets: &Buckets) -> Option<i64> {
+        let first = buckets.boundaries.first()?;
+        self.floor(buckets.interval.unit(), first.checked_sub(1)?)
+    }
+
     /// The buckets of a range.
     ///
     /// # Errors
@@ -299,6 +306,25 @@ mod tests {
         assert_eq!(found.span(0), Some(found.begin()..found.boundaries()[1]));
         assert_eq!(found.span(1), Some(found.boundaries()[1]..found.end()));
         assert_eq!(found.span(2), None);
+    }
+
+    #[test]
+    fn the_interval_before_has_the_length_of_its_unit() {
+        for (interval, expected) in [
+            (Interval::Hour, "2026-10-25T00:00:00Z"),
+            (Interval::Day, "2026-10-24T22:00:00Z"),
+            (Interval::Week, "2026-10-17T22:00:00Z"),
+            (Interval::Month, "2026-08-31T22:00:00Z"),
+        ] {
+            let berlin = Calendar::new("Europe/Berlin", WeekStart::Sunday).unwrap();
+            let from = match interval {
+                Interval::Hour => "2026-10-25T01:30:00Z",
+                _ => "2026-10-26",
+            };
+            let found = buckets("Europe/Berlin", interval, from, Some("2026-10-26")).unwrap();
+            let before = berlin.interval_before(&found).map(Timestamp::from_micros);
+            assert_eq!(before, Timestamp::parse(expected), "{interval:?}");
+        }
     }
 
     #[test]

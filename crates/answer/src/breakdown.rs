@@ -1,0 +1,394 @@
+//! Dividing rows by the values of a breakdown (QRY-30).
+//!
+//! What belongs here: the values of rows, and ranges of numbers. What does not: which values
+//! have results of their own, which each kind of question decides by its numbers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use weir_model::errors::FieldError;
+use weir_questions::evaluate::{BreakdownRank, Numeric, PropertyValue, breakdown_text};
+use weir_questions::query::{BREAKDOWNS_MAX, Breakdown, BreakdownFilter, PropertyOwner};
+use weir_questions::results::BreakdownValue;
+use weir_segments::NONE;
+
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::run::{Reservation, Run};
+use crate::texts::Texts;
+
+/// The numbers of the texts of up to three properties. [`NONE`]: there is no value.
+pub(crate) type Key = [u32; BREAKDOWNS_MAX];
+
+/// The key of rows without a breakdown, and of those that have no value.
+pub(crate) const NO_KEY: Key = [NONE; BREAKDOWNS_MAX];
+/// Bytes of a key in memory.
+const KEY: usize = 48;
+/// The field of a breakdown.
+const PATH: &str = "breakdownFilter";
+
+/// The texts of the values of a breakdown.
+#[derive(Debug)]
+pub(crate) struct Divider<'a> {
+    filter: Option<&'a BreakdownFilter>,
+    slots: Vec<usize>,
+    texts: Vec<Texts<'a>>,
+}
+
+impl<'a> Divider<'a> {
+    pub(crate) fn new(
+        run: &Run<'a>,
+        plan: &mut Plan,
+        filter: Option<&'a BreakdownFilter>,
+    ) -> Result<Self> {
+        let breakdowns = filter.map_or(&[] as &[Breakdown], |filter| &filter.breakdowns);
+        if breakdowns.iter().any(|breakdown| breakdown.owner != PropertyOwner::Event) {
+            return Err(crate::filter::unsupported_owner(PATH).into());
+        }
+        let texts = |of: &Breakdown| Texts::new(run, format!("values of {}", of.property));
+        Ok(Self {
+            filter,
+            slots: breakdowns.iter().map(|of| plan.slot(&of.property)).collect(),
+            texts: breakdowns.iter().map(texts).collect(),
+        })
+    }
+
+    /// Refuses ranges of numbers, for questions that do not have them.
+    pub(crate) fn without_bins(self) -> Result<Self> {
+        match self.breakdowns().iter().any(|breakdown| breakdown.bins.is_some()) {
+            true => {
+                let detail = "Weir does not support ranges of numbers here.";
+                Err(FieldError::new(PATH, "invalid_input", detail).into())
+            }
+            false => Ok(self),
+        }
+    }
+
+    pub(crate) fn filter(&self) -> Option<&'a BreakdownFilter> {
+        self.filter
+    }
+
+    fn breakdowns(&self) -> &'a [Breakdown] {
+        self.filter.map_or(&[], |filter| &filter.breakdowns)
+    }
+
+    /// The slots of the properties.
+    pub(crate) fn slots(&self) -> &[usize] {
+        &self.slots
+    }
+
+    /// The values of the kept rows of a batch.
+    pub(crate) fn keys(&self, batch: &Batch<'_>) -> Result<Keys> {
+        let parts = self.breakdowns().iter().zip(&self.slots).zip(&self.texts);
+        let columns = parts.map(|((breakdown, slot), texts)| {
+            batch.numbers(*slot, texts, |value| text_of(breakdown, value))
+        });
+        Ok(Keys { columns: columns.collect::<Result<_>>()? })
+    }
+
+    /// The texts of the values of a key.
+    pub(crate) fn texts_of(&self, key: Key) -> Vec<Option<Arc<str>>> {
+        self.texts.iter().zip(key).map(|(texts, number)| texts.text(number)).collect()
+    }
+
+    /// The value of a key in results. `None`: there is no breakdown.
+    pub(crate) fn value(&self, key: Key) -> Option<BreakdownValue> {
+        let filter = self.filter?;
+        let texts = self.texts_of(key).into_iter();
+        let texts: Vec<Option<String>> =
+            texts.map(|text| text.map(|text| text.to_string())).collect();
+        Some(BreakdownValue::new(filter, &texts))
+    }
+
+    /// The keys in which each number is replaced by its range, if a property is divided into
+    /// ranges. `keys` come with the number of their events.
+    pub(crate) fn in_bins(&self, keys: &[(Key, u64)]) -> Result<Option<Vec<Key>>> {
+        if self.breakdowns().iter().all(|breakdown| breakdown.bins.is_none()) {
+            return Ok(None);
+        }
+        let mut found: Vec<Key> = keys.iter().map(|(key, _)| *key).collect();
+        for (at, (breakdown, texts)) in self.breakdowns().iter().zip(&self.texts).enumerate() {
+            let Some(bins) = breakdown.bins else { continue };
+            let number = |key: &Key| {
+                let text = texts.text(*key.get(at)?)?;
+                PropertyValue::Text(&text).number()
+            };
+            let numbers: Vec<Option<Numeric>> = keys.iter().map(|(key, _)| number(key)).collect();
+            let weights = numbers.iter().zip(keys);
+            let weights = weights.filter_map(|(number, (_, events))| Some(((*number)?, *events)));
+            let bounds = bounds(weights.collect(), bins);
+            for (key, number) in found.iter_mut().zip(numbers) {
+                let range = number.and_then(|number| range_of(&bounds, number.value()));
+                let number = range.map(|range| texts.number(&range)).transpose()?;
+                if let Some(place) = key.get_mut(at) {
+                    *place = number.unwrap_or(NONE);
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
+fn text_of(breakdown: &Breakdown, value: PropertyValue<'_>) -> Option<String> {
+    match breakdown.bins {
+        Some(_) => value.number().map(|number| number.to_string()),
+        None => breakdown_text(breakdown, value),
+    }
+}
+
+/// The bounds of ranges that have about as many events each: quantiles, to hundredths below.
+fn bounds(mut numbers: Vec<(Numeric, u64)>, bins: u32) -> Vec<f64> {
+    numbers.sort_unstable();
+    let count: u64 = numbers.iter().map(|(_, events)| events).sum();
+    let Some(last) = count.checked_sub(1) else { return Vec::new() };
+    let at = |rank: u64| {
+        let mut before = 0;
+        let found = numbers.iter().find(|(_, events)| {
+            before += events;
+            rank < before
+        });
+        found.map_or(0.0, |(number, _)| number.value())
+    };
+    let mut bounds: Vec<f64> = (0..=bins)
+        .map(|bin| {
+            let rank = f64::from(bin) / f64::from(bins) * last as f64;
+            let below = rank.floor();
+            let (low, high) = (at(below as u64), at((below as u64 + 1).min(last)));
+            let quantile = low + (high - low) * (rank - below);
+            let hundredths = (quantile * 100.0).floor() / 100.0;
+            if hundredths.is_finite() { hundredths } else { quantile }
+        })
+        .collect();
+    bounds.dedup();
+    // The last range includes the largest number.
+    match bounds.as_mut_slice() {
+        [only] => {
+            let only = *only;
+            bounds.push(only + 0.01);
+        }
+        [.., last] => *last += 0.01,
+        [] => {}
+    }
+    bounds
+}
+
+/// The text of the range of a number. `None`: it is in none.
+fn range_of(bounds: &[f64], number: f64) -> Option<String> {
+    let after = bounds.partition_point(|bound| *bound <= number);
+    let at = after.checked_sub(1)?.min(bounds.len().checked_sub(2)?);
+    let (from, to) = (bounds.get(at)?, bounds.get(at + 1)?);
+    // A number above all that the bounds were made of is of another range of time.
+    let is_in = number < *to || at + 2 < bounds.len();
+    let text = |bound: f64| Numeric::of(bound).map(|number| number.to_string());
+    is_in.then(|| Some(format!("[{},{}]", text(*from)?, text(*to)?))).flatten()
+}
+
+/// The first ones of values with their totals, in the order of results.
+pub(crate) fn first_ranked(
+    divider: &Divider<'_>,
+    values: Vec<(usize, f64, Key)>,
+    limit: usize,
+) -> Vec<usize> {
+    let texts: Vec<Vec<Option<Arc<str>>>> =
+        values.iter().map(|(.., key)| divider.texts_of(*key)).collect();
+    let texts: Vec<Vec<Option<&str>>> =
+        texts.iter().map(|texts| texts.iter().map(Option::as_deref).collect()).collect();
+    let ranks = values.iter().zip(&texts);
+    let mut ranks: Vec<(BreakdownRank<'_>, usize)> = ranks
+        .map(|((value, total, _), values)| (BreakdownRank { total: *total, values }, *value))
+        .collect();
+    ranks.sort_unstable();
+    ranks.into_iter().take(limit).map(|(_, value)| value).collect()
+}
+
+/// The values of the rows of a batch.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    columns: Vec<Vec<u32>>,
+}
+
+impl Keys {
+    pub(crate) fn of(&self, row: usize) -> Key {
+        let mut key = NO_KEY;
+        for (number, column) in key.iter_mut().zip(&self.columns) {
+            *number = column.get(row).copied().unwrap_or(NONE);
+        }
+        key
+    }
+}
+
+/// The values that were seen, in the order in which they were.
+#[derive(Debug)]
+pub(crate) struct SeenKeys<'a> {
+    numbers: HashMap<Key, u32>,
+    keys: Vec<Key>,
+    last: Option<(Key, u32)>,
+    bytes: usize,
+    memory: Reservation<'a>,
+}
+
+impl<'a> SeenKeys<'a> {
+    pub(crate) fn new(run: &Run<'a>) -> Self {
+        let memory = run.memory.reservation();
+        Self { numbers: HashMap::new(), keys: Vec::new(), last: None, bytes: 0, memory }
+    }
+
+    /// The number of a value, which is new if it was not seen.
+    pub(crate) fn number(&mut self, key: Key) -> Result<u32> {
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == key) {
+            return Ok(number);
+        }
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None => {
+                self.memory.hold_more(&mut self.bytes, KEY)?;
+                let number = u32::try_from(self.keys.len()).unwrap_or(NONE);
+                self.keys.push(key);
+                self.numbers.insert(key, number);
+                number
+            }
+        };
+        self.last = Some((key, number));
+        Ok(number)
+    }
+
+    pub(crate) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+/// Numbers of values that the threads of a question share.
+#[derive(Debug)]
+pub(crate) struct SharedKeys<'a>(Mutex<SeenKeys<'a>>);
+
+impl<'a> SharedKeys<'a> {
+    pub(crate) fn new(run: &Run<'a>) -> Self {
+        Self(Mutex::new(SeenKeys::new(run)))
+    }
+
+    /// The numbers of the values of the kept rows of a batch.
+    pub(crate) fn numbers(&self, divider: &Divider<'_>, batch: &Batch<'_>) -> Result<Vec<u32>> {
+        let mut numbers = vec![NONE; batch.rows()];
+        if divider.filter().is_none() {
+            return Ok(numbers);
+        }
+        let keys = divider.keys(batch)?;
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in batch.kept().ones() {
+            numbers[row] = seen.number(keys.of(row))?;
+        }
+        Ok(numbers)
+    }
+
+    /// The values in the order of their texts.
+    pub(crate) fn ordered(&self, divider: &Divider<'_>) -> OrderedKeys {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbered = seen.keys().iter().copied().zip(0_u32..);
+        let mut sorted: Vec<_> =
+            numbered.map(|(key, number)| (divider.texts_of(key), key, number)).collect();
+        sorted.sort_unstable();
+        let mut places = vec![NONE; sorted.len()];
+        for (place, (.., number)) in (0..).zip(&sorted) {
+            places[*number as usize] = place;
+        }
+        OrderedKeys { places, keys: sorted.into_iter().map(|(_, key, _)| key).collect() }
+    }
+}
+
+/// Values in an order that does not depend on threads.
+#[derive(Debug)]
+pub(crate) struct OrderedKeys {
+    places: Vec<u32>,
+    keys: Vec<Key>,
+}
+
+impl OrderedKeys {
+    /// The place of the value with a number.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        self.places.get(number as usize).copied().unwrap_or(NONE)
+    }
+
+    /// The value at a place. [`NONE`]: there is no value.
+    pub(crate) fn key(&self, place: u32) -> Key {
+        self.keys.get(place as usize).copied().unwrap_or(NO_KEY)
+    }
+}
+
+/// The totals of persons by value.
+pub(crate) type ByValue<T> = HashMap<u32, T>;
+
+/// The totals that results show: those of the first values, each with its value, and those of
+/// all others together. The number of persons decides which values are the first ones.
+pub(crate) fn shown<T>(
+    divider: &Divider<'_>,
+    keys: &OrderedKeys,
+    totals: ByValue<T>,
+    persons: impl Fn(&T) -> u64,
+    merge: impl Fn(&mut T, T),
+) -> (Vec<(BreakdownValue, T)>, bool) {
+    let Some(filter) = divider.filter() else { return (Vec::new(), false) };
+    // A step without a value may have been found beside events without one.
+    let mut by_key: HashMap<Key, T> = HashMap::new();
+    for (place, total) in totals {
+        match by_key.entry(keys.key(place)) {
+            Entry::Vacant(place) => {
+                place.insert(total);
+            }
+            Entry::Occupied(mut place) => merge(place.get_mut(), total),
+        }
+    }
+    let (keys, totals): (Vec<Key>, Vec<T>) = by_key.into_iter().unzip();
+    let ranked = keys.iter().zip(&totals).enumerate();
+    let ranked = ranked.map(|(at, (key, total))| (at, persons(total) as f64, *key)).collect();
+    let chosen = first_ranked(divider, ranked, filter.limit);
+    let places: HashMap<usize, usize> =
+        chosen.into_iter().enumerate().map(|(place, at)| (at, place)).collect();
+    let mut shown = Vec::new();
+    let mut other: Option<T> = None;
+    for (at, (key, total)) in keys.into_iter().zip(totals).enumerate() {
+        match (places.get(&at), divider.value(key), &mut other) {
+            (Some(place), Some(value), _) => shown.push((*place, value, total)),
+            (.., Some(other)) => merge(other, total),
+            (.., none) => *none = Some(total),
+        }
+    }
+    shown.sort_unstable_by_key(|(place, ..)| *place);
+    let mut shown: Vec<(BreakdownValue, T)> =
+        shown.into_iter().map(|(_, value, total)| (value, total)).collect();
+    let has_more = other.is_some();
+    if let Some(other) = other.filter(|_| !filter.hides_other) {
+        shown.push((BreakdownValue::other(filter), other));
+    }
+    (shown, has_more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(numbers: &[f64]) -> Vec<(Numeric, u64)> {
+        numbers.iter().map(|number| (Numeric::of(*number).unwrap(), 1)).collect()
+    }
+
+    #[test]
+    fn ranges_have_about_as_many_events() {
+        let found = bounds(numbers(&[4.0, 1.0, 3.0, 2.0, 5.0]), 2);
+        assert_eq!(found, [1.0, 3.0, 5.01]);
+        assert_eq!(range_of(&found, 1.0).as_deref(), Some("[1,3]"));
+        assert_eq!(range_of(&found, 2.9).as_deref(), Some("[1,3]"));
+        assert_eq!(range_of(&found, 3.0).as_deref(), Some("[3,5.01]"));
+        assert_eq!(range_of(&found, 5.0).as_deref(), Some("[3,5.01]"));
+        assert_eq!(range_of(&found, 0.5), None);
+        assert_eq!(range_of(&found, 7.0), None);
+        assert_eq!(bounds(numbers(&[0.129, 0.129]), 10), [0.12, 0.13]);
+        assert_eq!(bounds(vec![(Numeric::Whole(1), 9), (Numeric::Whole(10), 1)], 2), [1.0, 10.01]);
+        assert!(bounds(Vec::new(), 3).is_empty());
+        assert_eq!(range_of(&[], 1.0), None);
+    }
+}

@@ -1,0 +1,440 @@
+//! Funnels: how many persons do one step after another.
+
+use std::ops::Range;
+
+use weir_model::errors::FieldError;
+use weir_questions::evaluate::{
+    ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, histogram,
+};
+use weir_questions::query::{
+    Attribution, AttributionKind, FunnelOrder, FunnelVisualization, FunnelsQuery,
+};
+use weir_questions::results::{
+    FunnelStepResult, FunnelTrendResult, TimeToConvertResult, funnel_steps,
+};
+use weir_segments::NONE;
+
+use crate::breakdown::{ByValue, Divider, SharedKeys, shown};
+use crate::by_person::{
+    ByPerson, LongRecord, Pass, Reading, Record, ShortRecord, in_passes, visit,
+};
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::run::{Reservation, Run};
+use crate::source::Source;
+use crate::span::Span;
+use crate::{Asked, Found};
+
+/// Bytes of the totals of a value beside its times.
+const TOTALS: usize = 2_048;
+/// Bytes of a time that is kept: its vector has room for more.
+const KEPT: usize = 2 * size_of::<i64>();
+
+/// The results of a funnel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FunnelResults {
+    /// Its steps.
+    Steps(Vec<FunnelStepResult>),
+    /// Its steps for each value of a breakdown.
+    Values(Vec<Vec<FunnelStepResult>>),
+    /// How long persons take.
+    Times(TimeToConvertResult),
+    /// Rates over time: one, or one for each value of a breakdown.
+    Trends(Vec<FunnelTrendResult>),
+}
+
+/// The times of the events that the answer to a question about a funnel needs.
+///
+/// # Errors
+/// [`AnswerError::Field`](crate::AnswerError::Field).
+pub fn funnel_times(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Vec<Range<i64>>> {
+    Ok(vec![span(asked, query)?.times])
+}
+
+/// Answers a question about a funnel.
+///
+/// # Errors
+/// See [`AnswerError`](crate::AnswerError).
+pub fn funnel(
+    source: &dyn Source,
+    run: &Run<'_>,
+    asked: &Asked<'_>,
+    query: &FunnelsQuery,
+) -> Result<Found<FunnelResults>> {
+    let span = span(asked, query)?;
+    let filter = &query.filter;
+    if query.breakdown.is_some() && filter.visualization == FunnelVisualization::TimeToConvert {
+        let detail = "The time to convert has no breakdown.";
+        return Err(FieldError::new("breakdownFilter", "invalid_input", detail).into());
+    }
+    let mut plan = Plan::new(&query.scope, asked, vec![span.times.clone()])?;
+    plan.keeps_all = filter.order == FunnelOrder::Strict;
+    plan.add_series(&query.series, asked)?;
+    for (at, exclusion) in filter.exclusions.iter().enumerate() {
+        let path = format!("funnelsFilter__exclusions__{at}__properties");
+        let node = &exclusion.event;
+        plan.add(node.event.as_deref(), &node.properties, asked, &path)?;
+    }
+    let actor = plan.actor(query.scope.group_type);
+    let divider = Divider::new(run, &mut plan, query.breakdown.as_ref())?.without_bins()?;
+    let mut reading = Reading::new(source, run, &plan, actor);
+    reading.properties = divider.slots().to_vec();
+    reading.arrivals = plan.keeps_all;
+    let exclusions = filter.exclusions.iter().map(|exclusion| ExclusionRange {
+        from_step: exclusion.from_step,
+        to_step: exclusion.to_step,
+    });
+    let rules = FunnelRules::new(
+        query.series.len(),
+        filter.order,
+        filter.window.micros(),
+        exclusions.collect(),
+    );
+    let keys = SharedKeys::new(run);
+    let counting = Counting { query, span: &span, rules, divider: &divider, keys: &keys };
+    let is_short = divider.filter().is_none() && !plan.keeps_all;
+    let totals = in_passes(
+        |pass| match is_short {
+            true => counting.pass::<ShortRecord>(&reading, pass),
+            false => counting.pass::<LongRecord>(&reading, pass),
+        },
+        Totals::merge,
+    )?;
+    let (results, has_more) = counting.results(totals.by_value);
+    Ok(Found { results, has_more, range: span.resolved() })
+}
+
+fn span(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Span> {
+    let dates = &query.scope.dates;
+    let range = asked.calendar.range(dates, query.interval, asked.now, asked.earliest)?;
+    match query.filter.visualization {
+        FunnelVisualization::Trends => Ok(Span::from(&asked.calendar.buckets(&range)?)),
+        FunnelVisualization::Steps | FunnelVisualization::TimeToConvert => Ok(Span::whole(&range)),
+    }
+}
+
+/// How a funnel is counted.
+struct Counting<'q, 'a> {
+    query: &'q FunnelsQuery,
+    span: &'q Span,
+    rules: FunnelRules,
+    divider: &'q Divider<'a>,
+    keys: &'q SharedKeys<'a>,
+}
+
+/// A record of a funnel.
+trait Step: Record {
+    /// `value` is the number of the value of the event.
+    fn new(person: u32, begin: i64, time: i64, arrival: u64, bits: u64, value: u32) -> Self;
+    fn time(&self, begin: i64) -> i64;
+    fn bits(&self) -> u64;
+    fn value(&self) -> u32;
+    fn set_value(&mut self, value: u32);
+}
+
+impl Step for ShortRecord {
+    fn new(person: u32, begin: i64, time: i64, _arrival: u64, bits: u64, _value: u32) -> Self {
+        Self::new(person, begin, time, bits)
+    }
+
+    fn time(&self, begin: i64) -> i64 {
+        (*self).time(begin)
+    }
+
+    fn bits(&self) -> u64 {
+        (*self).bits()
+    }
+
+    fn value(&self) -> u32 {
+        NONE
+    }
+
+    fn set_value(&mut self, _value: u32) {}
+}
+
+impl Step for LongRecord {
+    fn new(person: u32, _begin: i64, time: i64, arrival: u64, bits: u64, value: u32) -> Self {
+        Self { person, time, arrival, bits, value }
+    }
+
+    fn time(&self, _begin: i64) -> i64 {
+        self.time
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    fn value(&self) -> u32 {
+        self.value
+    }
+
+    fn set_value(&mut self, value: u32) {
+        self.value = value;
+    }
+}
+
+/// The totals of some persons, by the place of their value.
+struct Totals<'a> {
+    by_value: ByValue<ValueTotals>,
+    bytes: usize,
+    memory: Reservation<'a>,
+}
+
+/// The totals of the persons of a value.
+struct ValueTotals {
+    steps: FunnelTotals,
+    /// How long persons took, in microseconds.
+    times: Vec<i64>,
+    /// For each interval: persons who began, and who converted.
+    intervals: Vec<(u64, u64)>,
+    began: u64,
+}
+
+impl ValueTotals {
+    fn new(query: &FunnelsQuery, intervals: usize) -> Self {
+        let intervals = match query.filter.visualization {
+            FunnelVisualization::Trends => vec![(0, 0); intervals],
+            FunnelVisualization::Steps | FunnelVisualization::TimeToConvert => Vec::new(),
+        };
+        let steps = FunnelTotals::new(query.series.len());
+        Self { steps, times: Vec::new(), intervals, began: 0 }
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        self.steps.merge(other.steps);
+        self.times.append(&mut other.times);
+        for (all, more) in self.intervals.iter_mut().zip(other.intervals) {
+            *all = (all.0 + more.0, all.1 + more.1);
+        }
+        self.began += other.began;
+    }
+}
+
+impl Totals<'_> {
+    fn merge(&mut self, other: Self) -> Result<()> {
+        self.memory.hold_more(&mut self.bytes, other.bytes)?;
+        for (value, totals) in other.by_value {
+            match self.by_value.get_mut(&value) {
+                Some(all) => all.merge(totals),
+                None => {
+                    self.by_value.insert(value, totals);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an outcome for a value. `interval`: attempts that begin in it.
+    fn add(
+        &mut self,
+        counting: &Counting<'_, '_>,
+        value: u32,
+        interval: usize,
+        outcome: &FunnelOutcome,
+    ) -> Result<()> {
+        let filter = &counting.query.filter;
+        let did = |step: usize| outcome.steps() > step;
+        if outcome.steps() == 0 {
+            return Ok(());
+        }
+        let intervals = counting.span.len();
+        if !self.by_value.contains_key(&value) {
+            self.memory.hold_more(&mut self.bytes, TOTALS + 16 * intervals)?;
+            self.by_value.insert(value, ValueTotals::new(counting.query, intervals));
+        }
+        let Some(totals) = self.by_value.get_mut(&value) else { return Ok(()) };
+        match filter.visualization {
+            FunnelVisualization::Steps => {
+                totals.began += 1;
+                totals.steps.add(outcome);
+                self.memory.hold_more(&mut self.bytes, KEPT * outcome.steps())?;
+            }
+            FunnelVisualization::TimeToConvert => {
+                if let Some(time) = outcome.between(filter.from_step, filter.to_step) {
+                    totals.times.push(time);
+                    self.memory.hold_more(&mut self.bytes, KEPT)?;
+                }
+            }
+            FunnelVisualization::Trends => {
+                if let Some((began, converted)) = totals.intervals.get_mut(interval) {
+                    *began += u64::from(did(filter.from_step));
+                    *converted += u64::from(did(filter.to_step));
+                    totals.began += u64::from(did(filter.from_step));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Counting<'_, 'a> {
+    fn pass<R: Step>(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<Totals<'a>> {
+        let begin = self.span.times.start;
+        let kept = reading.read(
+            || ByPerson::<R>::new(reading.run, pass),
+            |kept, batch, actors| {
+                let masks = batch.masks();
+                let values = self.keys.numbers(self.divider, batch)?;
+                for row in batch.kept().ones() {
+                    // In other orders, events of the same time have no order of arrival.
+                    let arrival = if reading.arrivals { batch.arrival(row) } else { 0 };
+                    let (person, value) = (actors[row], values[row]);
+                    let time = batch.times()[row];
+                    kept.push(R::new(person, begin, time, arrival, masks[row], value))?;
+                }
+                Ok(())
+            },
+        )?;
+        let keys = self.keys.ordered(self.divider);
+        let states = visit(
+            reading.run,
+            kept,
+            |record| record.set_value(keys.place(record.value())),
+            || PersonState { events: Vec::new(), totals: self.totals(reading.run) },
+            |state, _, records| self.person(state, records),
+        )?;
+        let mut all = self.totals(reading.run);
+        for state in states {
+            all.merge(state.totals)?;
+        }
+        Ok(all)
+    }
+
+    fn totals(&self, run: &Run<'a>) -> Totals<'a> {
+        Totals { by_value: ByValue::new(), bytes: 0, memory: run.memory.reservation() }
+    }
+
+    fn event<R: Step>(&self, record: &R) -> FunnelEvent {
+        let steps = self.query.series.len();
+        let bits = record.bits();
+        FunnelEvent {
+            time: record.time(self.span.times.start),
+            steps: (bits & ((1 << steps) - 1)) as u32,
+            exclusions: (bits >> steps) as u32,
+        }
+    }
+
+    fn person<R: Step>(&self, state: &mut PersonState<'a>, records: &[R]) -> Result<()> {
+        let PersonState { events, totals } = state;
+        let is_divided = self.divider.filter().is_some();
+        let Attribution { kind, .. } = self.query.filter.attribution;
+        if !is_divided || kind != AttributionKind::AllEvents {
+            events.clear();
+            events.extend(records.iter().map(|record| self.event(record)));
+            return self.outcomes(events, |interval, outcome| {
+                let value = if is_divided { self.value_of(records, outcome) } else { NONE };
+                totals.add(self, value, interval, outcome)
+            });
+        }
+        // A person is counted for each value, with the events that have it.
+        let steps = records.iter().filter(|record| self.event(*record).steps != 0);
+        let mut values: Vec<u32> = steps.map(Step::value).collect();
+        values.sort_unstable();
+        values.dedup();
+        for value in values {
+            events.clear();
+            let own = records.iter().filter(|record| record.value() == value);
+            events.extend(own.map(|record| self.event(record)));
+            self.outcomes(events, |interval, outcome| totals.add(self, value, interval, outcome))?;
+        }
+        Ok(())
+    }
+
+    /// Shows the outcome of the events of a person, for each interval in which it may begin.
+    fn outcomes(
+        &self,
+        events: &[FunnelEvent],
+        mut see: impl FnMut(usize, &FunnelOutcome) -> Result<()>,
+    ) -> Result<()> {
+        let range = &self.span.times;
+        if self.query.filter.visualization != FunnelVisualization::Trends {
+            return see(0, &self.rules.person(events, range));
+        }
+        let mut cursor = crate::span::Cursor::new(self.span);
+        let mut last = None;
+        for event in events.iter().filter(|event| event.steps & 1 != 0) {
+            let Some(at) = cursor.index(event.time).filter(|at| last != Some(*at)) else {
+                continue;
+            };
+            last = Some(at);
+            let boundaries = &self.span.boundaries;
+            let (Some(start), Some(end)) = (boundaries.get(at), boundaries.get(at + 1)) else {
+                continue;
+            };
+            see(at, &self.rules.person_of_bucket(events, range, &(*start..*end)))?;
+        }
+        Ok(())
+    }
+
+    /// The value of the step that counts. [`NONE`]: the person did not do it.
+    fn value_of<R: Step>(&self, records: &[R], outcome: &FunnelOutcome) -> u32 {
+        let Attribution { kind, step } = self.query.filter.attribution;
+        let step = match kind {
+            AttributionKind::FirstTouch | AttributionKind::AllEvents => 0,
+            AttributionKind::LastTouch => outcome.steps().saturating_sub(1),
+            AttributionKind::Step => step,
+        };
+        let counted = outcome.times.get(..outcome.steps()).unwrap_or_default();
+        let Some(time) = counted.get(step) else { return NONE };
+        // In any order, the steps of an outcome are not known, but their times are.
+        let is_step = |steps: u32| match self.query.filter.order {
+            FunnelOrder::Unordered => steps != 0,
+            FunnelOrder::Ordered | FunnelOrder::Strict => steps & (1 << step) != 0,
+        };
+        let begin = self.span.times.start;
+        let first = records.partition_point(|record| record.time(begin) < *time);
+        let same = records.iter().skip(first).take_while(|record| record.time(begin) == *time);
+        let mut same = same.filter(|record| is_step(self.event(*record).steps));
+        same.next().map_or(NONE, Step::value)
+    }
+
+    fn results(&self, mut totals: ByValue<ValueTotals>) -> (FunnelResults, Option<bool>) {
+        let query = self.query;
+        let filter = &query.filter;
+        let new = || ValueTotals::new(query, self.span.len());
+        let is_divided = self.divider.filter().is_some();
+        let (values, has_more) = match is_divided {
+            true => {
+                let keys = self.keys.ordered(self.divider);
+                let (values, has_more) =
+                    shown(self.divider, &keys, totals, |of| of.began, ValueTotals::merge);
+                let values = values.into_iter().map(|(value, of)| (Some(value), of)).collect();
+                (values, Some(has_more))
+            }
+            false => (vec![(None, totals.remove(&NONE).unwrap_or_else(new))], None),
+        };
+        let results = match filter.visualization {
+            FunnelVisualization::TimeToConvert => {
+                let times: Vec<i64> = values.into_iter().flat_map(|(_, of)| of.times).collect();
+                FunnelResults::Times(histogram(&times, filter.bins).into())
+            }
+            FunnelVisualization::Trends => {
+                let trend = |(value, of): (Option<_>, ValueTotals)| {
+                    let steps = query.series.len();
+                    FunnelTrendResult::new(steps, &self.span.axis, &of.intervals, value.as_ref())
+                };
+                FunnelResults::Trends(values.into_iter().map(trend).collect())
+            }
+            FunnelVisualization::Steps => {
+                let steps = |(value, of): (Option<_>, ValueTotals)| {
+                    let totals = of.steps.steps();
+                    funnel_steps(&query.series, filter.order, &totals, value.as_ref())
+                };
+                let mut values: Vec<_> = values.into_iter().map(steps).collect();
+                match is_divided {
+                    true => FunnelResults::Values(values),
+                    false => FunnelResults::Steps(values.pop().unwrap_or_default()),
+                }
+            }
+        };
+        (results, has_more)
+    }
+}
+
+/// What a thread has of persons.
+struct PersonState<'a> {
+    /// The events of the person that it works on.
+    events: Vec<FunnelEvent>,
+    totals: Totals<'a>,
+}

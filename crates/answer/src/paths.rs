@@ -1,0 +1,302 @@
+//! Paths: what persons do after what.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir_questions::evaluate::{EDGES_MAX, PathEvent, PathRules, Paths, TooManyEdges};
+use weir_questions::query::{FilterGroup, PathEvents, PathsFilter, PathsQuery};
+use weir_questions::results::PathResult;
+use weir_segments::{Bits, NONE};
+
+use crate::batch::Batch;
+use crate::by_person::{ByPerson, LongRecord, Pass, Reading, in_passes, visit};
+use crate::error::{AnswerError, Result};
+use crate::plan::Plan;
+use crate::run::{Reservation, Run};
+use crate::source::Source;
+use crate::texts::{Texts, name};
+use crate::{Asked, Found};
+
+/// The properties with the names of steps.
+const PAGE: (&str, &str) = ("$pageview", "$current_url");
+const SCREEN: (&str, &str) = ("$screen", "$screen_name");
+/// The name of the steps that a long path skips in its middle.
+const GAP: &str = "...";
+/// The length of a range by days, as which `Calendar::range` reads dates.
+const INTERVAL: weir_questions::time::Interval = weir_questions::time::Interval::Day;
+
+/// The times of the events that the answer to a question about paths needs.
+///
+/// # Errors
+/// [`AnswerError::Field`].
+pub fn path_times(asked: &Asked<'_>, query: &PathsQuery) -> Result<Vec<Range<i64>>> {
+    Ok(vec![times(asked, query)?])
+}
+
+fn times(asked: &Asked<'_>, query: &PathsQuery) -> Result<Range<i64>> {
+    let dates = &query.scope.dates;
+    let range = asked.calendar.range(dates, INTERVAL, asked.now, asked.earliest)?;
+    Ok(range.begin()..range.end())
+}
+
+/// Answers a question about paths.
+///
+/// # Errors
+/// See [`AnswerError`].
+pub fn paths(
+    source: &dyn Source,
+    run: &Run<'_>,
+    asked: &Asked<'_>,
+    query: &PathsQuery,
+) -> Result<Found<Vec<PathResult>>> {
+    let times = times(asked, query)?;
+    let mut plan = Plan::new(&query.scope, asked, vec![times.clone()])?;
+    let filter = &query.filter;
+    let all = FilterGroup::default();
+    let names_all = filter.events.is_empty() || filter.events.contains(&PathEvents::Custom);
+    match names_all {
+        true => plan.add(None, &all, asked, "pathsFilter")?,
+        false => {
+            for event in &filter.events {
+                plan.add(Some(event.word()), &all, asked, "pathsFilter")?;
+            }
+        }
+    }
+    let slots = [plan.slot(PAGE.1), plan.slot(SCREEN.1)];
+    let actor = plan.actor(query.scope.group_type);
+    let mut reading = Reading::new(source, run, &plan, actor);
+    reading.properties = slots.to_vec();
+    reading.arrivals = true;
+    reading.names = true;
+    let texts = Texts::new(run, "steps of paths");
+    let counting = Counting { filter, slots, texts: &texts };
+    // They have numbers also if no event has these names.
+    let ends = [filter.start.as_deref(), filter.end.as_deref()];
+    let mut numbers = [None; 2];
+    for (number, text) in numbers.iter_mut().zip(ends) {
+        *number = text.map(|text| texts.number(text)).transpose()?;
+    }
+    let gap = texts.number(GAP)?;
+    let counted =
+        in_passes(|pass| counting.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
+    let places = texts.ranks();
+    let mut sorted: Vec<Arc<str>> = texts.all();
+    sorted.sort_unstable();
+    debug_assert_eq!(places.len(), sorted.len());
+    let text = |place: u32| sorted.get(place as usize).map_or("", |text| &**text);
+    let most = usize::try_from(filter.edges).unwrap_or(usize::MAX);
+    let bounds = u64::from(filter.least.unwrap_or(0))..=filter.most.map_or(u64::MAX, u64::from);
+    let mut edges = counted.paths.edges(most.saturating_add(1), bounds);
+    let has_more = edges.len() > most;
+    edges.truncate(most);
+    let result = |edge: &weir_questions::evaluate::Edge| {
+        PathResult::new(edge, text(edge.source), text(edge.target))
+    };
+    Ok(Found {
+        results: edges.iter().map(result).collect(),
+        has_more: Some(has_more),
+        range: crate::span::resolved(&times),
+    })
+}
+
+struct Counting<'q, 'a> {
+    filter: &'q PathsFilter,
+    /// Of the address and of the name of a screen.
+    slots: [usize; 2],
+    texts: &'q Texts<'a>,
+}
+
+/// Edges with their memory.
+struct Counted<'a> {
+    paths: Paths,
+    memory: Reservation<'a>,
+    events: Vec<PathEvent>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(run: &Run<'a>, rules: PathRules) -> Self {
+        Self { paths: Paths::new(rules), memory: run.memory.reservation(), events: Vec::new() }
+    }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        self.memory.hold(self.paths.bytes() + other.paths.bytes())?;
+        self.paths.merge(other.paths).map_err(too_many)
+    }
+}
+
+fn too_many(_: TooManyEdges) -> AnswerError {
+    AnswerError::TooLarge { what: "different edges of paths".to_owned(), limit: EDGES_MAX }
+}
+
+impl<'a> Counting<'_, 'a> {
+    fn pass(
+        &self,
+        reading: &Reading<'_, 'a>,
+        pass: Pass,
+        ends: [Option<u32>; 2],
+        gap: u32,
+    ) -> Result<Counted<'a>> {
+        let run = reading.run;
+        let kept = reading.read(
+            || ByPerson::new(run, pass),
+            |kept, batch, actors| {
+                let steps = self.steps(batch)?;
+                for row in batch.kept().ones() {
+                    let (person, value) = (actors[row], steps[row]);
+                    if value != NONE {
+                        let (time, arrival) = (batch.times()[row], batch.arrival(row));
+                        kept.push(LongRecord { person, time, arrival, bits: 0, value })?;
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        // The numbers of texts depend on threads, and their order does not.
+        let places = self.texts.ranks();
+        let place = |number: u32| places.get(number as usize).copied().unwrap_or(NONE);
+        let [start, end] = ends.map(|end| end.map(place));
+        let steps = usize::try_from(self.filter.steps).unwrap_or(usize::MAX);
+        let rules = PathRules { steps, start, end, gap: place(gap) };
+        let states = visit(
+            run,
+            kept,
+            |record: &mut LongRecord| record.value = place(record.value),
+            || Counted::new(run, rules),
+            |counted, _, records| {
+                let event =
+                    |record: &LongRecord| PathEvent { time: record.time, name: record.value };
+                counted.events.clear();
+                counted.events.extend(records.iter().map(event));
+                counted.paths.person(&counted.events).map_err(too_many)?;
+                counted.memory.hold(counted.paths.bytes())
+            },
+        )?;
+        let mut all = Counted::new(run, rules);
+        for state in states {
+            all.merge(state)?;
+        }
+        Ok(all)
+    }
+
+    /// The number of the name of each row as a step. [`NONE`]: it is no step.
+    fn steps(&self, batch: &Batch<'_>) -> Result<Vec<u32>> {
+        let mut pages = Bits::default();
+        let mut screens = Bits::default();
+        pages.reset(batch.rows());
+        screens.reset(batch.rows());
+        let mut steps = vec![NONE; batch.rows()];
+        let includes = |event: PathEvents| {
+            self.filter.events.is_empty() || self.filter.events.contains(&event)
+        };
+        // By the code of a name.
+        let mut known: Vec<Option<u32>> = Vec::new();
+        for row in batch.kept().ones() {
+            let Some((code, name)) = batch.name(row) else { continue };
+            if name == PAGE.0.as_bytes() {
+                if includes(PathEvents::Pageviews) {
+                    pages.set(row);
+                }
+                continue;
+            }
+            if name == SCREEN.0.as_bytes() {
+                if includes(PathEvents::Screens) {
+                    screens.set(row);
+                }
+                continue;
+            }
+            let code = code as usize;
+            if known.len() <= code {
+                known.resize(code + 1, None);
+            }
+            let number = match known[code] {
+                Some(number) => number,
+                None => {
+                    let is_step = match self.filter.events.is_empty() {
+                        true => true,
+                        false => includes(PathEvents::Custom) && !name.starts_with(b"$"),
+                    };
+                    let text = std::str::from_utf8(name).ok().filter(|_| is_step);
+                    let text = text.and_then(|text| self.step(text.to_owned()));
+                    text.map_or(Ok(NONE), |text| self.texts.number(&text))?
+                }
+            };
+            known[code] = Some(number);
+            steps[row] = number;
+        }
+        for (slot, rows) in self.slots.into_iter().zip([pages, screens]) {
+            let Some(column) = batch.property(slot) else { continue };
+            let numbers = self.texts.numbers_of(column, &rows, batch.rows(), |value| {
+                self.step(without_slash(name(value)?))
+            })?;
+            rows.ones().for_each(|row| steps[row] = numbers[row]);
+        }
+        Ok(steps)
+    }
+
+    /// The name of a step: that of the first grouping that it matches, or its own. `None`: it
+    /// is skipped.
+    fn step(&self, name: String) -> Option<String> {
+        let grouping = self.filter.groupings.iter().find(|pattern| is_like(&name, pattern));
+        let name = grouping.cloned().unwrap_or(name);
+        let is_name = |excluded: &String| {
+            *excluded == name || excluded.strip_suffix('/').is_some_and(|rest| rest == name)
+        };
+        (!self.filter.excluded.iter().any(is_name)).then_some(name)
+    }
+}
+
+/// An address without the slash at its end. A slash alone stays.
+fn without_slash(mut name: String) -> String {
+    if name.len() > 1 && name.ends_with('/') {
+        name.pop();
+    }
+    name
+}
+
+/// Whether all of a text matches a pattern in which `*` stands for any text. Parts between
+/// stars are found from the left, so that the time is bounded by the product of both lengths.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (text, pattern, expected) in [
+            ("/a/1", "/a/*", true),
+            ("/a/", "/a/*", true),
+            ("/b/a/1", "/a/*", false),
+            ("/a/1/edit", "/a/*/edit", true),
+            ("/a/edit", "/a/*/edit", false),
+            ("/a", "/a", true),
+            ("/ab", "/a", false),
+            ("aba", "a*ba*ba", false),
+            ("abaxba", "a*ba*ba", true),
+            ("", "*", true),
+            ("xyz", "**z", true),
+            ("ä1ö", "ä*ö", true),
+        ] {
+            assert_eq!(is_like(text, pattern), expected, "{text} {pattern}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_no_slash_at_its_end() {
+        for (name, expected) in [("/a/", "/a"), ("/a", "/a"), ("/", "/"), ("/a//", "/a/")] {
+            assert_eq!(without_slash(name.to_owned()), expected);
+        }
+    }
+}
