@@ -46,7 +46,7 @@ pub(crate) use self::entries::{CountWrites, Slot, Subtracted, forget, ranges};
 #[cfg(test)]
 pub(crate) use self::ranking::make as made;
 pub(crate) use self::ranking::{Rankings, no_rankings};
-pub(crate) use self::read::{MembersRead, merged_into, merges, no_members};
+pub(crate) use self::read::{MembersRead, first_seen, merged_into, merges, no_members};
 
 /// Namespace of the scopes of groups. It must never change, because keys depend on it.
 const NAMESPACE: Uuid = uuid!("0d3f1c52-7a64-4b0e-9f0d-2c8a6f3be971");

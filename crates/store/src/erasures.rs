@@ -80,6 +80,12 @@ pub struct NewErasure {
     pub requested_by: UserId,
 }
 
+/// A number that changes with the erasures of any project. As long as it is the same, an answer
+/// has no events of persons who were erased since.
+pub fn version(store: &Store, project: ProjectId) -> u64 {
+    store.erasures.numbered(project).1
+}
+
 /// What a call of [`begin`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {

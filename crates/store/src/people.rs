@@ -72,6 +72,21 @@ pub async fn of(store: &Store, project: ProjectId) -> Result<(Arc<People>, Perso
     Ok((people, view))
 }
 
+/// Calls `see` with the number of each distinct id that ever had an event, and the time of its
+/// first event, also one that was removed since, in microseconds. A distinct id may be seen
+/// several times: the least time counts. New ids are added to the map.
+///
+/// # Errors
+/// As [`of`].
+pub async fn first_seen(
+    store: &Store,
+    project: ProjectId,
+    people: &People,
+    mut see: impl FnMut(u32, i64),
+) -> Result<()> {
+    counts::first_seen(store, project, |seen| people.each_number(seen, &mut see)).await
+}
+
 /// Drops the maps that no question used for some time, and the least recently used ones if
 /// they are too large together. To be called every second.
 pub fn drop_unused(store: &Store, now: Instant) {

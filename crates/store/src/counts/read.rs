@@ -327,6 +327,37 @@ pub(crate) async fn merges(
     store.db.transact(READ_MERGES, (), work).await
 }
 
+/// Shows first ids with the time of their first event, some at a time. Each writer of counts
+/// has a time of its own.
+///
+/// # Errors
+/// [`Error::Making`] while events from before an update are not all counted; the error of
+/// `see`; when the store cannot be read.
+pub(crate) async fn first_seen(
+    store: &Store,
+    project: ProjectId,
+    mut see: impl FnMut(&[(PersonId, i64)]) -> Result<()>,
+) -> Result<()> {
+    if !is_complete(store, project).await? {
+        return Err(Error::Making { statement: READ.name });
+    }
+    let keys = CountKeys::of(store.db.keyspace().await?, project)?;
+    let mut rest = Some(keys.scope(PERSONS));
+    while let Some(range) = rest.take() {
+        let (entries, more) = scan(store, range).await?;
+        let mut seen = Vec::with_capacity(entries.len());
+        for Entry { key, value } in &entries {
+            let ((id, slot), counts) = (keys.read(key)?, Counts::of_value(value)?);
+            if slot != Slot::Removed.byte() && counts.is_seen() {
+                seen.push((PersonId(id), counts.first));
+            }
+        }
+        see(&seen)?;
+        rest = more;
+    }
+    Ok(())
+}
+
 /// The first entries of a range, and the rest of it.
 pub(super) async fn scan(store: &Store, range: IdRange) -> Result<(Vec<Entry>, Option<IdRange>)> {
     let range = Arc::new(range);

@@ -198,3 +198,18 @@ async fn a_ranking_is_kept_for_some_seconds() {
     let other = ranking(&store, PROJECT, other, Timestamp::EPOCH).await.unwrap().unwrap();
     assert_eq!(other.all, 3);
 }
+
+#[tokio::test]
+async fn the_first_event_of_each_id_is_seen() {
+    let store = store().await;
+    write(&store, &one_each([1, 2]), &[(first_id(2), first_id(1))]).await;
+    let mut seen = Vec::new();
+    let note = |some: &[(PersonId, i64)]| {
+        seen.extend_from_slice(some);
+        Ok(())
+    };
+    first_seen(&store, PROJECT, note).await.unwrap();
+    assert_eq!(seen, [(first_id(1), 5), (first_id(2), 5)]);
+    let failed = first_seen(&store, PROJECT, |_| Err(Error::Stopped)).await;
+    assert!(matches!(failed, Err(Error::Stopped)));
+}

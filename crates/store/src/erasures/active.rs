@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use tokio::sync::Notify;
 use uuid::Uuid;
-use weir_model::ProjectId;
+use weir_model::{PersonId, ProjectId};
 
 use super::listed::Listed;
 use crate::events::{StoredEvent, Summary, fingerprint};
@@ -110,7 +110,16 @@ impl Erased {
         {
             return None;
         }
-        let at = *self.ids.get(&persons::first_id(self.project, distinct_id).0)?;
+        self.of_first_id(partition, persons::first_id(self.project, distinct_id))
+    }
+
+    /// As [`Self::bound_of`], by the first id of the distinct id.
+    pub(crate) fn bound_of_first_id(&self, partition: u16, first_id: PersonId) -> Option<u64> {
+        self.of_first_id(partition, first_id).map(|(_, bound)| bound)
+    }
+
+    fn of_first_id(&self, partition: u16, first_id: PersonId) -> Option<(usize, u64)> {
+        let at = *self.ids.get(&first_id.0)?;
         let bound = self.pending.get(at)?.bounds.get(usize::from(partition))?;
         Some((at, *bound))
     }
@@ -326,6 +335,10 @@ mod tests {
         active.add(PROJECT, pending(1, &["ada", "a-1"], &[], 10));
         active.add(PROJECT, pending(2, &["ada"], &[], 20));
         let erased = active.of(PROJECT).unwrap();
+        for id in ["ada", "a-1", "bob"] {
+            let first_id = persons::first_id(PROJECT, id);
+            assert_eq!(erased.bound_of_first_id(0, first_id), erased.bound_of(0, id), "{id}");
+        }
         for (distinct_id, arrival, expected) in [
             ("ada", 5, Some(1)),
             ("ada", 20, Some(1)),

@@ -12,7 +12,8 @@
 //!   gone, and the reader makes the snapshot again.
 //!
 //! Events of erased persons that are still stored are rows of the parts. An open part says
-//! which rows these are ([`OpenSegment::erased_rows`], [`OpenBlock::erased_rows`]), and the
+//! which rows these are ([`OpenSegment::erased_rows`], [`OpenBlock::erased_rows`]), and so does
+//! the snapshot for rows whose distinct ids have numbers ([`EventSnapshot::erased_rows`]). The
 //! reader must omit them. The snapshot has the list of erasures from after its transaction,
 //! and says whether there are later ones ([`EventSnapshot::has_later_erasures`]).
 //!
@@ -27,13 +28,14 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use weir_model::ProjectId;
-use weir_segments::{Error as FileError, TypedColumn};
+use weir_segments::{Bits, Error as FileError, TypedColumn};
 
 use super::block::{Span, Summary};
 use super::read::BlockRef;
 use super::segments::{self, SealedSegment};
 use super::{PARTITIONS, TimeRange};
 use crate::erasures::Erased;
+use crate::people::People;
 use crate::{Error, Result, Store};
 
 pub use self::block::{BlockColumns, OpenBlock};
@@ -213,6 +215,33 @@ impl EventSnapshot {
         }
     }
 
+    /// Whether rows of a part, by its number in [`parts`](Self::parts), may be events of erased
+    /// persons. Their first arrival number is this one.
+    pub fn may_have_erased(&self, part: usize, first_arrival: u64) -> bool {
+        let (Some(erased), Some(part)) = (&self.erased, self.parts.get(part)) else { return false };
+        first_arrival <= erased.bound(part.partition())
+    }
+
+    /// Sets the bit of each row of a part, by its number, that is an event of an erased person.
+    /// The rows have these arrival numbers, and distinct ids with these numbers in `people`.
+    pub fn erased_rows(
+        &self,
+        part: usize,
+        arrivals: &[u64],
+        ids: &[u32],
+        people: &People,
+        into: &mut Bits,
+    ) {
+        let (Some(erased), Some(part)) = (&self.erased, self.parts.get(part)) else { return };
+        let partition = part.partition();
+        people.each_first_id(ids, |row, first_id| {
+            let bound = erased.bound_of_first_id(partition, first_id);
+            if arrivals.get(row).is_some_and(|arrival| bound.is_some_and(|at| *arrival <= at)) {
+                into.set(row);
+            }
+        });
+    }
+
     /// Waits for room for the events of a block.
     async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
         // A larger block is read alone.
@@ -236,6 +265,14 @@ impl Part {
         let span = Span { from: summary.from_time, to: summary.to_time };
         let events = u64::try_from(summary.count).unwrap_or(0);
         (latest >= times.start).then_some(Self { times: span, events, kind: Kind::Block(block) })
+    }
+
+    /// The partition of its events.
+    fn partition(&self) -> u16 {
+        match &self.kind {
+            Kind::Segment(sealed) => sealed.partition,
+            Kind::Block(block) => block.block_ref.0,
+        }
     }
 
     /// Its earliest and latest event time.

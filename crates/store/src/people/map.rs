@@ -151,6 +151,30 @@ impl People {
         Ok(())
     }
 
+    /// Calls `see` with the first id of each distinct id among these numbers, and its place among
+    /// them. Other numbers are left out.
+    pub(crate) fn each_first_id(&self, numbers: &[u32], mut see: impl FnMut(usize, PersonId)) {
+        let ids = self.read();
+        for (at, number) in numbers.iter().enumerate() {
+            if let Some(first_id) = ids.first_ids.get(*number as usize) {
+                see(at, *first_id);
+            }
+        }
+    }
+
+    /// Calls `see` with the number of each first id. New ids are added.
+    pub(super) fn each_number<T: Copy>(
+        &self,
+        first_ids: &[(PersonId, T)],
+        mut see: impl FnMut(u32, T),
+    ) -> Result<()> {
+        let mut ids = self.write();
+        first_ids.iter().try_for_each(|(first_id, of)| {
+            see(ids.add(*first_id)?, *of);
+            Ok(())
+        })
+    }
+
     /// The id of the person with this number, whether or not it has a record. `None`: the map
     /// has no such number.
     pub fn person_id(&self, person: u32) -> Option<PersonId> {

@@ -274,3 +274,20 @@ fn a_map_from_before_a_removal_is_not_kept() {
     maps.forget(PROJECT);
     assert!(!has_map(&maps, PROJECT));
 }
+
+#[test]
+fn numbers_lead_to_first_ids_and_back() {
+    let people = People::of(PROJECT, 9);
+    let mut numbers = Vec::new();
+    people.numbers(&[&b"ada"[..], &b"bob"[..]], &mut numbers).unwrap();
+    let [ada, bob, cyd] = ["ada", "bob", "cyd"].map(|id| crate::persons::first_id(PROJECT, id));
+    let mut seen = Vec::new();
+    people.each_first_id(&[numbers[1], u32::MAX], |at, first_id| seen.push((at, first_id)));
+    assert_eq!(seen, [(0, bob)]);
+    let mut found = Vec::new();
+    people.each_number(&[(cyd, 7), (ada, 5)], |number, time| found.push((number, time))).unwrap();
+    assert_eq!(found, [(2, 7), (0, 5)]);
+    // The distinct id of a known first id gets its number.
+    people.numbers(&[&b"cyd"[..]], &mut numbers).unwrap();
+    assert_eq!(numbers, [0, 1, 2]);
+}
