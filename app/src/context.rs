@@ -493,7 +493,7 @@ pub fn ui_error(error: Error) -> UiError {
             tracing::warn!(error = chain(&cause), request.id = request_id, "page not served");
             (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable { request_id })
         }
-        error @ (Error::Store(_) | Error::Internal(_)) => {
+        error @ (Error::Store(_) | Error::Unreadable(_) | Error::Internal(_)) => {
             tracing::error!(error = chain(&error), request.id = request_id, "page failed");
             (StatusCode::INTERNAL_SERVER_ERROR, UiError::Internal { request_id })
         }

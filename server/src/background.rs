@@ -1,8 +1,8 @@
-//! Threads for background work: applying acknowledged events, exporting stored events and
-//! calling plugins.
+//! Threads for background work: applying acknowledged events, exporting stored events,
+//! calling plugins and answering questions.
 //!
 //! What belongs here: the runtime of that work and its priority. What does not: the work
-//! itself (`weir-ingest`, `weir-export`, `weir-plugins`).
+//! itself (`weir-ingest`, `weir-export`, `weir-plugins`, `weir-answer`).
 //!
 //! Applying an event costs several times as much as accepting it. On the threads that
 //! serve connections it would make clients wait, although their events are safe already.
@@ -24,6 +24,8 @@ pub enum Work {
     Exporting,
     /// Calling plugins.
     Plugins,
+    /// Answering questions about events.
+    Questions,
 }
 
 impl Work {
@@ -32,16 +34,17 @@ impl Work {
             Self::Applying => "background",
             Self::Exporting => "exports",
             Self::Plugins => "plugins",
+            Self::Questions => "questions",
         }
     }
 
     /// Priority on the scale of `nice`. When every processor is busy, a thread that
     /// applies events gets a tenth of the time of a thread that serves connections. A
-    /// thread that exports or delivers gets a tenth of that.
+    /// thread that exports, delivers or answers questions gets a tenth of that.
     const fn niceness(self) -> i32 {
         match self {
             Self::Applying => 10,
-            Self::Exporting | Self::Plugins => 19,
+            Self::Exporting | Self::Plugins | Self::Questions => 19,
         }
     }
 }

@@ -184,6 +184,14 @@ settings! {
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
     rate_per_hour: u32 = 4800, "WEIR_RATE_PER_HOUR";
+    /// Memory of all questions about events together, at least 16MiB [default: 128MiB]
+    query_memory: ByteSize = ByteSize(128 << 20), "WEIR_QUERY_MEMORY";
+    /// Memory for answers to questions that are given again [default: 4MiB]
+    query_cache: ByteSize = ByteSize(4 << 20), "WEIR_QUERY_CACHE";
+    /// Seconds that a question may take, 5 to 300 [default: 30]
+    query_seconds: u64 = 30, "WEIR_QUERY_SECONDS";
+    /// Questions that are answered at a time, 1 to 64; the others wait [default: 2]
+    query_concurrency: u32 = 2, "WEIR_QUERY_CONCURRENCY";
     /// Open connections in total [default: 4096]
     max_connections: u32 = 4096, "WEIR_MAX_CONNECTIONS";
     /// Open connections per client network: one IPv4 address or an IPv6 /64 [default: 256]
@@ -243,6 +251,9 @@ impl Config {
         if let Some(fault) = self.segment_bucket().and_then(|bucket| bucket.access.fault()) {
             return Err(ConfigError::Contradiction(fault));
         }
+        if let Some(fault) = self.fault_of_questions() {
+            return Err(ConfigError::Contradiction(fault));
+        }
         if let Some(fault) = self.fault_of_connections() {
             return Err(ConfigError::Contradiction(fault));
         }
@@ -250,6 +261,20 @@ impl Config {
             return Err(ConfigError::Contradiction(fault));
         }
         Ok(self)
+    }
+
+    /// Settings with which no question could be answered.
+    fn fault_of_questions(&self) -> Option<&'static str> {
+        if self.query_memory.0 < 16 << 20 {
+            return Some("query_memory must be at least 16MiB");
+        }
+        if !(5..=300).contains(&self.query_seconds) {
+            return Some("query_seconds must be from 5 to 300");
+        }
+        if !(1..=64).contains(&self.query_concurrency) {
+            return Some("query_concurrency must be from 1 to 64");
+        }
+        None
     }
 
     /// Settings with which the server could never make a backup.

@@ -272,7 +272,11 @@ impl Dispatcher {
                     Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
                     _ => app.limits.api_body.time,
                 };
-                let limit = app.limits.api_time + reading;
+                let time = match is_question(&request) {
+                    true => app.limits.question_request_time,
+                    false => app.limits.api_time,
+                };
+                let limit = time + reading;
                 self.within_time(router, limit, without_slash(request)).await
             }
             Target::Web => self.web(request).await,
@@ -336,6 +340,13 @@ impl Dispatcher {
             tracing::error!(%error, request.id = %request_id, "an error body could not be written");
         }
     }
+}
+
+/// Whether a request is a question about events. It may take longer than others.
+fn is_question(request: &Request) -> bool {
+    let path = request.uri().path();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    request.method() == Method::POST && path.ends_with("/query")
 }
 
 /// The method as traces show it. One that a caller has invented may hold anything (SEC-41).

@@ -32,6 +32,7 @@ pub mod openapi;
 pub mod organizations;
 pub mod plugins;
 pub mod probes;
+pub mod questions;
 pub mod redirect;
 pub mod router;
 pub mod scim;

@@ -30,6 +30,9 @@ use crate::config::Config;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
+/// Time of a request with a question beside that for the answer: for the wait for its turn, and
+/// for reading events that are not in memory.
+const QUESTION_WAIT: Duration = Duration::from_secs(20);
 
 /// Limits on connections.
 #[derive(Debug, Clone, Copy)]
@@ -193,6 +196,14 @@ pub struct Limits {
     /// Time for skipping the results before the page of a list, and for searching without
     /// a match.
     pub scan_time: Duration,
+    /// Questions about events that are answered at a time.
+    pub questions: usize,
+    /// Questions of one organization that wait until they are answered.
+    pub questions_waiting: usize,
+    /// Time for the answer to a question.
+    pub question_time: Duration,
+    /// Time for the whole request, with the wait.
+    pub question_request_time: Duration,
 }
 
 impl Default for Limits {
@@ -277,6 +288,10 @@ impl Default for Limits {
             capture_time: Duration::from_secs(60),
             api_time: Duration::from_secs(30),
             scan_time: SCAN_TIME,
+            questions: 2,
+            questions_waiting: 32,
+            question_time: Duration::from_secs(30),
+            question_request_time: Duration::from_secs(30) + QUESTION_WAIT,
         }
     }
 }
@@ -292,6 +307,9 @@ impl Limits {
         limits.connections.openings = limits.connections.total.div_ceil(2);
         limits.connections.per_network = count(config.max_connections_per_network);
         limits.requests_per_network = requests_of(limits.connections.per_network);
+        limits.questions = count(config.query_concurrency);
+        limits.question_time = Duration::from_secs(config.query_seconds);
+        limits.question_request_time = limits.question_time + QUESTION_WAIT;
         limits
     }
 }

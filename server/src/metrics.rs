@@ -28,6 +28,7 @@ use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
 use weir_plugins::{Children, Effect, Ending};
 use weir_service::limits::Admission;
+use weir_service::questions;
 use weir_store::disk::DiskMarks;
 
 use crate::backup::LastBackup;
@@ -40,6 +41,10 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// Statuses of answers that begin at zero, because alerts read them. Other statuses begin
 /// with their first answer.
 const FAULTS: [u16; 2] = [500, 503];
+
+/// Values of [`CacheLabel`].
+const CACHE_HIT: &str = "hit";
+const CACHE_MISS: &str = "miss";
 
 /// All metrics. Cheap to clone.
 #[derive(Clone)]
@@ -132,6 +137,14 @@ pub struct Metrics {
     pub plugin_children: Gauge<i64>,
     /// Processes that replaced one that had ended.
     pub plugin_children_replaced: Counter,
+    /// Time of questions with the wait for their turn, by kind and outcome.
+    pub query_seconds: Family<QueryLabels, Histogram, fn() -> Histogram>,
+    /// Answers, by whether they were computed before.
+    pub query_answers: Family<CacheLabel, Counter>,
+    /// Questions that wait for their turn.
+    pub query_waiting: Gauge<i64>,
+    /// Bytes of memory that questions use.
+    pub query_memory_bytes: Gauge<i64>,
     registry: Arc<Registry>,
 }
 
@@ -188,6 +201,32 @@ pub struct PluginLabels {
     pub effect: PluginEffect,
     /// The outcome of the call.
     pub outcome: PluginEnding,
+}
+
+/// Labels of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct QueryLabels {
+    /// The word of its kind.
+    pub kind: &'static str,
+    /// How it ended.
+    pub outcome: QueryOutcome,
+}
+
+/// Label of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CacheLabel {
+    /// `hit`: it was computed before. `miss`: it was not.
+    pub cache: &'static str,
+}
+
+/// The outcome of a question as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QueryOutcome(pub questions::Outcome);
+
+impl EncodeLabelValue for QueryOutcome {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.text(), encoder)
+    }
 }
 
 /// The effect of a plugin as a label.
@@ -313,6 +352,10 @@ impl Metrics {
         let plugin_calls = Family::default();
         let plugin_children = Gauge::default();
         let plugin_children_replaced = Counter::default();
+        let query_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
+        let query_answers = Family::default();
+        let query_waiting = Gauge::default();
+        let query_memory_bytes = Gauge::default();
 
         let mut root = Registry::default();
         // Names that Prometheus uses for every process. They have no prefix.
@@ -517,6 +560,26 @@ impl Metrics {
             "Processes for scripts that took the place of one that was killed or had ended",
             plugin_children_replaced.clone(),
         );
+        registry.register(
+            "query_seconds",
+            "Time of questions about events with the wait for their turn, by how they ended",
+            query_seconds.clone(),
+        );
+        registry.register(
+            "query_answers",
+            "Answers to questions, by whether they were computed before",
+            Family::clone(&query_answers),
+        );
+        registry.register(
+            "query_waiting",
+            "Questions that wait for their turn",
+            query_waiting.clone(),
+        );
+        registry.register(
+            "query_memory_bytes",
+            "Memory that questions use to compute their answers",
+            query_memory_bytes.clone(),
+        );
         let metrics = Self {
             requests,
             request_seconds,
@@ -562,6 +625,10 @@ impl Metrics {
             plugin_calls,
             plugin_children,
             plugin_children_replaced,
+            query_seconds,
+            query_answers,
+            query_waiting,
+            query_memory_bytes,
             registry: Arc::new(root),
         };
         metrics.begin_at_zero();
@@ -591,6 +658,19 @@ impl Metrics {
         self.count_exports(EngineCounts { ended, ..EngineCounts::default() });
         for effect in Effect::ALL {
             self.count_plugins(Ending::ALL.map(|ending| ((effect, ending), 0)));
+        }
+        for cache in [CACHE_HIT, CACHE_MISS] {
+            drop(self.query_answers.get_or_create(&CacheLabel { cache }));
+        }
+    }
+
+    /// Counts a question that has ended.
+    pub fn count_question(&self, ended: questions::Ended) {
+        let labels = QueryLabels { kind: ended.kind, outcome: QueryOutcome(ended.outcome) };
+        self.query_seconds.get_or_create(&labels).observe(ended.took.as_secs_f64());
+        if let Some(is_cached) = ended.is_cached {
+            let cache = if is_cached { CACHE_HIT } else { CACHE_MISS };
+            self.query_answers.get_or_create(&CacheLabel { cache }).inc();
         }
     }
 

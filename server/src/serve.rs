@@ -35,14 +35,14 @@ use weir_service::limits as organization_limits;
 use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::{KeyError, Sealer};
-use weir_service::{Clock, Core, Dependencies, Services};
+use weir_service::{Clock, Core, Dependencies, Services, questions};
 use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
 use crate::app::{App, AppBuilder, Stopping};
 use crate::applying::AppApplying;
 use crate::background::{Background, Work};
 use crate::backup;
-use crate::config::{Config, ConfigError, StoreKind};
+use crate::config::{ByteSize, Config, ConfigError, StoreKind};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{AppExportServices, EgressHostPolicy};
 use crate::limits::Limits;
@@ -51,6 +51,7 @@ use crate::mail::MailWorker;
 use crate::master_key;
 use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::AppPluginServices;
+use crate::questions::AppQuestions;
 use crate::redirect::Redirect;
 use crate::setup;
 use crate::sso::AppProtocols;
@@ -169,6 +170,8 @@ pub struct Server {
     _exporting: Background,
     /// The threads of plugins; they end when dropped.
     _running: Background,
+    /// The threads of questions; they end when dropped.
+    _asking: Background,
     /// The log directory of a store in memory; removed when dropped.
     _temporary_log: Option<tempfile::TempDir>,
 }
@@ -289,12 +292,22 @@ impl Server {
         plugins.start(&applying).await?;
         let transform = Arc::new(plugins.clone());
         let ingest = log.start(IngestDependencies { applying, locations, transform });
+        let asking = Background::start(Work::Questions)?;
+        let bytes = |size: ByteSize| usize::try_from(size.0).unwrap_or(usize::MAX);
+        let questions = questions::Settings {
+            threads: asking.handle().clone(),
+            host: Arc::new(AppQuestions::new(&limits, ingest.clone(), terms.metrics.clone())),
+            memory: bytes(config.query_memory),
+            kept: bytes(config.query_cache),
+            time: limits.question_time,
+        };
         let dependencies = Dependencies {
             hashing: options.hashing,
             lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
             plugin_code: Arc::new(plugins.clone()),
             protocols: Arc::new(AppProtocols::new(egress.clone(), options.clock)),
             applying: Arc::new(AppApplying(ingest.clone())),
+            questions,
         };
         let services = Services::new(core, dependencies);
         let app = AppBuilder {
@@ -349,6 +362,7 @@ impl Server {
             _background: background,
             _exporting: exporting,
             _running: running,
+            _asking: asking,
             _temporary_log: temporary_log,
         })
     }

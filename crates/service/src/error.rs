@@ -72,6 +72,9 @@ pub enum Error {
     /// The store failed.
     #[error("store failure")]
     Store(#[source] weir_store::Error),
+    /// Stored events are damaged, so that an answer would be wrong.
+    #[error("stored events cannot be read")]
+    Unreadable(#[source] weir_store::Error),
     /// A defect of the service, with the cause for the log.
     #[error("internal failure: {0}")]
     Internal(String),
@@ -107,7 +110,7 @@ impl Error {
             Self::Throttled { .. } | Self::TooMany { .. } => ErrorKind::RateLimited,
             Self::Unavailable(_) => ErrorKind::Unavailable,
             Self::Store(error) if error.is_temporary() => ErrorKind::Unavailable,
-            Self::Store(_) | Self::Internal(_) => ErrorKind::Internal,
+            Self::Store(_) | Self::Unreadable(_) | Self::Internal(_) => ErrorKind::Internal,
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod plugins;
 pub mod policy;
 pub mod preferences;
 pub mod projects;
+pub mod questions;
 pub mod roles;
 pub mod scan;
 pub mod scim;
@@ -103,6 +104,8 @@ pub struct Services {
     pub roles: roles::Roles,
     /// Users and groups of identity providers.
     pub scim: scim::Scim,
+    /// Questions about events.
+    pub questions: questions::Questions,
     /// Counts of traffic.
     pub traffic: traffic::Traffic,
     /// How projects are doing.
@@ -139,13 +142,16 @@ pub struct Dependencies {
     pub protocols: Arc<dyn sso::Protocols>,
     /// What applies events to the store.
     pub applying: Arc<dyn persons::Applying>,
+    /// What questions may use.
+    pub questions: questions::Settings,
 }
 
 impl Services {
     /// Creates the services.
     #[must_use]
     pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
-        let Dependencies { hashing, lookup, plugin_code, protocols, applying } = dependencies;
+        let Dependencies { hashing, lookup, plugin_code, protocols, applying, questions } =
+            dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         let identity = identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols));
         Self {
@@ -167,6 +173,7 @@ impl Services {
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             roles: roles::Roles::new(Arc::clone(&core)),
+            questions: questions::Questions::new(Arc::clone(&core), questions),
             traffic: traffic::Traffic::new(Arc::clone(&core)),
             overview: overview::Overview::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),

@@ -58,6 +58,8 @@ pub enum Action {
     ReadExports,
     /// Create, change and delete batch exports, pause them and start backfills.
     WriteExports,
+    /// Ask questions about the events of its projects.
+    AskQuestions,
     /// See plugins and their configs. The organization's access to plugins counts too.
     ReadPlugins,
     /// Change plugins and their configs. The organization's access to plugins counts
@@ -67,7 +69,7 @@ pub enum Action {
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -86,6 +88,7 @@ impl Action {
         Self::ManageProvisioning,
         Self::ReadExports,
         Self::WriteExports,
+        Self::AskQuestions,
         Self::ReadPlugins,
         Self::WritePlugins,
     ];
@@ -101,6 +104,7 @@ impl Action {
             Self::ErasePersons => Scope::write(ScopeObject::Person),
             Self::ReadExports => Scope::read(ScopeObject::BatchExport),
             Self::WriteExports => Scope::write(ScopeObject::BatchExport),
+            Self::AskQuestions => Scope::read(ScopeObject::Query),
             Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
             Self::WritePlugins => Scope::write(ScopeObject::Plugin),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
@@ -128,6 +132,7 @@ impl Action {
             | Self::ManageInvites
             | Self::ReadExports
             | Self::WriteExports
+            | Self::AskQuestions
             | Self::ReadPlugins
             | Self::WritePlugins => Level::Member,
             Self::ManageDomains

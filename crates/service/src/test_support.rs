@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use weir_model::activity::{ActivityQuery, AuditAction};
 use weir_model::errors::FieldError;
 use weir_model::keys::PersonalKeyInput;
@@ -30,6 +32,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::offline::Offline;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
+use crate::questions::{self, Ended, QuestionHost, Turn};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -85,8 +88,32 @@ fn services(
     let core = Core { store, clock, mailing, sealer, hosts, providers: providers(), limiter };
     let (plugin_code, protocols) = (Arc::new(StandIn), Arc::new(Scripted));
     let applying = Arc::new(Offline);
-    let dependencies = Dependencies { hashing, lookup, plugin_code, protocols, applying };
+    let questions = questions::Settings {
+        threads: Handle::current(),
+        host: Arc::new(NoQueue),
+        memory: 64 << 20,
+        kept: 1 << 20,
+        time: Duration::from_secs(60),
+    };
+    let dependencies =
+        Dependencies { hashing, lookup, plugin_code, protocols, applying, questions };
     Services::new(Arc::new(core), dependencies)
+}
+
+/// Questions begin at once.
+struct NoQueue;
+
+#[async_trait]
+impl QuestionHost for NoQueue {
+    async fn turn(&self, _organization: OrganizationId) -> Option<Turn> {
+        Some(Box::new(()))
+    }
+
+    fn lag_bytes(&self) -> u64 {
+        0
+    }
+
+    fn ended(&self, _ended: Ended) {}
 }
 
 /// The providers in the settings: Google, GitHub and an issuer of the operator.

@@ -20,6 +20,7 @@ pub mod persons;
 pub mod plugin_configs;
 pub mod plugins;
 pub mod projects;
+pub mod query;
 pub mod roles;
 pub mod saml;
 mod scanned_list;

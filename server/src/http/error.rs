@@ -34,6 +34,10 @@ const RETRY_LISTS: u64 = 5;
 /// `Retry-After` in seconds, when a maximum number is reached, such as active backfills.
 const RETRY_LATER: u64 = 60;
 
+/// What the caller of a question reads whose events are damaged.
+const UNREADABLE: &str =
+    "Stored events that the answer needs are damaged. Without them it would be wrong.";
+
 /// All errors of handlers.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -310,6 +314,11 @@ fn service_parts(error: &ServiceError) -> ErrorParts<'_> {
             ..ErrorParts::unavailable()
         },
         ServiceError::Store(cause) if cause.is_temporary() => ErrorParts::unavailable(),
+        ServiceError::Unreadable(_) => ErrorParts {
+            code: "damaged_events".into(),
+            detail: UNREADABLE.into(),
+            ..ErrorParts::internal()
+        },
         ServiceError::Store(_) | ServiceError::Internal(_) => ErrorParts::internal(),
     }
 }
@@ -527,7 +536,10 @@ impl IntoResponse for ApiError {
         let failure = Failure {
             body: Arc::new(body),
             cause: self.cause(status),
-            store_failed: matches!(self, Self::Service(ServiceError::Store(_))),
+            store_failed: matches!(
+                self,
+                Self::Service(ServiceError::Store(_) | ServiceError::Unreadable(_))
+            ),
             missing_scope: match self {
                 Self::Service(ServiceError::MissingScope(scope)) => Some(scope),
                 _ => None,

@@ -55,6 +55,8 @@ guards! {
     UserWrite = [Scope::write(ScopeObject::User)];
     /// `query:read` or `event:read`
     EventsRead = [Scope::read(ScopeObject::Query), Scope::read(ScopeObject::Event)];
+    /// `query:read`
+    QueryRead = [Scope::read(ScopeObject::Query)];
     /// `person:read`
     PersonsRead = [Scope::read(ScopeObject::Person)];
     /// `person:write`

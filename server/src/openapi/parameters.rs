@@ -52,6 +52,7 @@ const PATH_IDS: &[PathId] = &[
     PathId("batch_exports", Id::Uuid, "The batch export."),
     PathId("backfills", Id::Uuid, "The backfill."),
     PathId("runs", Id::Uuid, "The run."),
+    PathId("query", Id::Text, "The question: the `client_query_id` that it was sent with."),
     PathId("pipeline_destinations", Id::Integer, "The plugin record."),
     PathId("pipeline_frontend_apps", Id::Integer, "The plugin record."),
     PathId("pipeline_import_apps", Id::Integer, "The plugin record."),

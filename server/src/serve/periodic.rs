@@ -290,6 +290,8 @@ async fn watch(app: App, store: Store) {
         let found = store.segment_bucket_failures();
         app.metrics.segment_bucket_failures.inc_by(found.saturating_sub(failures));
         failures = found;
+        let used = i64::try_from(app.services.questions.memory_used()).unwrap_or(i64::MAX);
+        app.metrics.query_memory_bytes.set(used);
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.show_disk(app.disk.free_bytes(), app.config.disk_marks());

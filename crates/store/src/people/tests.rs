@@ -280,9 +280,9 @@ fn numbers_lead_to_first_ids_and_back() {
     let people = People::of(PROJECT, 9);
     let mut numbers = Vec::new();
     people.numbers(&[&b"ada"[..], &b"bob"[..]], &mut numbers).unwrap();
-    let [ada, bob, cyd] = ["ada", "bob", "cyd"].map(|id| crate::persons::first_id(PROJECT, id));
+    let [ada, bob, cyd] = ["ada", "bob", "cyd"].map(|id| first_id(PROJECT, id));
     let mut seen = Vec::new();
-    people.each_first_id(&[numbers[1], u32::MAX], |at, first_id| seen.push((at, first_id)));
+    people.each_first_id(&[numbers[1], u32::MAX], |at, id| seen.push((at, id)));
     assert_eq!(seen, [(0, bob)]);
     let mut found = Vec::new();
     people.each_number(&[(cyd, 7), (ada, 5)], |number, time| found.push((number, time))).unwrap();

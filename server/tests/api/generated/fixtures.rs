@@ -49,6 +49,8 @@ enum Source {
     Backfill,
     /// A group of the identity provider of the domain of the path.
     ScimGroup,
+    /// A question that was answered.
+    Question,
 }
 
 /// Collections and the source of the ids after them.
@@ -64,6 +66,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("groups", Source::ScimGroup),
     ("roles", Source::Created(Some("name"))),
     ("role_memberships", Source::Created(None)),
+    ("query", Source::Question),
     ("batch_exports", Source::Export),
     ("runs", Source::Run),
     ("backfills", Source::Backfill),
@@ -129,6 +132,7 @@ impl World {
             Source::Run => self.run(outer).await,
             Source::Backfill => self.backfill().await,
             Source::ScimGroup => self.scim_group(outer).await,
+            Source::Question => self.question().await,
         }
     }
 
@@ -233,6 +237,19 @@ impl World {
             found["results"][0]["id"].as_str().map(str::to_owned)
         })
         .await
+    }
+
+    /// A question that was answered, by the id that its client gave it.
+    async fn question(&self) -> String {
+        let id = format!("question-{}", self.number());
+        let body = json!({
+            "query": {"kind": "TrendsQuery", "series": [{"kind": "EventsNode"}]},
+            "client_query_id": id,
+        });
+        let path = format!("/api/projects/{}/query/", self.app.project());
+        let answer = self.owner.post(&path, &body).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        id
     }
 
     /// A new object of the collection that an operation lists.

@@ -30,6 +30,11 @@ impl OpenSegment {
         &self.sealed
     }
 
+    /// The name of its file.
+    pub fn file(&self) -> &str {
+        &self.sealed.file
+    }
+
     /// The partition of its events.
     pub fn partition(&self) -> u16 {
         self.sealed.partition
