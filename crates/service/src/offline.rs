@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use weir_model::errors::FieldError;
 use weir_model::limits::LimitSet;
 use weir_model::plugin_configs::DryStep;
@@ -23,6 +25,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
+use crate::questions::{self, Ended, QuestionHost, Turn};
 use crate::sealing::Sealer;
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -32,7 +35,8 @@ use crate::{Clock, Core, Dependencies, Services};
 
 impl Services {
     /// Services for a command that runs while the server is stopped. `mailing` says
-    /// whether the server will send the mails that the command stores.
+    /// whether the server will send the mails that the command stores. To be called in a
+    /// runtime.
     pub fn offline(store: Store, mailing: Mailing) -> Self {
         let sealer = Sealer::without_key(store.clone());
         let hosts = Arc::new(Offline);
@@ -46,6 +50,13 @@ impl Services {
             plugin_code: Arc::new(Offline),
             protocols: Arc::new(Offline),
             applying: Arc::new(Offline),
+            questions: questions::Settings {
+                threads: Handle::current(),
+                host: Arc::new(Offline),
+                memory: 0,
+                kept: 0,
+                time: Duration::ZERO,
+            },
         };
         Self::new(Arc::new(core), dependencies)
     }
@@ -69,6 +80,20 @@ impl Applying for Offline {
     async fn applied(&self) {}
 
     fn forget_persons(&self, _: ProjectId, _: &[PersonId]) {}
+}
+
+/// No question is asked.
+#[async_trait]
+impl QuestionHost for Offline {
+    async fn turn(&self, _: OrganizationId) -> Option<Turn> {
+        None
+    }
+
+    fn lag_bytes(&self) -> u64 {
+        0
+    }
+
+    fn ended(&self, _: Ended) {}
 }
 
 #[async_trait]

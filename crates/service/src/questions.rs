@@ -185,7 +185,12 @@ impl Questions {
     /// the code `query_timeout` or `query_too_large` if that is for its cost;
     /// [`Error::Conflict`] when it was cancelled; [`Error::Unavailable`] when too many others
     /// are asked; [`Error::Unreadable`] when stored events are damaged.
-    pub async fn ask(&self, project: &ProjectCtx, query: Query, asking: Asking) -> Result<Answered> {
+    pub async fn ask(
+        &self,
+        project: &ProjectCtx,
+        query: Query,
+        asking: Asking,
+    ) -> Result<Answered> {
         policy::check(&project.org, Action::AskQuestions)?;
         kinds::check(&query)?;
         let question = Arc::new(self.question(project, query, asking.refresh).await?);

@@ -1,4 +1,4 @@
-//! `/api/projects/{project_id}/query/`: questions about the events of a project (API-60).
+//! `/api/projects/{project_id}/query/`: questions about the events of a project (API-61).
 //!
 //! What belongs here: the members of requests and answers as clients of PostHog know them.
 //! What does not: the shapes of questions and results (`weir-questions`), and which kinds are
@@ -170,11 +170,10 @@ pub async fn create_query(
     body: ApiJson<QueryInput>,
 ) -> ApiResult<Json<QueryAnswer>> {
     let QueryInput { query, asking } = body.checked()?;
-    let Answered { answer, cache_key } = app.services.questions.ask(&auth.ctx, query, asking).await?;
-    let range = |range: ResolvedRange| QueryRange {
-        date_from: range.date_from,
-        date_to: range.date_to,
-    };
+    let Answered { answer, cache_key } =
+        app.services.questions.ask(&auth.ctx, query, asking).await?;
+    let range =
+        |range: ResolvedRange| QueryRange { date_from: range.date_from, date_to: range.date_to };
     Ok(Json(QueryAnswer {
         results: answer.results,
         has_more: answer.has_more,

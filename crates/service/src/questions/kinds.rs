@@ -72,10 +72,7 @@ pub(super) fn needs_earliest(query: &Query) -> bool {
 }
 
 /// The times of the events that the answer needs.
-pub(super) fn times(
-    asked: &Asked<'_>,
-    query: &Query,
-) -> Result<Vec<Range<i64>>, AnswerError> {
+pub(super) fn times(asked: &Asked<'_>, query: &Query) -> Result<Vec<Range<i64>>, AnswerError> {
     match query {
         Query::Trends(query) => answer::trends_times(asked, query),
         Query::Funnels(query) => answer::funnel_times(asked, query),

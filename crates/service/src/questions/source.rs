@@ -106,7 +106,11 @@ fn file(error: &FileError) -> Option<&Path> {
 }
 
 impl Reading {
-    fn open(self: &Arc<Self>, part: usize, needed: Needed) -> Result<events::OpenPart, SourceFault> {
+    fn open(
+        self: &Arc<Self>,
+        part: usize,
+        needed: Needed,
+    ) -> Result<events::OpenPart, SourceFault> {
         let reading = Arc::clone(self);
         let opening = self.threads.spawn(async move {
             let Reading { store, snapshot, .. } = &*reading;
