@@ -55,6 +55,7 @@ mod plugins;
 mod probes;
 mod process;
 mod projects;
+mod query;
 mod reference_answers;
 mod roles;
 mod rules;
