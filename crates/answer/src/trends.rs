@@ -243,6 +243,13 @@ impl<'a> Counting<'_, 'a> {
         Ok(())
     }
 
+    /// The number of the range and value of a cell.
+    fn row(&self, cell: usize) -> usize {
+        let (value, rest) = (cell / self.width, cell % self.width);
+        let first = self.spans.first().map_or(0, Span::len);
+        value * self.spans.len() + usize::from(rest >= first)
+    }
+
     /// The states of all threads together.
     fn merge(&self, states: Vec<State<'a>>) -> Result<State<'a>> {
         let mut states = states.into_iter();
@@ -329,7 +336,7 @@ fn shown(
     }
     let series = state.series.into_iter().zip(counting.series).zip(chosen);
     series
-        .map(|((series, node), values)| show(counting, series, &node.math, keys, values))
+        .map(|((series, node), values)| show(counting, series, node, query, keys, values))
         .collect()
 }
 
@@ -356,10 +363,12 @@ fn ranked(
 fn show(
     counting: &Counting<'_, '_>,
     series: SeriesState<'_>,
-    math: &Math,
+    node: &EventsNode,
+    query: &TrendsQuery,
     keys: &[Key],
     values: Vec<usize>,
 ) -> Result<ShownSeries> {
+    let math = &node.math;
     let (width, ranges) = (counting.width, counting.spans.len());
     // Where each value goes: to its place, or to the others behind all places.
     let mut to = vec![values.len(); keys.len()];
@@ -379,12 +388,12 @@ fn show(
     let cells = (values.len() + usize::from(is_divided)) * width;
     let mut all = Cells::new(counting.run, math, !is_divided);
     all.merge(series.cells, cells, |cell| Some(to.get(cell / width)? * width + cell % width))?;
+    let amounts = match query.counts_once(node) {
+        true => all.first_amounts(cells, |cell| counting.row(cell))?,
+        false => all.amounts(math, cells),
+    };
     let value = |value: &usize| counting.divider.value(*keys.get(*value)?);
-    Ok(ShownSeries {
-        values: values.iter().map(value).collect(),
-        amounts: all.amounts(math, cells),
-        has_other,
-    })
+    Ok(ShownSeries { values: values.iter().map(value).collect(), amounts, has_other })
 }
 
 /// Makes results of numbers.
@@ -409,13 +418,13 @@ impl Showing<'_> {
             return ranges.flat_map(of_range).collect();
         }
         let mut results = Vec::new();
-        for formula in formulas {
+        for (number, formula) in formulas.iter().enumerate() {
             for range in ranges.clone() {
                 for place in self.places(range, 0..self.series.len()) {
                     let all = (0..self.series.len()).map(|at| self.result(range, at, place));
                     let all: Vec<TrendsResult> = all.collect();
                     let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                    results.extend(with_formula(formula, &all));
+                    results.extend(with_formula(formula, number, &all));
                 }
             }
         }
