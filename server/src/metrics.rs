@@ -137,8 +137,10 @@ pub struct Metrics {
     pub plugin_children: Gauge<i64>,
     /// Processes that replaced one that had ended.
     pub plugin_children_replaced: Counter,
-    /// Time of questions with the wait for their turn, by kind and outcome.
-    pub query_seconds: Family<QueryLabels, Histogram, fn() -> Histogram>,
+    /// Questions that ended, by kind and outcome.
+    pub queries: Family<QueryLabels, Counter>,
+    /// Time of questions with the wait for their turn, by kind.
+    pub query_seconds: Family<KindLabel, Histogram, fn() -> Histogram>,
     /// Answers, by whether they were computed before.
     pub query_answers: Family<CacheLabel, Counter>,
     /// Questions that wait for their turn.
@@ -210,6 +212,13 @@ pub struct QueryLabels {
     pub kind: &'static str,
     /// How it ended.
     pub outcome: QueryOutcome,
+}
+
+/// Label of the kind of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct KindLabel {
+    /// The word of the kind.
+    pub kind: &'static str,
 }
 
 /// Label of an answer.
@@ -352,6 +361,7 @@ impl Metrics {
         let plugin_calls = Family::default();
         let plugin_children = Gauge::default();
         let plugin_children_replaced = Counter::default();
+        let queries = Family::default();
         let query_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
         let query_answers = Family::default();
         let query_waiting = Gauge::default();
@@ -561,8 +571,13 @@ impl Metrics {
             plugin_children_replaced.clone(),
         );
         registry.register(
+            "queries",
+            "Questions about events, by how they ended",
+            Family::clone(&queries),
+        );
+        registry.register(
             "query_seconds",
-            "Time of questions about events with the wait for their turn, by how they ended",
+            "Time of questions about events with the wait for their turn",
             query_seconds.clone(),
         );
         registry.register(
@@ -625,6 +640,7 @@ impl Metrics {
             plugin_calls,
             plugin_children,
             plugin_children_replaced,
+            queries,
             query_seconds,
             query_answers,
             query_waiting,
@@ -659,6 +675,13 @@ impl Metrics {
         for effect in Effect::ALL {
             self.count_plugins(Ending::ALL.map(|ending| ((effect, ending), 0)));
         }
+        for kind in questions::KINDS {
+            drop(self.query_seconds.get_or_create(&KindLabel { kind }));
+            for outcome in questions::Outcome::ALL {
+                let labels = QueryLabels { kind, outcome: QueryOutcome(outcome) };
+                drop(self.queries.get_or_create(&labels));
+            }
+        }
         for cache in [CACHE_HIT, CACHE_MISS] {
             drop(self.query_answers.get_or_create(&CacheLabel { cache }));
         }
@@ -667,7 +690,9 @@ impl Metrics {
     /// Counts a question that has ended.
     pub fn count_question(&self, ended: questions::Ended) {
         let labels = QueryLabels { kind: ended.kind, outcome: QueryOutcome(ended.outcome) };
-        self.query_seconds.get_or_create(&labels).observe(ended.took.as_secs_f64());
+        self.queries.get_or_create(&labels).inc();
+        let seconds = ended.took.as_secs_f64();
+        self.query_seconds.get_or_create(&KindLabel { kind: ended.kind }).observe(seconds);
         if let Some(is_cached) = ended.is_cached {
             let cache = if is_cached { CACHE_HIT } else { CACHE_MISS };
             self.query_answers.get_or_create(&CacheLabel { cache }).inc();

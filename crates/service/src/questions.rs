@@ -38,6 +38,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result};
 
+pub use self::kinds::KINDS;
 pub use self::recent::Status;
 
 /// The most characters of the id that a client gives a question.

@@ -100,7 +100,7 @@ fn services(
     Services::new(Arc::new(core), dependencies)
 }
 
-/// Questions begin at once.
+/// No question waits.
 struct NoQueue;
 
 #[async_trait]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
+use weir_model::organizations::Level;
 use weir_server::config::{ByteSize, Config};
 use weir_testkit::{Answer, Caller, TestApp, until};
 
@@ -331,6 +332,7 @@ async fn a_question_that_waits_is_cancelled_and_too_many_are_refused() {
     let path = |id: &str| format!("/api/projects/{}/query/{id}/", app.project());
     assert_eq!(caller.get(&path("first")).await.status, 404);
     assert_eq!(caller.delete(&path("first")).await.status, 404);
+    let grace = app.member("grace", Level::Member).await.key(&["query:read"]).await;
     let first = body("first");
     let asking = post(&app, &caller, &first);
     let cancelling = async {
@@ -341,8 +343,7 @@ async fn a_question_that_waits_is_cancelled_and_too_many_are_refused() {
         .await;
         assert_eq!(status["query_status"]["complete"], false);
         // The id of another user's question is not known.
-        let grace = app.member("grace", weir_model::organizations::Level::Member).await;
-        assert_eq!(grace.key(&["query:read"]).await.get(&path("first")).await.status, 404);
+        assert_eq!(grace.get(&path("first")).await.status, 404);
         until(async || match app.app().metrics.query_waiting.get() {
             1 => Ok(()),
             waiting => Err(waiting),
@@ -392,7 +393,9 @@ async fn questions_are_counted_by_kind_and_outcome() {
     }
     let page = app.metrics().await;
     for line in [
-        "weir_query_seconds_count{kind=\"TrendsQuery\",outcome=\"answered\"} 2",
+        "weir_queries_total{kind=\"TrendsQuery\",outcome=\"answered\"} 2",
+        "weir_queries_total{kind=\"PathsQuery\",outcome=\"too_long\"} 0",
+        "weir_query_seconds_count{kind=\"TrendsQuery\"} 2",
         "weir_query_answers_total{cache=\"hit\"} 1",
         "weir_query_answers_total{cache=\"miss\"} 1",
         "weir_query_waiting 0",

@@ -64,13 +64,17 @@ const LAYERS: &[Layer] = &[
         of: "weir-service",
         // `weir-catalogue` defines the settings of its plugins.
         uses: &[
+            "weir-answer",
             "weir-catalogue",
             "weir-egress",
             "weir-json",
             "weir-model",
             "weir-query",
+            "weir-questions",
             "weir-schedule",
             "weir-scim",
+            // The columns that questions read.
+            "weir-segments",
             "weir-store",
             // Passkeys are checked without any request, so the service needs no stand-in.
             "weir-webauthn",
@@ -96,6 +100,11 @@ const LAYERS: &[Layer] = &[
         of: "weir-questions",
         uses: &["weir-model"],
         why: "an answer follows from the question and sorted events, whatever engine finds them",
+    },
+    Layer {
+        of: "weir-answer",
+        uses: &["weir-json", "weir-model", "weir-questions", "weir-segments"],
+        why: "an answer follows from columns and the question, whatever store has the events",
     },
     Layer {
         of: "weir-schedule",
@@ -217,6 +226,7 @@ const LAYERS: &[Layer] = &[
             "weir-objects",
             "weir-oidc",
             "weir-plugins",
+            "weir-questions",
             "weir-saml",
             // To run as the sandbox child process.
             "weir-sandbox",

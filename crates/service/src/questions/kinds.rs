@@ -15,6 +15,16 @@ use weir_questions::time::DateText;
 
 use crate::Result;
 
+/// The words of the kinds that are answered.
+pub const KINDS: [&str; 6] = [
+    "TrendsQuery",
+    "FunnelsQuery",
+    "RetentionQuery",
+    "PathsQuery",
+    "StickinessQuery",
+    "LifecycleQuery",
+];
+
 /// The most bytes of the results of a question.
 const RESULT_BYTES: usize = 16 << 20;
 

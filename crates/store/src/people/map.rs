@@ -152,7 +152,7 @@ impl People {
     }
 
     /// Calls `see` with the first id of each distinct id among these numbers, and its place among
-    /// them. Other numbers are left out.
+    /// them. Other numbers are skipped.
     pub(crate) fn each_first_id(&self, numbers: &[u32], mut see: impl FnMut(usize, PersonId)) {
         let ids = self.read();
         for (at, number) in numbers.iter().enumerate() {
