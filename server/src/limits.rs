@@ -30,7 +30,7 @@ use crate::config::Config;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
-/// Time of a request with a question beside that for the answer: for the wait for its turn, and
+/// Time of a request with a question beside that for the answer: for the wait for a permit, and
 /// for reading events that are not in memory.
 const QUESTION_WAIT: Duration = Duration::from_secs(20);
 

@@ -139,11 +139,11 @@ pub struct Metrics {
     pub plugin_children_replaced: Counter,
     /// Questions that ended, by kind and outcome.
     pub queries: Family<QueryLabels, Counter>,
-    /// Time of questions with the wait for their turn, by kind.
+    /// Time of questions with the wait for a permit, by kind.
     pub query_seconds: Family<KindLabel, Histogram, fn() -> Histogram>,
     /// Answers, by whether they were computed before.
     pub query_answers: Family<CacheLabel, Counter>,
-    /// Questions that wait for their turn.
+    /// Questions that wait for a permit.
     pub query_waiting: Gauge<i64>,
     /// Bytes of memory that questions use.
     pub query_memory_bytes: Gauge<i64>,
@@ -577,7 +577,7 @@ impl Metrics {
         );
         registry.register(
             "query_seconds",
-            "Time of questions about events with the wait for their turn",
+            "Time of questions about events with the wait for a permit",
             query_seconds.clone(),
         );
         registry.register(
@@ -587,7 +587,7 @@ impl Metrics {
         );
         registry.register(
             "query_waiting",
-            "Questions that wait for their turn",
+            "Questions that wait for a permit",
             query_waiting.clone(),
         );
         registry.register(

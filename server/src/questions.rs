@@ -1,37 +1,37 @@
-//! The connection between questions about events and the server: turns, and metrics.
+//! The connection between questions about events and the server: permits, and metrics.
 //!
 //! What belongs here: passing calls on. What does not: answering questions
-//! (`weir_service::questions`), and dividing turns among organizations (`limits`).
+//! (`weir_service::questions`), and dividing permits among organizations (`limits`).
 
 use async_trait::async_trait;
 use weir_ingest::Ingest;
 use weir_model::OrganizationId;
-use weir_service::questions::{Ended, QuestionHost, Turn};
+use weir_service::questions::{Ended, QuestionHost, QuestionPermit};
 
 use crate::limits::{FairPermits, Limits};
 use crate::metrics::Metrics;
 
-/// Turns of questions, in which organizations alternate.
+/// Permits for questions: waiting organizations take turns.
 pub struct AppQuestions {
-    turns: FairPermits<OrganizationId>,
+    permits: FairPermits<OrganizationId>,
     ingest: Ingest,
     metrics: Metrics,
 }
 
 impl AppQuestions {
-    /// As many turns at a time as the limits say.
+    /// As many permits as the limits say.
     pub fn new(limits: &Limits, ingest: Ingest, metrics: Metrics) -> Self {
-        let turns = FairPermits::new(limits.questions, limits.questions_waiting);
-        Self { turns, ingest, metrics }
+        let permits = FairPermits::new(limits.questions, limits.questions_waiting);
+        Self { permits, ingest, metrics }
     }
 }
 
 #[async_trait]
 impl QuestionHost for AppQuestions {
-    async fn turn(&self, organization: OrganizationId) -> Option<Turn> {
+    async fn permit(&self, organization: OrganizationId) -> Option<QuestionPermit> {
         let _waiting = Waiting::begin(&self.metrics);
-        let turn = self.turns.acquire(organization).await.ok()?;
-        Some(Box::new(turn))
+        let permit = self.permits.acquire(organization).await.ok()?;
+        Some(Box::new(permit))
     }
 
     fn lag_bytes(&self) -> u64 {

@@ -25,7 +25,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
-use crate::questions::{self, Ended, QuestionHost, Turn};
+use crate::questions::{self, Ended, QuestionHost, QuestionPermit};
 use crate::sealing::Sealer;
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -85,7 +85,7 @@ impl Applying for Offline {
 /// No question is asked.
 #[async_trait]
 impl QuestionHost for Offline {
-    async fn turn(&self, _: OrganizationId) -> Option<Turn> {
+    async fn permit(&self, _: OrganizationId) -> Option<QuestionPermit> {
         None
     }
 

@@ -1,4 +1,4 @@
-//! Questions about the events of a project (QRY-1 to QRY-35).
+//! Questions about the events of a project (QRY-1 to QRY-33, API-61).
 //!
 //! What belongs here: who may ask, what a question depends on beside its events, running it
 //! within its limits, answers that were computed before, and the errors that callers see.
@@ -47,9 +47,9 @@ pub const ID_MAX: usize = 100;
 /// What the engine of questions needs of the server.
 #[async_trait]
 pub trait QuestionHost: Send + Sync {
-    /// Returns when a question of this organization may begin. It has ended when the turn is
+    /// Returns when a question of this organization may begin. It has ended when the permit is
     /// dropped. `None`: too many questions of the organization wait.
-    async fn turn(&self, organization: OrganizationId) -> Option<Turn>;
+    async fn permit(&self, organization: OrganizationId) -> Option<QuestionPermit>;
 
     /// The bytes of acknowledged events that are not applied yet.
     fn lag_bytes(&self) -> u64;
@@ -58,8 +58,8 @@ pub trait QuestionHost: Send + Sync {
     fn ended(&self, ended: Ended);
 }
 
-/// The turn of a question, until it is dropped.
-pub type Turn = Box<dyn std::any::Any + Send>;
+/// The permit of a question, until it is dropped.
+pub type QuestionPermit = Box<dyn std::any::Any + Send>;
 
 /// A question that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Ended {
     pub outcome: Outcome,
     /// Whether the answer was computed before. `None`: this was not found out.
     pub is_cached: Option<bool>,
-    /// How long it took, with the wait for its turn.
+    /// How long it took, with the wait for a permit.
     pub took: Duration,
 }
 
@@ -196,7 +196,7 @@ impl Questions {
         kinds::check(&query)?;
         let question = Arc::new(self.question(project, query, asking.refresh).await?);
         let stop = Arc::new(Stop::default());
-        // The client may leave. The question ends soon after, and has its turn until then.
+        // The client may leave. The question ends soon after, and has its permit until then.
         let _guard = StopWhenDropped(Arc::clone(&stop));
         let (engine, timezone) = (Arc::clone(&self.engine), question.timezone.clone());
         let key = asking.id.map(|id| Key::of(project, id));

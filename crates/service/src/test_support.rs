@@ -32,7 +32,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::offline::Offline;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
-use crate::questions::{self, Ended, QuestionHost, Turn};
+use crate::questions::{self, Ended, QuestionHost, QuestionPermit};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -105,7 +105,7 @@ struct NoQueue;
 
 #[async_trait]
 impl QuestionHost for NoQueue {
-    async fn turn(&self, _organization: OrganizationId) -> Option<Turn> {
+    async fn permit(&self, _organization: OrganizationId) -> Option<QuestionPermit> {
         Some(Box::new(()))
     }
 

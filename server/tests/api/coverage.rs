@@ -67,6 +67,12 @@ const SPECIFICATION: &[(&str, &str)] = &[
          POST   /api/projects/{}/pipeline_transformation_configs/{}/job/
          PATCH  /api/projects/{}/pipeline_transformation_configs/rearrange/",
     ),
+    (
+        "Query",
+        "POST   /api/projects/{}/query/
+         GET    /api/projects/{}/query/{}/
+         DELETE /api/projects/{}/query/{}/",
+    ),
 ];
 
 /// `GROUP` stands for the section's name in a path.

@@ -1,4 +1,4 @@
-//! Running a question: its turn, its moment, its threads, and what makes it begin again.
+//! Running a question: its permit, its snapshot, its threads, and what makes it begin again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use super::recent::Recent;
 use super::results::{Results, Version};
 use super::source::{SourceFault, StoreSource};
 use super::stop::Stop;
-use super::{Ended, Outcome, QuestionHost, Refresh, Settings, Turn, fault};
+use super::{Ended, Outcome, QuestionPermit, Refresh, Settings, fault};
 use crate::clock::Clock;
 use crate::error::{Error, MAKING};
 use crate::{Result, secrets};
 
-/// The longest wait for a turn.
+/// The longest wait for a permit.
 const WAIT: Duration = Duration::from_secs(10);
 /// How often a question begins again because its events are not there any more as they were.
 const ATTEMPTS: u32 = 4;
@@ -163,7 +163,7 @@ impl Engine {
             return Ok(Found { computed, is_cached: true, cache_key: key });
         }
         // It is dropped when the threads of the question have ended.
-        let _turn = self.turn(question.organization, stop).await?;
+        let _permit = self.permit(question.organization, stop).await?;
         let cancel = stop.begin(Instant::now() + self.settings.time);
         let span = TimeRange {
             start: times.iter().map(|times| times.start).min().unwrap_or(0),
@@ -181,15 +181,15 @@ impl Engine {
         Err(Error::Unavailable(CHANGING))
     }
 
-    async fn turn(&self, organization: OrganizationId, stop: &Stop) -> Result<Turn> {
+    async fn permit(&self, organization: OrganizationId, stop: &Stop) -> Result<QuestionPermit> {
         let host = &self.settings.host;
         if host.lag_bytes() > LAG_MOST {
             return Err(Error::Unavailable(BEHIND));
         }
         tokio::select! {
             () = stop.stopped() => Err(cancelled()),
-            turn = timeout(WAIT, host.turn(organization)) => match turn {
-                Ok(Some(turn)) => Ok(turn),
+            permit = timeout(WAIT, host.permit(organization)) => match permit {
+                Ok(Some(permit)) => Ok(permit),
                 Ok(None) | Err(_) => Err(Error::Unavailable(BUSY)),
             },
         }

@@ -1,4 +1,4 @@
-//! Answers that were computed before, for equal questions.
+//! Answers that were computed before, for equal questions (API-62).
 //!
 //! An answer of the same version of the events and of their persons is right. Another one is
 //! given for a moment, which is longer the longer it took to compute, unless persons were
@@ -36,11 +36,11 @@ pub(super) struct Version {
 pub(super) struct Results {
     /// The most bytes of all of them.
     most: usize,
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Entries {
     by_key: HashMap<String, Entry>,
     bytes: usize,
     /// How often an answer was kept or given again.
@@ -59,7 +59,7 @@ struct Entry {
 
 impl Results {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, kept: Mutex::default() }
+        Self { most, entries: Mutex::default() }
     }
 
     /// An answer from a moment ago, if no person was erased since.
@@ -82,10 +82,10 @@ impl Results {
     }
 
     fn find(&self, key: &str, suffices: impl Fn(&Entry) -> bool) -> Option<Arc<Computed>> {
-        let mut kept = self.kept.lock();
-        kept.uses += 1;
-        let used = kept.uses;
-        let entry = kept.by_key.get_mut(key).filter(|entry| suffices(entry))?;
+        let mut entries = self.entries.lock();
+        entries.uses += 1;
+        let used = entries.uses;
+        let entry = entries.by_key.get_mut(key).filter(|entry| suffices(entry))?;
         entry.used = used;
         Some(Arc::clone(&entry.computed))
     }
@@ -101,25 +101,25 @@ impl Results {
         if bytes > LARGEST.min(self.most) {
             return;
         }
-        let mut kept = self.kept.lock();
-        kept.uses += 1;
+        let mut entries = self.entries.lock();
+        entries.uses += 1;
         let entry = Entry {
             computed: Arc::clone(computed),
             version,
             at: Instant::now(),
             took,
             bytes,
-            used: kept.uses,
+            used: entries.uses,
         };
-        kept.bytes += bytes;
-        if let Some(former) = kept.by_key.insert(key.to_owned(), entry) {
-            kept.bytes -= former.bytes;
+        entries.bytes += bytes;
+        if let Some(former) = entries.by_key.insert(key.to_owned(), entry) {
+            entries.bytes -= former.bytes;
         }
-        while kept.bytes > self.most {
-            let oldest = kept.by_key.iter().min_by_key(|(_, entry)| entry.used);
+        while entries.bytes > self.most {
+            let oldest = entries.by_key.iter().min_by_key(|(_, entry)| entry.used);
             let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { return };
-            if let Some(removed) = kept.by_key.remove(&oldest) {
-                kept.bytes -= removed.bytes;
+            if let Some(removed) = entries.by_key.remove(&oldest) {
+                entries.bytes -= removed.bytes;
             }
         }
     }
