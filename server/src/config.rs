@@ -983,6 +983,14 @@ mod tests {
             let error = bad.parse::<SignInProviders>().unwrap_err();
             assert!(error.contains(part) && !error.contains("secret https"), "{error}");
         }
+        for bad in [
+            "query_memory = '1MiB'",
+            "query_seconds = 4",
+            "query_seconds = 301",
+            "query_concurrency = 0",
+        ] {
+            assert!(Settings::default().over(file(bad).unwrap()).checked().is_err(), "{bad}");
+        }
         let low_above_high = file("disk_low = '2GiB'").unwrap();
         assert!(Settings::default().over(low_above_high).checked().is_err());
     }

@@ -35,7 +35,7 @@ impl QuestionHost for AppQuestions {
     }
 
     fn lag_bytes(&self) -> u64 {
-        self.ingest.lag_bytes()
+        self.ingest.live_lag_bytes()
     }
 
     fn ended(&self, ended: Ended) {

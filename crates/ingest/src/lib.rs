@@ -224,6 +224,11 @@ impl Ingest {
         self.appender.log.end().borrow().0.saturating_sub(self.appender.progress.lowest())
     }
 
+    /// The same without events of imports, which wait for the others.
+    pub fn live_lag_bytes(&self) -> u64 {
+        self.appender.log.end().borrow().0.saturating_sub(self.appender.progress.lowest_live())
+    }
+
     /// What opening the log found and repaired.
     pub fn recovery(&self) -> &log::Recovery {
         self.appender.log.recovery()

@@ -51,7 +51,7 @@ pub trait QuestionHost: Send + Sync {
     /// dropped. `None`: too many questions of the organization wait.
     async fn permit(&self, organization: OrganizationId) -> Option<QuestionPermit>;
 
-    /// The bytes of acknowledged events that are not applied yet.
+    /// The bytes of acknowledged events that are not applied yet, without those of imports.
     fn lag_bytes(&self) -> u64;
 
     /// Notes a question that has ended.

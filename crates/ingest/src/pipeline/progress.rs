@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// The lowest position that a partition of live events has applied.
-    pub(super) fn lowest_live(&self) -> u64 {
+    pub(crate) fn lowest_live(&self) -> u64 {
         let live = self.positions.iter().take(LIVE_PARTITIONS.into());
         live.map(|position| position.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
     }
