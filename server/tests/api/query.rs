@@ -199,6 +199,43 @@ async fn events_count_in_every_layer_of_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn damaged_events_end_a_question_instead_of_missing_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |config: &mut Config| on_disk(config, &folder);
+    let app = TestApp::with_settings_and_options(settings, large_requests).await.set_up().await;
+    let caller = app.owner().key(&["query:read"]).await;
+    in_all_layers(&app).await;
+    let mut damaged = 0;
+    let project = folder.path().join(format!("data/segments/{}", app.project()));
+    let partitions = std::fs::read_dir(project).unwrap();
+    for partition in partitions.map(|entry| entry.unwrap().path()) {
+        // Names of partitions are numbers. The table has files beside them.
+        let name = partition.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.parse::<u16>().is_err() {
+            continue;
+        }
+        for file in std::fs::read_dir(&partition).unwrap() {
+            let file = file.unwrap().path();
+            let mut bytes = std::fs::read(&file).unwrap();
+            let end = bytes.len() - 8;
+            bytes[4..end].fill(0x55);
+            std::fs::write(&file, bytes).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 0, "there are segments");
+    let mut question = trends(series("layer", "dau"));
+    question["dateRange"] = json!({"date_from": "2026-05-27", "date_to": "2026-05-27"});
+    let answer = post(&app, &caller, &json!({"query": question})).await;
+    let detail = "Stored events that the answer needs are damaged. Without them it would be wrong.";
+    answer.assert_error(500, "server_error", "damaged_events", detail);
+    // Days without these events have their answer.
+    question["dateRange"] = json!({"date_from": "2026-06-01", "date_to": "2026-06-02"});
+    let answer = post(&app, &caller, &json!({"query": question})).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_event_counts_when_it_is_stored_and_an_erased_person_does_not() {
     let (app, caller) = berlin().await;
     fill(&app).await;
