@@ -18,6 +18,7 @@ use crate::events::{
     EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, StoredEvent, TimeRange, apply,
     open_again, open_part, purge, snapshot,
 };
+use crate::people::{self, People};
 use crate::transaction::tests::{overwrite, stored_of};
 use crate::{Error, Store};
 
@@ -396,10 +397,14 @@ async fn erased_events_are_rows_to_omit_until_they_are_removed() {
     let pending = all(store).await;
     assert!(!pending.has_later_erasures(store));
     assert_ne!(pending.version(), before.version());
+    let (people, _) = people::of(store, PROJECT).await.unwrap();
     for _ in 0..2 {
         // From the storage, and from memory.
-        let erased = open_columns(store, &pending).await.iter().map(erased_rows).sum::<usize>();
-        assert_eq!(erased, 3);
+        let open = open_columns(store, &pending).await;
+        let erased = open.iter().map(erased_rows).sum::<usize>();
+        let parts = open.iter().enumerate();
+        let numbered = parts.map(|(at, part)| erased_by_number(&pending, &people, at, part));
+        assert_eq!((erased, numbered.sum::<usize>()), (3, 3));
     }
     assert_eq!(read(store, &pending).await.unwrap(), others);
 
@@ -424,6 +429,48 @@ fn erased_rows(part: &OpenPart) -> usize {
         OpenPart::Segment(segment) => {
             let groups = segment.columns().groups().iter();
             groups.map(|group| count(segment.erased_rows(*group).unwrap())).sum()
+        }
+    }
+}
+
+/// The rows of a part that are erased by the numbers of their distinct ids.
+fn erased_by_number(
+    snapshot: &EventSnapshot,
+    people: &People,
+    at: usize,
+    part: &OpenPart,
+) -> usize {
+    let count = |arrivals: &[u64], texts: &[Vec<u8>]| {
+        let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let (mut ids, mut rows) = (Vec::new(), Bits::default());
+        people.numbers(&texts, &mut ids).unwrap();
+        rows.reset(arrivals.len());
+        snapshot.erased_rows(at, arrivals, &ids, people, &mut rows);
+        let first = arrivals.iter().min().unwrap();
+        assert!(snapshot.may_have_erased(at, *first) || rows.count() == 0);
+        rows.count()
+    };
+    match part {
+        OpenPart::Block(block) => {
+            let Codes { codes, values } = block.columns().distinct_ids();
+            let texts: Vec<Vec<u8>> =
+                codes.iter().map(|code| values[*code as usize].to_vec()).collect();
+            count(block.columns().arrivals(), &texts)
+        }
+        OpenPart::Segment(segment) => {
+            let of_group = |group: &RowGroup| {
+                let mut reader = segment.columns().group(*group);
+                let (mut arrivals, mut texts) = (Vec::new(), Vec::new());
+                reader.numbers(&ColumnName::Arrival, &mut arrivals).unwrap();
+                let see = |_: u32, text: &[u8]| {
+                    texts.push(text.to_vec());
+                    ControlFlow::Continue(())
+                };
+                reader.each_text(&ColumnName::DistinctId, see).unwrap();
+                let arrivals: Vec<u64> = arrivals.into_iter().map(i64::cast_unsigned).collect();
+                count(&arrivals, &texts)
+            };
+            segment.columns().groups().iter().map(of_group).sum()
         }
     }
 }
