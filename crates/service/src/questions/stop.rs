@@ -13,7 +13,7 @@ pub(super) struct Stop {
     is_set: AtomicBool,
     /// What its threads read. `None`: they have not begun.
     cancel: OnceLock<Arc<Cancel>>,
-    told: Notify,
+    changed: Notify,
 }
 
 impl Stop {
@@ -23,7 +23,7 @@ impl Stop {
             cancel.cancel();
         }
         // It is kept for a question that does not wait yet.
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 
     /// What the threads of the question are to read. Later calls return the first one.
@@ -39,7 +39,7 @@ impl Stop {
     /// Returns when the question is to end.
     pub(super) async fn stopped(&self) {
         while !self.is_set.load(Ordering::SeqCst) {
-            self.told.notified().await;
+            self.changed.notified().await;
         }
     }
 }
