@@ -61,6 +61,11 @@ impl<'a> Divider<'a> {
         self.filter.is_none()
     }
 
+    /// Whether there is a breakdown whose values are not ranges of numbers.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.is_whole() && self.breakdowns().iter().all(|breakdown| breakdown.bins.is_none())
+    }
+
     /// Refuses ranges of numbers, for questions that do not have them.
     pub(crate) fn without_bins(self) -> Result<Self> {
         match self.breakdowns().iter().any(|breakdown| breakdown.bins.is_some()) {
