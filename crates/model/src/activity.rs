@@ -79,6 +79,10 @@ words! {
         PluginConfig => "PluginConfig",
         /// A batch export.
         BatchExport => "BatchExport",
+        /// A saved insight.
+        Insight => "Insight",
+        /// A dashboard.
+        Dashboard => "Dashboard",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
         /// A user.

@@ -59,6 +59,8 @@ impl ScopeObject {
         Self::Group,
         Self::EventDefinition,
         Self::PropertyDefinition,
+        Self::Insight,
+        Self::Dashboard,
         Self::BatchExport,
         Self::Plugin,
         Self::User,

@@ -25,6 +25,8 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Plugin => "Plugin",
         Subject::PluginConfig => "Plugin config",
         Subject::BatchExport => "Export",
+        Subject::Insight => "Insight",
+        Subject::Dashboard => "Dashboard",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
         Subject::SignInProvider => "Sign-in provider",
