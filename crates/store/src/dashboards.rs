@@ -1,0 +1,294 @@
+//! Dashboards of projects, with their tiles.
+//!
+//! What belongs here: statements about the tables below. What does not: who may change
+//! dashboards (`weir-service`); insights (`insights`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `dashboard` | `[project, dashboard]` | the record with its tiles |
+//! | `project_dashboard` | `[project, dashboard]` | a [`DashboardBrief`]: the list of a project |
+//!
+//! The insight of a tile names the dashboard. The record of the project counts its
+//! dashboards.
+
+use std::collections::BTreeSet;
+
+use surrealdb::types::{SurrealValue, Variables};
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::dashboards::DASHBOARDS_MAX;
+use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::numbered::{self, NumberedKey};
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids};
+
+/// A dashboard as stored.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct DashboardRow {
+    /// Its number.
+    #[surreal(rename = "number")]
+    pub id: DashboardId,
+    /// The project that it belongs to.
+    pub project: ProjectId,
+    /// Name.
+    pub name: String,
+    /// Description for people; may be empty.
+    pub description: String,
+    /// Whether it is pinned.
+    pub pinned: bool,
+    /// Whether it is hidden.
+    pub deleted: bool,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Range and filters in their canonical form, as JSON.
+    pub filters: String,
+    /// The tiles, in the order in which they were added.
+    pub tiles: Vec<TileRow>,
+    /// The number of the next tile.
+    pub next_tile: i64,
+    /// The user who created it.
+    pub created_by: UserId,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// A new value after every change.
+    pub revision: Uuid,
+}
+
+/// A tile as stored.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct TileRow {
+    /// Its number in the dashboard.
+    #[surreal(rename = "number")]
+    pub id: i64,
+    /// The insight that it shows. A dashboard has at most one tile of an insight.
+    pub insight: InsightId,
+    /// Its places, as JSON.
+    pub layouts: String,
+    /// Its color.
+    pub color: Option<String>,
+}
+
+/// The fields of a dashboard by which a list is filtered.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct DashboardBrief {
+    /// Its number.
+    #[surreal(rename = "number")]
+    pub id: DashboardId,
+    /// Name.
+    pub name: String,
+    /// Whether it is pinned.
+    pub pinned: bool,
+    /// Whether it is hidden.
+    pub deleted: bool,
+}
+
+/// The key of a dashboard.
+pub fn key(project: ProjectId, dashboard: DashboardId) -> NumberedKey {
+    NumberedKey { project, number: dashboard.0 }
+}
+
+/// The insights of which a dashboard gets or loses a tile.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangedInsights {
+    added: Vec<i64>,
+    removed: Vec<i64>,
+}
+
+impl ChangedInsights {
+    /// What differs between two states of a dashboard.
+    pub fn between(before: &DashboardRow, after: &DashboardRow) -> Self {
+        let insights = |row: &DashboardRow| -> BTreeSet<i64> {
+            row.tiles.iter().map(|tile| tile.insight.0).collect()
+        };
+        let (before, after) = (insights(before), insights(after));
+        Self {
+            added: after.difference(&before).copied().collect(),
+            removed: before.difference(&after).copied().collect(),
+        }
+    }
+}
+
+/// The word that refuses a change: an insight of a new tile is deleted.
+pub const NO_INSIGHT: &str = "insight";
+
+macro_rules! write_list {
+    () => {
+        "UPSERT type::record('project_dashboard', [$row.project, $row.number]) CONTENT {
+             number: $row.number, name: $row.name, pinned: $row.pinned, deleted: $row.deleted,
+         } RETURN NONE;"
+    };
+}
+
+/// Writes what the list needs of `$row`, and the insights of its added and removed tiles.
+macro_rules! write_list_and_insights {
+    () => {
+        concat!(
+            write_list!(),
+            "FOR $insight IN $added {
+                 LET $found = (UPDATE type::record('insight', [$row.project, $insight])
+                               SET dashboards = array::union(dashboards, [$row.number])
+                               RETURN VALUE number);
+                 IF $found = [] { THROW 'insight' };
+             };
+             FOR $insight IN $removed {
+                 UPDATE type::record('insight', [$row.project, $insight])
+                     SET dashboards = array::complement(dashboards, [$row.number])
+                     RETURN NONE;
+             };"
+        )
+    };
+}
+
+impl Row for DashboardRow {
+    type Id = NumberedKey;
+    type With = ChangedInsights;
+    const TABLE: &'static str = "dashboard";
+    const UPDATE: &'static str = "dashboards update";
+    const TEXT: &'static str = update_text!(write_list_and_insights!());
+
+    fn touch(&mut self, now: Timestamp) {
+        self.revision = ids::time_ordered(now);
+    }
+
+    fn bind(&self, insights: ChangedInsights, vars: &mut Variables) -> Result<()> {
+        vars.insert("added", insights.added);
+        vars.insert("removed", insights.removed);
+        Ok(())
+    }
+}
+
+const NEXT_NUMBER: Statement =
+    Statement::write("dashboards next number", "RETURN sequence::nextval('dashboard_number');");
+
+/// A number that no dashboard has.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn next_number(store: &Store) -> Result<DashboardId> {
+    numbered::next(store, NEXT_NUMBER).await.map(DashboardId)
+}
+
+/// All dashboards of a project in the order of their numbers, also hidden ones.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn briefs(store: &Store, project: ProjectId) -> Result<Vec<DashboardBrief>> {
+    numbered::briefs(store, project, "dashboards of a project", "project_dashboard").await
+}
+
+/// Dashboards of a project, in the order of `ids`; missing ones are skipped.
+///
+/// # Errors
+/// Any failure of the store; [`Error::TooLarge`] for several that are too large together.
+pub async fn rows(
+    store: &Store,
+    project: ProjectId,
+    ids: &[DashboardId],
+) -> Result<Vec<DashboardRow>> {
+    numbered::rows(store, project, DashboardRow::TABLE, ids.iter().map(|id| id.0)).await
+}
+
+// As the creation of an insight.
+const CREATE: Statement = Statement::write(
+    "dashboards create",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE number
+                         FROM ONLY type::record('dashboard', [$row.project, $row.number]));
+         IF $present = NONE {
+             LET $of = (UPDATE type::record('project', $row.project)
+                        SET dashboards = (dashboards ?? 0) + 1 RETURN AFTER);
+             IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
+             IF $of[0].dashboards > $most { THROW 'full' };
+             UPSERT type::record('dashboard', [$row.project, $row.number])
+                 CONTENT $row RETURN NONE;",
+        write_list!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// The result of creating a dashboard. Nothing was written except with `Yes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// The dashboard is stored.
+    Yes,
+    /// The project is deleted, or belongs to another organization now.
+    Gone,
+    /// The project has as many dashboards as allowed.
+    TooMany,
+}
+
+/// Adds a dashboard without tiles to this organization's project.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(
+    store: &Store,
+    organization: OrganizationId,
+    row: &DashboardRow,
+    activities: &[Entry],
+) -> Result<Created> {
+    let vars = bind! {
+        row: row.clone(),
+        organization: organization.0,
+        most: i64::try_from(DASHBOARDS_MAX).unwrap_or(i64::MAX),
+    };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
+            "full" => Created::TooMany,
+            _ => Created::Gone,
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+const DELETE: Statement = Statement::delete(
+    "dashboards delete",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT tiles FROM ONLY type::record('dashboard', [$project, $dashboard]));
+         IF $row != NONE {
+             FOR $tile IN $row.tiles {
+                 UPDATE type::record('insight', [$project, $tile.insight])
+                     SET dashboards = array::complement(dashboards, [$dashboard])
+                     RETURN NONE;
+             };
+             DELETE type::record('project_dashboard', [$project, $dashboard]) RETURN NONE;
+             DELETE type::record('dashboard', [$project, $dashboard]) RETURN NONE;
+             UPDATE type::record('project', $project)
+                 SET dashboards = (dashboards ?? 1) - 1 RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Deletes a dashboard with its tiles. Its insights stay. Does nothing when it is already
+/// deleted.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    project: ProjectId,
+    dashboard: DashboardId,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! { project: project.0, dashboard: dashboard.0 };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
+}
+
+/// Removes all dashboards of a deleted project.
+///
+/// # Errors
+/// When the store cannot be written; a further call continues.
+pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    numbered::purge(store, project, &["project_dashboard", "dashboard"]).await
+}
