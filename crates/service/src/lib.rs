@@ -12,6 +12,7 @@ pub mod activity;
 pub mod clock;
 pub mod ctx;
 mod current;
+pub mod dashboards;
 pub mod definitions;
 pub mod domains;
 pub mod error;
@@ -20,6 +21,7 @@ pub mod exports;
 pub mod groups;
 pub mod identity;
 pub mod imports;
+pub mod insights;
 pub mod instance;
 pub mod invites;
 pub mod keys;
@@ -111,6 +113,10 @@ pub struct Services {
     pub imports: imports::Imports,
     /// Names of events and properties in use.
     pub definitions: definitions::Definitions,
+    /// Saved insights.
+    pub insights: insights::Insights,
+    /// Dashboards.
+    pub dashboards: dashboards::Dashboards,
     /// The activity log.
     pub activity: activity::ActivityLog,
     /// How pages look for each user.
@@ -171,6 +177,8 @@ impl Services {
             overview: overview::Overview::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),
+            insights: insights::Insights::new(Arc::clone(&core)),
+            dashboards: dashboards::Dashboards::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),
             messages: messages::Messages::new(Arc::clone(&core)),
             search: search::Search::new(Arc::clone(&core), plugins.clone()),

@@ -63,11 +63,19 @@ pub enum Action {
     /// Change plugins and their configs. The organization's access to plugins counts
     /// too.
     WritePlugins,
+    /// See saved insights.
+    ReadInsights,
+    /// Create, change and delete saved insights.
+    WriteInsights,
+    /// See dashboards, with their insights.
+    ReadDashboards,
+    /// Create, change and delete dashboards, and change which insights are on them.
+    WriteDashboards,
 }
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -88,6 +96,10 @@ impl Action {
         Self::WriteExports,
         Self::ReadPlugins,
         Self::WritePlugins,
+        Self::ReadInsights,
+        Self::WriteInsights,
+        Self::ReadDashboards,
+        Self::WriteDashboards,
     ];
 
     /// The scope a key needs.
@@ -103,6 +115,10 @@ impl Action {
             Self::WriteExports => Scope::write(ScopeObject::BatchExport),
             Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
             Self::WritePlugins => Scope::write(ScopeObject::Plugin),
+            Self::ReadInsights => Scope::read(ScopeObject::Insight),
+            Self::WriteInsights => Scope::write(ScopeObject::Insight),
+            Self::ReadDashboards => Scope::read(ScopeObject::Dashboard),
+            Self::WriteDashboards => Scope::write(ScopeObject::Dashboard),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -129,7 +145,11 @@ impl Action {
             | Self::ReadExports
             | Self::WriteExports
             | Self::ReadPlugins
-            | Self::WritePlugins => Level::Member,
+            | Self::WritePlugins
+            | Self::ReadInsights
+            | Self::WriteInsights
+            | Self::ReadDashboards
+            | Self::WriteDashboards => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject

@@ -72,6 +72,13 @@ pub struct TileRow {
     pub color: Option<String>,
 }
 
+impl TileRow {
+    /// A new tile without a place.
+    pub fn new(id: i64, insight: InsightId) -> Self {
+        Self { id, insight, layouts: "{}".to_owned(), color: None }
+    }
+}
+
 /// The fields of a dashboard by which a list is filtered.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct DashboardBrief {

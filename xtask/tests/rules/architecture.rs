@@ -69,6 +69,8 @@ const LAYERS: &[Layer] = &[
             "weir-json",
             "weir-model",
             "weir-query",
+            // Saved questions are checked.
+            "weir-questions",
             "weir-schedule",
             "weir-scim",
             "weir-store",
