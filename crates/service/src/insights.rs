@@ -184,7 +184,7 @@ impl Insights {
         let store = &self.core.store;
         let _permit = lock::<InsightRow>(store, &rows::key(project.project, id)).await;
         let row = self.row(project, id).await?;
-        let changes = Changes::none().field("name", &Some(name(&row)), &None);
+        let changes = Changes::none().field("name", &name(&row), &None);
         let entry = entry(project, &row, AuditAction::Deleted, changes);
         let revision = ids::time_ordered(project.org.ctx.now);
         Ok(rows::delete(store, &row, revision, &[entry]).await?)
@@ -367,7 +367,7 @@ pub(crate) async fn shown(
         true => BTreeSet::new(),
         false => dashboards::visible(core, project).await?,
     };
-    let show = |row: InsightRow| {
+    let show = |row: InsightRow| -> Result<Insight> {
         Ok(Insight {
             id: row.id,
             query: stored(&row.query)?,

@@ -66,16 +66,31 @@ pub struct TileRow {
     pub id: i64,
     /// The insight that it shows. A dashboard has at most one tile of an insight.
     pub insight: InsightId,
-    /// Its places, as JSON.
-    pub layouts: String,
+    /// Its place on wide screens.
+    pub sm: Option<PlaceRow>,
+    /// Its place on narrow screens.
+    pub xs: Option<PlaceRow>,
     /// Its color.
     pub color: Option<String>,
+}
+
+/// The place of a tile in a grid, as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SurrealValue)]
+pub struct PlaceRow {
+    /// First column, from 0.
+    pub x: i64,
+    /// First row, from 0.
+    pub y: i64,
+    /// Width in columns.
+    pub w: i64,
+    /// Height in rows.
+    pub h: i64,
 }
 
 impl TileRow {
     /// A new tile without a place.
     pub fn new(id: i64, insight: InsightId) -> Self {
-        Self { id, insight, layouts: "{}".to_owned(), color: None }
+        Self { id, insight, sm: None, xs: None, color: None }
     }
 }
 

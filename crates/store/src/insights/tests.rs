@@ -72,12 +72,7 @@ async fn dashboard(store: &Store) -> DashboardRow {
 }
 
 fn with_tiles(row: &DashboardRow, insights: &[InsightId]) -> DashboardRow {
-    let tile = |(number, insight): (i64, &InsightId)| TileRow {
-        id: number,
-        insight: *insight,
-        layouts: "{}".to_owned(),
-        color: None,
-    };
+    let tile = |(number, insight): (i64, &InsightId)| TileRow::new(number, *insight);
     DashboardRow { tiles: (1..).zip(insights).map(tile).collect(), ..row.clone() }
 }
 
