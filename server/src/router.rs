@@ -25,9 +25,9 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, definitions, domains, events, exports, groups, instance, invites, limits, members,
-    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, saml,
-    schema, scim, sessions, signup, user_links, users, warnings,
+    activity, dashboards, definitions, domains, events, exports, groups, insights, instance,
+    invites, limits, members, organizations, personal_api_keys, persons, plugin_configs, plugins,
+    projects, roles, saml, schema, scim, sessions, signup, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -35,10 +35,11 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, PathTarget};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
-    ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
-    OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead,
-    ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
+    ActivityLogRead, AnyKey, DashboardsRead, DashboardsWrite, EventDefinitionsRead, EventsRead,
+    EveryScope, ExportsRead, ExportsWrite, GroupsRead, Guard, InsightsRead, InsightsWrite,
+    MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead, PersonsWrite,
+    PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
+    UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -238,6 +239,18 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
         GET    "/api/projects/{project_id}/ingestion_warnings/events/"   ProjectRead  warnings::list_ingestion_warning_events;
+
+        GET    "/api/projects/{project_id}/insights/"                    InsightsRead    insights::list_insights;
+        POST   "/api/projects/{project_id}/insights/"                    InsightsWrite   insights::create_insight;
+        GET    "/api/projects/{project_id}/insights/{insight_id}/"       InsightsRead    insights::get_insight;
+        PATCH  "/api/projects/{project_id}/insights/{insight_id}/"       InsightsWrite   insights::update_insight;
+        DELETE "/api/projects/{project_id}/insights/{insight_id}/"       InsightsWrite   insights::delete_insight;
+
+        GET    "/api/projects/{project_id}/dashboards/"                  DashboardsRead  dashboards::list_dashboards;
+        POST   "/api/projects/{project_id}/dashboards/"                  DashboardsWrite dashboards::create_dashboard;
+        GET    "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsRead  dashboards::get_dashboard;
+        PATCH  "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::update_dashboard;
+        DELETE "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::delete_dashboard;
 
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsRead plugin_configs::list_transformation_configs;
         POST   "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsWrite plugin_configs::create_transformation_config;

@@ -65,4 +65,12 @@ guards! {
     EventDefinitionsRead = [Scope::read(ScopeObject::EventDefinition)];
     /// `property_definition:read`
     PropertyDefinitionsRead = [Scope::read(ScopeObject::PropertyDefinition)];
+    /// `insight:read`
+    InsightsRead = [Scope::read(ScopeObject::Insight)];
+    /// `insight:write`
+    InsightsWrite = [Scope::write(ScopeObject::Insight)];
+    /// `dashboard:read`
+    DashboardsRead = [Scope::read(ScopeObject::Dashboard)];
+    /// `dashboard:write`
+    DashboardsWrite = [Scope::write(ScopeObject::Dashboard)];
 }

@@ -57,6 +57,8 @@ const PATH_IDS: &[PathId] = &[
     PathId("pipeline_import_apps", Id::Integer, "The plugin record."),
     PathId("pipeline_transformations", Id::Integer, "The plugin record."),
     PathId("pipeline_transformation_configs", Id::Integer, "The config."),
+    PathId("insights", Id::Text, "The insight: its number or its short id."),
+    PathId("dashboards", Id::Integer, "The dashboard."),
 ];
 
 /// The parameters of a path and of a query.
