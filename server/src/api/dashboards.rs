@@ -106,7 +106,8 @@ impl Input for DashboardPatch {
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.text("name", NAME_MAX)?;
-        Ok(Self { name, tiles: tiles(fields)?, ..beside_name(fields)? })
+        let others = beside_name(fields)?;
+        Ok(Self { name, tiles: tiles(fields)?, ..others })
     }
 }
 

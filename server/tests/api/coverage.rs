@@ -67,6 +67,22 @@ const SPECIFICATION: &[(&str, &str)] = &[
          POST   /api/projects/{}/pipeline_transformation_configs/{}/job/
          PATCH  /api/projects/{}/pipeline_transformation_configs/rearrange/",
     ),
+    (
+        "Insights",
+        "GET    /api/projects/{}/insights/
+         POST   /api/projects/{}/insights/
+         GET    /api/projects/{}/insights/{}/
+         PATCH  /api/projects/{}/insights/{}/
+         DELETE /api/projects/{}/insights/{}/",
+    ),
+    (
+        "Dashboards",
+        "GET    /api/projects/{}/dashboards/
+         POST   /api/projects/{}/dashboards/
+         GET    /api/projects/{}/dashboards/{}/
+         PATCH  /api/projects/{}/dashboards/{}/
+         DELETE /api/projects/{}/dashboards/{}/",
+    ),
 ];
 
 /// `GROUP` stands for the section's name in a path.
