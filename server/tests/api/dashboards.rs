@@ -32,6 +32,12 @@ async fn patched(caller: &Caller, path: &str, body: &Value) -> Value {
     answer.json()
 }
 
+/// The numbers of the tiles of a dashboard.
+fn shown(dashboard: &Value) -> Vec<i64> {
+    let tiles = dashboard["tiles"].as_array().unwrap();
+    tiles.iter().map(|tile| tile["id"].as_i64().unwrap()).collect()
+}
+
 async fn names(caller: &Caller, path: &str) -> Vec<String> {
     let answer = caller.get(path).await;
     assert_eq!(answer.status, 200, "{path}: {:?}", answer.body);
@@ -55,7 +61,6 @@ async fn a_dashboard_is_created_read_changed_and_deleted() {
         ("deleted", json!(false)),
         ("tags", json!(["team"])),
         ("tiles", json!([])),
-        ("created_by", dashboard["created_by"].clone()),
     ] {
         assert_eq!(dashboard[field], value, "{field}");
     }
@@ -105,7 +110,8 @@ async fn a_list_has_no_tiles_and_no_hidden_dashboards() {
     ] {
         assert_eq!(names(&caller, &format!("{}{filter}", path(&app))).await, expected, "{filter}");
     }
-    assert_eq!(patched(&caller, &one(&app, &sales), &json!({"deleted": true})).await["deleted"], true);
+    let hidden = patched(&caller, &one(&app, &sales), &json!({"deleted": true})).await;
+    assert_eq!(hidden["deleted"], true);
     assert_eq!(caller.get(&one(&app, &sales)).await.status, 404);
     assert_eq!(names(&caller, &path(&app)).await, ["Growth"]);
     assert_eq!(caller.get(&one(&app, &growth)).await.status, 200);
@@ -146,13 +152,13 @@ async fn tiles_are_added_placed_and_removed() {
 
     let hidden = format!("/api/projects/{}/insights/{}/", app.project(), visited["id"]);
     patched(&caller, &hidden, &json!({"deleted": true})).await;
-    assert_eq!(caller.get(&address).await.json()["tiles"].as_array().unwrap().len(), 1);
+    assert_eq!(shown(&caller.get(&address).await.json()), [1]);
     patched(&caller, &hidden, &json!({"deleted": false})).await;
-    assert_eq!(caller.get(&address).await.json()["tiles"], after["tiles"]);
+    assert_eq!(shown(&caller.get(&address).await.json()), [1, 2]);
 
     let removed = json!({"tiles": [{"id": 1, "deleted": true}]});
     let left = patched(&caller, &address, &removed).await;
-    assert_eq!(left["tiles"], json!([after["tiles"][1]]));
+    assert_eq!(shown(&left), [2]);
     let path = format!("/api/projects/{}/insights/", app.project());
     let of_paid = caller.get(&format!("{path}{}/", paid["id"])).await.json();
     assert_eq!(of_paid["dashboards"], json!([]));
