@@ -55,7 +55,7 @@ pub struct DashboardBrief {
     pub filters: Value,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// The user who created it; null if that user was deleted.
+    /// The user who created it; null if that user is no member any more.
     pub created_by: Option<User>,
 }
 

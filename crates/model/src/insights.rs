@@ -57,11 +57,11 @@ pub struct Insight {
     pub deleted: bool,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// The user who created it; null if that user was deleted.
+    /// The user who created it; null if that user is no member any more.
     pub created_by: Option<User>,
     /// Time of the last change.
     pub last_modified_at: Timestamp,
-    /// The user who changed it last; null if that user was deleted.
+    /// The user who changed it last; null if that user is no member any more.
     pub last_modified_by: Option<User>,
 }
 

@@ -31,7 +31,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::insights::{self, below, stored, tags};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
-use crate::{Core, Result, update, users};
+use crate::{Core, Result, members, update};
 
 /// No range and no filters.
 const NO_FILTERS: &str = "{}";
@@ -68,7 +68,7 @@ impl Dashboards {
         let ids: Vec<DashboardId> = found.filter(is_wanted).map(|brief| brief.id).collect();
         let count = ids.len() as u64;
         let found = rows::rows(&self.core.store, project.project, &page.slice(ids)).await?;
-        Ok(Paged { count, results: shown(&self.core, &found).await? })
+        Ok(Paged { count, results: shown(&self.core, project, &found).await? })
     }
 
     /// One dashboard that is not hidden, with its tiles.
@@ -81,7 +81,7 @@ impl Dashboards {
         if row.deleted {
             return Err(Error::NotFound(NOT_FOUND));
         }
-        self.show(row).await
+        self.show(project, row).await
     }
 
     /// Creates a dashboard without tiles.
@@ -115,7 +115,7 @@ impl Dashboards {
         apply(&rest, &mut row)?;
         let entry = entry(project, &row, AuditAction::Created, changes(&empty, &row));
         match rows::create(store, project.org.organization, &row, &[entry]).await? {
-            Created::Yes => self.show(row).await,
+            Created::Yes => self.show(project, row).await,
             Created::Gone => Err(Error::NotFound(NOT_FOUND)),
             Created::TooMany => {
                 let detail =
@@ -155,7 +155,7 @@ impl Dashboards {
         };
         let key = rows::key(project.project, id);
         match update_with(&self.core.store, key, (), change).await? {
-            Updated::Stored((row, ())) => self.show(row).await,
+            Updated::Stored((row, ())) => self.show(project, row).await,
             Updated::Refused(reason) if reason == NO_INSIGHT => {
                 let detail = "One of the insights was deleted.";
                 Err(FieldError::new("tiles", "does_not_exist", detail).into())
@@ -207,13 +207,13 @@ impl Dashboards {
         found.into_iter().next().ok_or_else(missing)
     }
 
-    async fn show(&self, row: DashboardRow) -> Result<Dashboard> {
-        let brief = shown(&self.core, std::slice::from_ref(&row)).await?.pop();
+    async fn show(&self, project: &ProjectCtx, row: DashboardRow) -> Result<Dashboard> {
+        let brief = shown(&self.core, project, std::slice::from_ref(&row)).await?.pop();
         let brief = brief.ok_or_else(|| Error::Internal("a dashboard is not shown".to_owned()))?;
         let ids: Vec<InsightId> = row.tiles.iter().map(|tile| tile.insight).collect();
-        let mut found = insight_rows::rows(&self.core.store, row.project, &ids).await?;
+        let mut found = insight_rows::rows(&self.core.store, project.project, &ids).await?;
         found.retain(|insight| !insight.deleted);
-        let found = insights::shown(&self.core, row.project, found).await?;
+        let found = insights::shown(&self.core, project, found).await?;
         let mut found: BTreeMap<InsightId, Insight> =
             found.into_iter().map(|insight| (insight.id, insight)).collect();
         let mut tiles = Vec::with_capacity(row.tiles.len());
@@ -242,8 +242,13 @@ pub(crate) fn require_room(tiles: &[TileRow], attr: &str) -> Result<(), FieldErr
 }
 
 /// Dashboards without their tiles, in their order.
-async fn shown(core: &Core, found: &[DashboardRow]) -> Result<Vec<DashboardBrief>> {
-    let users = users::all_shown(core, found.iter().map(|row| row.created_by).collect()).await?;
+async fn shown(
+    core: &Core,
+    project: &ProjectCtx,
+    found: &[DashboardRow],
+) -> Result<Vec<DashboardBrief>> {
+    let users = found.iter().map(|row| row.created_by).collect();
+    let users = members::users_by_id(core, project.org.organization, users).await?;
     let show = |row: &DashboardRow| -> Result<DashboardBrief> {
         Ok(DashboardBrief {
             id: row.id,

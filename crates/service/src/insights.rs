@@ -15,7 +15,7 @@ use weir_model::insights::{
     InsightQuery, NAME_MAX, QUERY_MAX, SHORT_ID_LENGTH, TAG_MAX, TAGS_MAX,
 };
 use weir_model::pagination::{Page, Paged};
-use weir_model::{DashboardId, InsightId, Patch, ProjectId, validate};
+use weir_model::{DashboardId, InsightId, Patch, validate};
 use weir_questions::Query;
 use weir_store::dashboards::{self as dashboard_rows, DashboardRow, TileRow};
 use weir_store::ids;
@@ -28,7 +28,7 @@ use crate::dashboards;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
-use crate::{Core, Result, secrets, update, users};
+use crate::{Core, Result, members, secrets, update};
 
 /// How often a change begins again after its dashboards were changed.
 const TRIES: usize = 8;
@@ -71,7 +71,7 @@ impl Insights {
         let ids: Vec<InsightId> = found.map(|brief| brief.id).collect();
         let count = ids.len() as u64;
         let found = rows::rows(&self.core.store, project.project, &page.slice(ids)).await?;
-        Ok(Paged { count, results: shown(&self.core, project.project, found).await? })
+        Ok(Paged { count, results: shown(&self.core, project, found).await? })
     }
 
     /// One insight that is not hidden, by its number or its short id.
@@ -84,7 +84,7 @@ impl Insights {
         if row.deleted {
             return Err(Error::NotFound(NOT_FOUND));
         }
-        self.show(row).await
+        self.show(project, row).await
     }
 
     /// Saves an insight.
@@ -128,7 +128,7 @@ impl Insights {
             let entry = entry(project, &row, AuditAction::Created, created(&row));
             let organization = project.org.organization;
             match rows::create(store, organization, &row, &boards, &[entry]).await? {
-                Created::Yes => return self.show(row).await,
+                Created::Yes => return self.show(project, row).await,
                 Created::Gone => return Err(Error::NotFound(NOT_FOUND)),
                 Created::TooMany => return Err(too_many()),
                 Created::Taken | Created::Stale => {}
@@ -166,7 +166,7 @@ impl Insights {
             };
             let key = rows::key(project.project, id);
             match update_with(&self.core.store, key, (), change).await? {
-                Updated::Stored((row, ())) => return self.show(row).await,
+                Updated::Stored((row, ())) => return self.show(project, row).await,
                 Updated::Refused(reason) if reason == STALE => {}
                 Updated::Gone | Updated::Refused(_) => return Err(Error::NotFound(NOT_FOUND)),
             }
@@ -252,8 +252,8 @@ impl Insights {
         found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))
     }
 
-    async fn show(&self, row: InsightRow) -> Result<Insight> {
-        let shown = shown(&self.core, row.project, vec![row]).await?.pop();
+    async fn show(&self, project: &ProjectCtx, row: InsightRow) -> Result<Insight> {
+        let shown = shown(&self.core, project, vec![row]).await?.pop();
         shown.ok_or_else(|| Error::Internal("an insight is not shown".to_owned()))
     }
 }
@@ -358,14 +358,14 @@ fn is_wanted(brief: &InsightBrief, query: &InsightQuery, search: Option<&str>) -
 /// Insights as the API shows them, in their order.
 pub(crate) async fn shown(
     core: &Core,
-    project: ProjectId,
+    project: &ProjectCtx,
     found: Vec<InsightRow>,
 ) -> Result<Vec<Insight>> {
     let users = found.iter().flat_map(|row| [row.created_by, row.last_modified_by]).collect();
-    let users = users::all_shown(core, users).await?;
+    let users = members::users_by_id(core, project.org.organization, users).await?;
     let visible = match found.iter().all(|row| row.dashboards.is_empty()) {
         true => BTreeSet::new(),
-        false => dashboards::visible(core, project).await?,
+        false => dashboards::visible(core, project.project).await?,
     };
     let show = |row: InsightRow| -> Result<Insight> {
         Ok(Insight {

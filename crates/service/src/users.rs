@@ -3,7 +3,7 @@
 //! What belongs here: showing and changing one's own user. What does not: members of an
 //! organization; sign-in, with the address (`identity`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_model::activity::{AuditAction, Entry, Subject};
@@ -13,7 +13,7 @@ use weir_model::projects::ProjectBrief;
 use weir_model::projects::serde_object::Empty;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
-use weir_model::{OrganizationId, Patch, ProjectId, UserId, validate};
+use weir_model::{OrganizationId, Patch, ProjectId, validate};
 use weir_store::organizations::{self as organization_rows, Belonging};
 use weir_store::projects as project_rows;
 use weir_store::sso::identities;
@@ -360,20 +360,6 @@ pub(crate) fn shown(user: &UserRow) -> User {
         is_email_verified: user.is_email_verified,
         hedgehog_config: Empty {},
     }
-}
-
-/// Users as other resources embed them; deleted ones are missing.
-pub(crate) async fn all_shown(
-    core: &Core,
-    ids: BTreeSet<UserId>,
-) -> Result<BTreeMap<UserId, User>> {
-    let mut users = BTreeMap::new();
-    for id in ids {
-        if let Some(user) = rows::get(&core.store, id).await? {
-            users.insert(id, shown(&user));
-        }
-    }
-    Ok(users)
 }
 
 #[cfg(test)]
