@@ -312,5 +312,6 @@ pub async fn delete(
 /// # Errors
 /// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
-    numbered::purge(store, project, &["project_dashboard", "dashboard"]).await
+    // In this order for the reason given at `insights::purge`.
+    numbered::purge(store, project, &["dashboard", "project_dashboard"]).await
 }

@@ -322,7 +322,8 @@ pub async fn delete(
 /// # Errors
 /// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
-    numbered::purge(store, project, &["project_insight", "insight_short", "insight"]).await
+    // The records first: a change that is not finished yet finds none, and writes no list.
+    numbered::purge(store, project, &["insight", "insight_short", "project_insight"]).await
 }
 
 #[cfg(test)]
