@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::dashboards::{
-    COLOR_MAX, COLUMNS, DASHBOARDS_MAX, DESCRIPTION_MAX, Dashboard, DashboardBrief,
-    DashboardInput, DashboardPatch, DashboardQuery, DashboardTile, FILTERS_MAX, HEIGHT_MAX,
-    NAME_MAX, ROW_MAX, TILE_CHANGES_MAX, TILES_MAX, TileChange, TileLayout, TileLayouts,
+    COLOR_MAX, COLUMNS, DASHBOARDS_MAX, DESCRIPTION_MAX, Dashboard, DashboardBrief, DashboardInput,
+    DashboardPatch, DashboardQuery, DashboardTile, FILTERS_MAX, HEIGHT_MAX, NAME_MAX, ROW_MAX,
+    TILE_CHANGES_MAX, TILES_MAX, TileChange, TileLayout, TileLayouts,
 };
 use weir_model::errors::FieldError;
 use weir_model::insights::Insight;
@@ -395,12 +395,7 @@ fn recorded(tiles: &[TileRow]) -> Vec<Value> {
     tiles.iter().map(tile).collect()
 }
 
-fn entry(
-    project: &ProjectCtx,
-    row: &DashboardRow,
-    action: AuditAction,
-    changes: Changes,
-) -> Entry {
+fn entry(project: &ProjectCtx, row: &DashboardRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Dashboard,
         id: row.id.to_string(),

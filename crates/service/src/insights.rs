@@ -419,9 +419,7 @@ fn created(row: &InsightRow) -> Changes {
 
 fn changes(before: &InsightRow, after: &InsightRow) -> Changes {
     let query = |row: &InsightRow| stored(&row.query).ok();
-    Changes::none()
-        .field("query", &query(before), &query(after))
-        .and(beside_query(before, after))
+    Changes::none().field("query", &query(before), &query(after)).and(beside_query(before, after))
 }
 
 fn beside_query(before: &InsightRow, after: &InsightRow) -> Changes {
@@ -436,12 +434,7 @@ fn beside_query(before: &InsightRow, after: &InsightRow) -> Changes {
         .field("deleted", &before.deleted, &after.deleted)
 }
 
-fn entry(
-    project: &ProjectCtx,
-    row: &InsightRow,
-    action: AuditAction,
-    changes: Changes,
-) -> Entry {
+fn entry(project: &ProjectCtx, row: &InsightRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Insight,
         id: row.id.to_string(),

@@ -60,8 +60,7 @@ impl SurrealValue for NumberedKey {
 /// A number of a sequence, which `statement` returns.
 pub(crate) async fn next(store: &Store, statement: Statement) -> Result<i64> {
     let number = store.db.run(statement, bind! {}).await?.row(0)?;
-    number
-        .ok_or_else(|| Error::Shape { statement: statement.name, detail: "no number".to_owned() })
+    number.ok_or_else(|| Error::Shape { statement: statement.name, detail: "no number".to_owned() })
 }
 
 /// The fields of all records of a list table of a project, in the order of their numbers.
@@ -97,7 +96,11 @@ fn keys(project: ProjectId, numbers: impl IntoIterator<Item = i64>) -> Vec<Vec<i
 ///
 /// # Errors
 /// When the store cannot be written; a further call continues.
-pub(crate) async fn purge(store: &Store, project: ProjectId, tables: &[&'static str]) -> Result<()> {
+pub(crate) async fn purge(
+    store: &Store,
+    project: ProjectId,
+    tables: &[&'static str],
+) -> Result<()> {
     for table in tables {
         let key = RecordIdKey::Array(vec![project.0.into_value()].into());
         let range = store.db.keyspace().await?.beginning_with(RecordId::new(*table, key))?;

@@ -5,9 +5,9 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 use weir_model::dashboards::{
-    COLOR_MAX, COLUMNS, DESCRIPTION_MAX, Dashboard, DashboardBrief, DashboardInput,
-    DashboardPatch, DashboardQuery, HEIGHT_MAX, NAME_MAX, ROW_MAX, TILE_CHANGES_MAX, TileChange,
-    TileLayout, TileLayouts,
+    COLOR_MAX, COLUMNS, DESCRIPTION_MAX, Dashboard, DashboardBrief, DashboardInput, DashboardPatch,
+    DashboardQuery, HEIGHT_MAX, NAME_MAX, ROW_MAX, TILE_CHANGES_MAX, TileChange, TileLayout,
+    TileLayouts,
 };
 use weir_model::errors::FieldError;
 use weir_model::insights::{TAG_MAX, TAGS_MAX};
