@@ -211,7 +211,8 @@ pub async fn rows(
     project: ProjectId,
     ids: &[DashboardId],
 ) -> Result<Vec<DashboardRow>> {
-    numbered::rows(store, project, DashboardRow::TABLE, ids.iter().map(|id| id.0)).await
+    let numbers = ids.iter().map(|id| id.0).collect();
+    numbered::rows(store, project, DashboardRow::TABLE, numbers).await
 }
 
 // As the creation of an insight.

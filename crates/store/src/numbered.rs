@@ -81,13 +81,13 @@ pub(crate) async fn rows<T: SurrealValue + Send + 'static>(
     store: &Store,
     project: ProjectId,
     table: &'static str,
-    numbers: impl IntoIterator<Item = i64>,
+    numbers: Vec<i64>,
 ) -> Result<Vec<T>> {
     let found = lists::records(store, table, keys(project, numbers)).await?;
     Ok(found.into_iter().flatten().collect())
 }
 
-fn keys(project: ProjectId, numbers: impl IntoIterator<Item = i64>) -> Vec<Vec<i64>> {
+fn keys(project: ProjectId, numbers: Vec<i64>) -> Vec<Vec<i64>> {
     let key = |number| NumberedKey { project, number }.parts();
     numbers.into_iter().map(key).collect()
 }
