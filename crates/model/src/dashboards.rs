@@ -33,6 +33,13 @@ pub const ROW_MAX: i64 = 10_000;
 /// Most rows of a tile.
 pub const HEIGHT_MAX: i64 = 100;
 
+/// Most share links of a dashboard that have not expired.
+pub const SHARE_LINKS_MAX: usize = 20;
+/// Days that a share link works if a request names no number.
+pub const SHARE_DAYS: i64 = 30;
+/// Most days that a share link works.
+pub const SHARE_DAYS_MAX: i64 = 365;
+
 /// The fields of a dashboard that lists show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -53,6 +60,8 @@ pub struct DashboardBrief {
     /// `explicitDate` and `properties`, as in a question.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub filters: Value,
+    /// Whether it has a share link that works.
+    pub is_shared: bool,
     /// Time of creation.
     pub created_at: Timestamp,
     /// The user who created it; null if that user is no member any more.
@@ -158,4 +167,63 @@ pub struct DashboardQuery {
     pub search: Option<String>,
     /// The value of `pinned`.
     pub pinned: Option<bool>,
+}
+
+/// A link that shows a dashboard to everyone who has it, until it expires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ShareLink {
+    /// Number of the link in its dashboard.
+    pub id: i64,
+    /// The secret of the link; null except in the answer that creates it.
+    pub token: Option<String>,
+    /// Time of creation.
+    pub created_at: Timestamp,
+    /// The user who created it; null if that user is no member any more.
+    pub created_by: Option<User>,
+    /// From this time on it does not work.
+    pub expires_at: Timestamp,
+}
+
+/// A new share link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShareLinkInput {
+    /// Days that it works, from 1 to [`SHARE_DAYS_MAX`].
+    pub days: i64,
+}
+
+/// A dashboard as its share link shows it: without the names of users.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SharedDashboard {
+    /// Name.
+    pub name: String,
+    /// Description; may be empty.
+    pub description: String,
+    /// Range and filters for all insights of the dashboard.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub filters: Value,
+    /// From this time on the link does not work.
+    pub expires_at: Timestamp,
+    /// The tiles, in the order in which they were added.
+    pub tiles: Vec<SharedTile>,
+}
+
+/// A tile of a shared dashboard.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SharedTile {
+    /// Number of the tile in its dashboard.
+    pub id: i64,
+    /// Name of the insight.
+    pub name: Option<String>,
+    /// Description of the insight.
+    pub description: Option<String>,
+    /// The question of the insight.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub query: Value,
+    /// Places of the tile.
+    pub layouts: TileLayouts,
+    /// Color of the tile; null: the default.
+    pub color: Option<String>,
 }

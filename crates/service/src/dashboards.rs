@@ -1,7 +1,9 @@
 //! Dashboards of a project (API-62).
 //!
 //! What belongs here: who may change dashboards, their filters, and their tiles. What does
-//! not: the insights of tiles (`insights`), and answers.
+//! not: share links (`sharing`), the insights of tiles (`insights`), and answers.
+
+mod sharing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::{DashboardId, InsightId, Patch, ProjectId, validate};
 use weir_questions::query::DashboardFilters;
 use weir_store::dashboards::{
-    self as rows, ChangedInsights, Created, DashboardRow, NO_INSIGHT, PlaceRow, TileRow,
+    self as rows, Created, DashboardRow, Dependents, NO_INSIGHT, PlaceRow, TileRow,
 };
 use weir_store::ids;
 use weir_store::insights as insight_rows;
@@ -77,10 +79,7 @@ impl Dashboards {
     /// [`Error::MissingScope`], [`Error::NotFound`].
     pub async fn get(&self, project: &ProjectCtx, dashboard: &str) -> Result<Dashboard> {
         policy::check(&project.org, Action::ReadDashboards)?;
-        let row = self.find(project, dashboard).await?;
-        if row.deleted {
-            return Err(Error::NotFound(NOT_FOUND));
-        }
+        let row = self.shown_row(project, dashboard).await?;
         self.show(project, row).await
     }
 
@@ -107,6 +106,8 @@ impl Dashboards {
             filters: NO_FILTERS.to_owned(),
             tiles: Vec::new(),
             next_tile: 1,
+            links: Vec::new(),
+            next_link: 1,
             created_by: ctx.user(),
             created_at: ctx.now,
             revision: ids::time_ordered(ctx.now),
@@ -140,28 +141,8 @@ impl Dashboards {
         let id = self.find(project, dashboard).await?.id;
         let patch = patch.into().read()?;
         self.require_insights(project, &patch.tiles).await?;
-        let now = project.org.ctx.now;
-        let change = |before: DashboardRow| {
-            let changed = changed(&before, &patch).map(|row| {
-                let changes = changes(&before, &row);
-                let mut entries = Vec::new();
-                if !changes.is_empty() {
-                    entries.push(entry(project, &row, AuditAction::Updated, changes));
-                }
-                let with = ChangedInsights::between(&before, &row);
-                (update::change(before, row, now, entries, with), ())
-            });
-            std::future::ready(changed)
-        };
-        let key = rows::key(project.project, id);
-        match update_with(&self.core.store, key, (), change).await? {
-            Updated::Stored((row, ())) => self.show(project, row).await,
-            Updated::Refused(reason) if reason == NO_INSIGHT => {
-                let detail = "One of the insights was deleted.";
-                Err(FieldError::new("tiles", "does_not_exist", detail).into())
-            }
-            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
-        }
+        let row = self.change(project, id, |row| changed(row, &patch)).await?;
+        self.show(project, row).await
     }
 
     /// Deletes a dashboard for ever. Its insights stay.
@@ -177,6 +158,37 @@ impl Dashboards {
         let changes = Changes::none().field("name", &Some(&row.name), &None);
         let entry = entry(project, &row, AuditAction::Deleted, changes);
         Ok(rows::delete(store, project.project, id, &[entry]).await?)
+    }
+
+    /// Changes a dashboard, and records what differs.
+    async fn change(
+        &self,
+        project: &ProjectCtx,
+        id: DashboardId,
+        changed: impl Fn(&DashboardRow) -> Result<DashboardRow>,
+    ) -> Result<DashboardRow> {
+        let now = project.org.ctx.now;
+        let change = |before: DashboardRow| {
+            let changed = changed(&before).map(|row| {
+                let changes = changes(&before, &row);
+                let mut entries = Vec::new();
+                if !changes.is_empty() {
+                    entries.push(entry(project, &row, AuditAction::Updated, changes));
+                }
+                let with = Dependents::between(&before, &row);
+                (update::change(before, row, now, entries, with), ())
+            });
+            std::future::ready(changed)
+        };
+        let key = rows::key(project.project, id);
+        match update_with(&self.core.store, key, (), change).await? {
+            Updated::Stored((row, ())) => Ok(row),
+            Updated::Refused(reason) if reason == NO_INSIGHT => {
+                let detail = "One of the insights was deleted.";
+                Err(FieldError::new("tiles", "does_not_exist", detail).into())
+            }
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
+        }
     }
 
     /// Refuses changes of tiles that name an insight that is missing or hidden.
@@ -205,6 +217,12 @@ impl Dashboards {
         let id = DashboardId::in_path(dashboard).ok_or_else(missing)?;
         let found = rows::rows(&self.core.store, project.project, &[id]).await?;
         found.into_iter().next().ok_or_else(missing)
+    }
+
+    /// A dashboard that is not hidden.
+    async fn shown_row(&self, project: &ProjectCtx, dashboard: &str) -> Result<DashboardRow> {
+        let row = self.find(project, dashboard).await?;
+        (!row.deleted).then_some(row).ok_or(Error::NotFound(NOT_FOUND))
     }
 
     async fn show(&self, project: &ProjectCtx, row: DashboardRow) -> Result<Dashboard> {
@@ -249,6 +267,7 @@ async fn shown(
 ) -> Result<Vec<DashboardBrief>> {
     let users = found.iter().map(|row| row.created_by).collect();
     let users = members::users_by_id(core, project.org.organization, users).await?;
+    let now = project.org.ctx.now;
     let show = |row: &DashboardRow| -> Result<DashboardBrief> {
         Ok(DashboardBrief {
             id: row.id,
@@ -258,6 +277,7 @@ async fn shown(
             deleted: row.deleted,
             tags: row.tags.clone(),
             filters: stored(&row.filters)?,
+            is_shared: row.links.iter().any(|link| link.expires_at > now),
             created_at: row.created_at,
             created_by: users.get(&row.created_by).cloned(),
         })
@@ -383,6 +403,7 @@ fn changes(before: &DashboardRow, after: &DashboardRow) -> Changes {
         .field("tags", &before.tags, &after.tags)
         .field("filters", &filters(before), &filters(after))
         .field("tiles", &recorded(&before.tiles), &recorded(&after.tiles))
+        .field("share_links", &sharing::recorded(before), &sharing::recorded(after))
 }
 
 /// Tiles as an audit entry has them.
@@ -423,6 +444,8 @@ mod tests {
             filters: NO_FILTERS.to_owned(),
             tiles: Vec::new(),
             next_tile: 1,
+            links: Vec::new(),
+            next_link: 1,
             created_by: UserId(uuid::Uuid::nil()),
             created_at: Timestamp::EPOCH,
             revision: uuid::Uuid::nil(),

@@ -5,15 +5,16 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `dashboard` | `[project, dashboard]` | the record with its tiles |
+//! | `dashboard` | `[project, dashboard]` | the record with its tiles and share links |
 //! | `project_dashboard` | `[project, dashboard]` | a [`DashboardBrief`]: the list of a project |
+//! | `dashboard_link` | `[project, hash]` | the dashboard of a share link, by the hash of its token |
 //!
 //! The insight of a tile names the dashboard. The record of the project counts its
 //! dashboards.
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::{SurrealValue, Variables};
+use surrealdb::types::{SurrealValue, Value, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::dashboards::DASHBOARDS_MAX;
@@ -24,7 +25,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::numbered::{self, NumberedKey};
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, ids};
+use crate::{Error, Result, Store, ids, lists};
 
 /// A dashboard as stored.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
@@ -50,12 +51,32 @@ pub struct DashboardRow {
     pub tiles: Vec<TileRow>,
     /// The number of the next tile.
     pub next_tile: i64,
+    /// The share links, oldest first.
+    pub links: Vec<LinkRow>,
+    /// The number of the next share link.
+    pub next_link: i64,
     /// The user who created it.
     pub created_by: UserId,
     /// When it was created.
     pub created_at: Timestamp,
     /// A new value after every change.
     pub revision: Uuid,
+}
+
+/// A share link as stored.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct LinkRow {
+    /// Its number in the dashboard.
+    #[surreal(rename = "number")]
+    pub id: i64,
+    /// The hash of its token.
+    pub hash: String,
+    /// The user who created it.
+    pub created_by: UserId,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// From when on it does not work.
+    pub expires_at: Timestamp,
 }
 
 /// A tile as stored.
@@ -113,23 +134,32 @@ pub fn key(project: ProjectId, dashboard: DashboardId) -> NumberedKey {
     NumberedKey { project, number: dashboard.0 }
 }
 
-/// The insights of which a dashboard gets or loses a tile.
+/// Records that change with a dashboard: the insights of which it gets or loses a tile, and
+/// the hashes of share links that it gets or loses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ChangedInsights {
+pub struct Dependents {
     added: Vec<i64>,
     removed: Vec<i64>,
+    opened: Vec<String>,
+    closed: Vec<String>,
 }
 
-impl ChangedInsights {
+impl Dependents {
     /// What differs between two states of a dashboard.
     pub fn between(before: &DashboardRow, after: &DashboardRow) -> Self {
         let insights = |row: &DashboardRow| -> BTreeSet<i64> {
             row.tiles.iter().map(|tile| tile.insight.0).collect()
         };
-        let (before, after) = (insights(before), insights(after));
+        let hashes = |row: &DashboardRow| -> BTreeSet<String> {
+            row.links.iter().map(|link| link.hash.clone()).collect()
+        };
+        let (tiles_before, tiles_after) = (insights(before), insights(after));
+        let (links_before, links_after) = (hashes(before), hashes(after));
         Self {
-            added: after.difference(&before).copied().collect(),
-            removed: before.difference(&after).copied().collect(),
+            added: tiles_after.difference(&tiles_before).copied().collect(),
+            removed: tiles_before.difference(&tiles_after).copied().collect(),
+            opened: links_after.difference(&links_before).cloned().collect(),
+            closed: links_before.difference(&links_after).cloned().collect(),
         }
     }
 }
@@ -145,8 +175,9 @@ macro_rules! write_list {
     };
 }
 
-/// Writes what the list needs of `$row`, and the insights of its added and removed tiles.
-macro_rules! write_list_and_insights {
+/// Writes what the list needs of `$row`, the insights of its added and removed tiles, and
+/// the pointers of its share links.
+macro_rules! write_dependents {
     () => {
         concat!(
             write_list!(),
@@ -160,6 +191,13 @@ macro_rules! write_list_and_insights {
                  UPDATE type::record('insight', [$row.project, $insight])
                      SET dashboards = array::complement(dashboards, [$row.number])
                      RETURN NONE;
+             };
+             FOR $hash IN $opened {
+                 UPSERT type::record('dashboard_link', [$row.project, $hash])
+                     CONTENT { dashboard: $row.number } RETURN NONE;
+             };
+             FOR $hash IN $closed {
+                 DELETE type::record('dashboard_link', [$row.project, $hash]) RETURN NONE;
              };"
         )
     };
@@ -167,18 +205,20 @@ macro_rules! write_list_and_insights {
 
 impl Row for DashboardRow {
     type Id = NumberedKey;
-    type With = ChangedInsights;
+    type With = Dependents;
     const TABLE: &'static str = "dashboard";
     const UPDATE: &'static str = "dashboards update";
-    const TEXT: &'static str = update_text!(write_list_and_insights!());
+    const TEXT: &'static str = update_text!(write_dependents!());
 
     fn touch(&mut self, now: Timestamp) {
         self.revision = ids::time_ordered(now);
     }
 
-    fn bind(&self, insights: ChangedInsights, vars: &mut Variables) -> Result<()> {
-        vars.insert("added", insights.added);
-        vars.insert("removed", insights.removed);
+    fn bind(&self, with: Dependents, vars: &mut Variables) -> Result<()> {
+        vars.insert("added", with.added);
+        vars.insert("removed", with.removed);
+        vars.insert("opened", with.opened);
+        vars.insert("closed", with.closed);
         Ok(())
     }
 }
@@ -213,6 +253,22 @@ pub async fn rows(
 ) -> Result<Vec<DashboardRow>> {
     let numbers = ids.iter().map(|id| id.0).collect();
     numbered::rows(store, project, DashboardRow::TABLE, numbers).await
+}
+
+#[derive(Debug, SurrealValue)]
+struct Linked {
+    dashboard: DashboardId,
+}
+
+/// The dashboard with a share link whose token has this hash. It is found by the hash, so
+/// that no secret is compared.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn by_link(store: &Store, project: ProjectId, hash: &str) -> Result<Option<DashboardId>> {
+    let key: Vec<Value> = vec![project.0.into_value(), hash.to_owned().into_value()];
+    let found = lists::records::<Linked>(store, "dashboard_link", vec![key]).await?;
+    Ok(found.into_iter().flatten().next().map(|found| found.dashboard))
 }
 
 // As the creation of an insight.
@@ -276,12 +332,16 @@ const DELETE: Statement = Statement::delete(
     "dashboards delete",
     concat!(
         "BEGIN;
-         LET $row = (SELECT tiles FROM ONLY type::record('dashboard', [$project, $dashboard]));
+         LET $row = (SELECT tiles, links
+                     FROM ONLY type::record('dashboard', [$project, $dashboard]));
          IF $row != NONE {
              FOR $tile IN $row.tiles {
                  UPDATE type::record('insight', [$project, $tile.insight])
                      SET dashboards = array::complement(dashboards, [$dashboard])
                      RETURN NONE;
+             };
+             FOR $link IN $row.links {
+                 DELETE type::record('dashboard_link', [$project, $link.hash]) RETURN NONE;
              };
              DELETE type::record('project_dashboard', [$project, $dashboard]) RETURN NONE;
              DELETE type::record('dashboard', [$project, $dashboard]) RETURN NONE;
@@ -293,7 +353,7 @@ const DELETE: Statement = Statement::delete(
     ),
 );
 
-/// Deletes a dashboard with its tiles. Its insights stay. Does nothing when it is already
+/// Deletes a dashboard with its tiles and share links. Its insights stay. Does nothing when it is already
 /// deleted.
 ///
 /// # Errors
@@ -314,5 +374,5 @@ pub async fn delete(
 /// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     // In this order for the reason given at `insights::purge`.
-    numbered::purge(store, project, &["dashboard", "project_dashboard"]).await
+    numbered::purge(store, project, &["dashboard", "project_dashboard", "dashboard_link"]).await
 }

@@ -1,7 +1,7 @@
 //! Insights and their tiles, on a store in memory.
 
 use super::*;
-use crate::dashboards::{self, ChangedInsights, DashboardRow};
+use crate::dashboards::{self, DashboardRow, Dependents, LinkRow};
 use crate::update::tests::replace;
 use crate::update::{Updated, update_with};
 use crate::{Location, Settings, ids};
@@ -62,6 +62,8 @@ async fn dashboard(store: &Store) -> DashboardRow {
         filters: "{}".to_owned(),
         tiles: Vec::new(),
         next_tile: 1,
+        links: Vec::new(),
+        next_link: 1,
         created_by: USER,
         created_at: Timestamp::EPOCH,
         revision: Uuid::from_u128(3),
@@ -79,7 +81,7 @@ fn with_tiles(row: &DashboardRow, insights: &[InsightId]) -> DashboardRow {
 async fn put(store: &Store, before: &DashboardRow, insights: &[InsightId]) -> DashboardRow {
     let mut after = with_tiles(before, insights);
     after.revision = ids::time_ordered(Timestamp::from_micros(9));
-    let with = ChangedInsights::between(before, &after);
+    let with = Dependents::between(before, &after);
     replace(store, dashboards::key(SHOP, before.id), &after, with).await;
     after
 }
@@ -156,7 +158,7 @@ async fn tiles_and_insights_agree_whichever_of_them_is_changed() {
     assert!(matches!(refused, Updated::Refused(reason) if reason == STALE));
 
     let gone = with_tiles(&visits, &[one.id, InsightId(99)]);
-    let with = ChangedInsights::between(&visits, &gone);
+    let with = Dependents::between(&visits, &gone);
     let change = |_: DashboardRow| {
         let (row, with) = (gone.clone(), with.clone());
         let change = crate::update::Change { row, entries: Vec::new(), with };
@@ -164,6 +166,36 @@ async fn tiles_and_insights_agree_whichever_of_them_is_changed() {
     };
     let refused = update_with(&store, dashboards::key(SHOP, visits.id), (), change).await.unwrap();
     assert!(matches!(refused, Updated::Refused(reason) if reason == dashboards::NO_INSIGHT));
+}
+
+#[tokio::test]
+async fn a_share_link_leads_to_its_dashboard_until_it_is_removed() {
+    let store = store().await;
+    let (sales, visits) = (dashboard(&store).await, dashboard(&store).await);
+    let link = |hash: &str| LinkRow {
+        id: 1,
+        hash: hash.to_owned(),
+        created_by: USER,
+        created_at: Timestamp::EPOCH,
+        expires_at: Timestamp::EPOCH,
+    };
+    let with_links = async |before: &DashboardRow, hashes: &[&str]| {
+        let links = hashes.iter().map(|hash| link(hash)).collect();
+        let after = DashboardRow { links, ..before.clone() };
+        let with = Dependents::between(before, &after);
+        replace(&store, dashboards::key(SHOP, before.id), &after, with).await;
+        after
+    };
+    let found = async |hash: &str| dashboards::by_link(&store, SHOP, hash).await.unwrap();
+    let sales = with_links(&sales, &["a", "b"]).await;
+    with_links(&visits, &["c"]).await;
+    assert_eq!([found("a").await, found("c").await], [Some(sales.id), Some(visits.id)]);
+    with_links(&sales, &["b"]).await;
+    assert_eq!([found("a").await, found("b").await], [None, Some(sales.id)]);
+    dashboards::delete(&store, SHOP, sales.id, &[]).await.unwrap();
+    assert_eq!(found("b").await, None);
+    dashboards::purge(&store, SHOP).await.unwrap();
+    assert_eq!(found("c").await, None);
 }
 
 #[tokio::test]
