@@ -251,6 +251,9 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsRead  dashboards::get_dashboard;
         PATCH  "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::update_dashboard;
         DELETE "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::delete_dashboard;
+        GET    "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/"           DashboardsRead  dashboards::list_share_links;
+        POST   "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/"           DashboardsWrite dashboards::create_share_link;
+        DELETE "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/{link_id}/" DashboardsWrite dashboards::delete_share_link;
 
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsRead plugin_configs::list_transformation_configs;
         POST   "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsWrite plugin_configs::create_transformation_config;
@@ -295,6 +298,8 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/reset/{user_id}/"                  user_links::reset_password, "the token of the link is the credential";
         POST "/api/users/verify_email/"               user_links::confirm_email, "the token of the link is the credential";
         POST "/api/users/request_email_verification/" user_links::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
+
+        GET "/api/shared_dashboards/{token}/" dashboards::get_shared_dashboard, "the link is the credential; it shows one dashboard";
 
         GET "/api/saml/metadata/" saml::get_metadata, "identity providers read it; shows no data";
 

@@ -169,7 +169,7 @@ pub struct DashboardQuery {
     pub pinned: Option<bool>,
 }
 
-/// A link that shows a dashboard to everyone who has it, until it expires.
+/// A link that shows a dashboard without an account, until it expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ShareLink {

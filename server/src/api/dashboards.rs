@@ -6,8 +6,8 @@ use axum::extract::State;
 use serde_json::{Map, Value, json};
 use weir_model::dashboards::{
     COLOR_MAX, COLUMNS, DESCRIPTION_MAX, Dashboard, DashboardBrief, DashboardInput, DashboardPatch,
-    DashboardQuery, HEIGHT_MAX, NAME_MAX, ROW_MAX, TILE_CHANGES_MAX, TileChange, TileLayout,
-    TileLayouts,
+    DashboardQuery, HEIGHT_MAX, NAME_MAX, ROW_MAX, SHARE_DAYS, SHARE_DAYS_MAX, ShareLink,
+    ShareLinkInput, SharedDashboard, TILE_CHANGES_MAX, TileChange, TileLayout, TileLayouts,
 };
 use weir_model::errors::FieldError;
 use weir_model::insights::{TAG_MAX, TAGS_MAX};
@@ -89,6 +89,59 @@ pub async fn delete_dashboard(
 ) -> ApiResult<NoContent> {
     app.services.dashboards.delete(&auth.ctx, path.get(ID)?).await?;
     Ok(NoContent)
+}
+
+/// The share links of a dashboard that have not expired, oldest first. Tokens are only in
+/// the answer that creates them.
+pub async fn list_share_links(
+    auth: Authorized<DashboardsRead, InProject>,
+    State(app): State<App>,
+    path: PathParams,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<ShareLink>>> {
+    let (dashboards, id) = (&app.services.dashboards, path.get(ID)?);
+    let paged = dashboards.share_links(&auth.ctx, id, listing.page()).await?;
+    Ok(Json(listing.envelope(paged)))
+}
+
+/// Create a share link. Its token shows the dashboard without an account, until the link
+/// expires or is revoked.
+pub async fn create_share_link(
+    auth: Authorized<DashboardsWrite, InProject>,
+    State(app): State<App>,
+    path: PathParams,
+    body: ApiJson<ShareLinkInput>,
+) -> ApiResult<Created<ShareLink>> {
+    let (dashboards, id) = (&app.services.dashboards, path.get(ID)?);
+    Ok(Created(dashboards.create_share_link(&auth.ctx, id, body.unchecked()).await?))
+}
+
+/// Revoke a share link. It stops working before the answer is sent.
+pub async fn delete_share_link(
+    auth: Authorized<DashboardsWrite, InProject>,
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<NoContent> {
+    let (dashboards, id) = (&app.services.dashboards, path.get(ID)?);
+    dashboards.delete_share_link(&auth.ctx, id, path.get("link_id")?).await?;
+    Ok(NoContent)
+}
+
+/// The dashboard of a share link.
+pub async fn get_shared_dashboard(
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<Json<SharedDashboard>> {
+    Ok(Json(app.services.dashboards.shared(path.get("token")?).await?))
+}
+
+impl Input for ShareLinkInput {
+    const EXAMPLE: &'static str = r#"{"expires_in_days": 7}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let days = fields.nullable_integer("expires_in_days", 1, SHARE_DAYS_MAX)?;
+        Ok(Self { days: days.apply(SHARE_DAYS, SHARE_DAYS) })
+    }
 }
 
 impl Input for DashboardInput {

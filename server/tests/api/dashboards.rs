@@ -1,7 +1,9 @@
 //! `/api/projects/{project_id}/dashboards/`: insights side by side.
 
 use serde_json::{Value, json};
-use weir_model::dashboards::TILES_MAX;
+use weir_model::Timestamp;
+use weir_model::dashboards::{SHARE_LINKS_MAX, TILES_MAX};
+use weir_service::Clock;
 use weir_testkit::{Caller, TestApp};
 
 fn path(app: &TestApp) -> String {
@@ -273,4 +275,125 @@ async fn dashboards_and_insights_of_another_project_do_not_exist() {
     let limited = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
     assert_eq!(limited.get(&of_blog).await.status, 404);
     assert_eq!(limited.get(&one(&app, &dashboard)).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_share_link_shows_a_dashboard_without_an_account() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["dashboard:write", "insight:write", "activity_log:read"]).await;
+    let dashboard = made(&app, &caller, &json!({"name": "Growth"})).await;
+    let paid = insight(&app, &caller, "paid").await;
+    let hidden = insight(&app, &caller, "hidden").await;
+    let address = one(&app, &dashboard);
+    let tiles = json!([{"insight": paid["id"], "color": "red"}, {"insight": hidden["id"]}]);
+    patched(&caller, &address, &json!({"tiles": tiles})).await;
+    let insights = format!("/api/projects/{}/insights/", app.project());
+    patched(&caller, &format!("{insights}{}/", hidden["id"]), &json!({"deleted": true})).await;
+
+    let links = format!("{address}share_links/");
+    let link = caller.post(&links, &json!({"expires_in_days": 7})).await;
+    assert_eq!(link.status, 201, "{:?}", link.body);
+    let link = link.json();
+    assert_eq!((&link["id"], &link["created_by"]["uuid"]), (&json!(1), &json!(app.owner().id())));
+    let token = link["token"].as_str().unwrap().to_owned();
+    let listed = caller.get(&links).await.json();
+    assert_eq!((&listed["count"], &listed["results"][0]["token"]), (&json!(1), &Value::Null));
+    assert_eq!(listed["results"][0]["expires_at"], link["expires_at"]);
+    assert_eq!(caller.get(&address).await.json()["is_shared"], true);
+
+    let visitor = app.anonymous();
+    let path = format!("/api/shared_dashboards/{token}/");
+    let shared = visitor.get(&path).await;
+    assert_eq!(shared.status, 200, "{:?}", shared.body);
+    let shared = shared.json();
+    assert_eq!((&shared["name"], &shared["expires_at"]), (&json!("Growth"), &link["expires_at"]));
+    assert_eq!(shared["tiles"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&shared["tiles"][0]["id"], &shared["tiles"][0]["color"]),
+        (&json!(1), &json!("red"))
+    );
+    assert_eq!(shared["tiles"][0]["query"], paid["query"]);
+    assert!(!shared.to_string().contains("mail.example"), "{shared}");
+
+    // Neither the token nor its hash is in the activity log.
+    let log = format!("/api/projects/{}/activity_log/?scope=Dashboard", app.project());
+    let log = caller.get(&log).await;
+    assert_eq!(log.json()["results"][0]["detail"]["changes"][0]["field"], "share_links");
+    let (_, secret) = token.split_once('_').unwrap();
+    assert!(!log.text().contains(secret));
+
+    // A hidden dashboard is not shared meanwhile.
+    patched(&caller, &address, &json!({"deleted": true})).await;
+    let gone = visitor.get(&path).await;
+    gone.assert_error(404, "invalid_request", "not_found", "Not found.");
+    patched(&caller, &address, &json!({"deleted": false})).await;
+    assert_eq!(visitor.get(&path).await.status, 200);
+
+    assert_eq!(caller.delete(&format!("{links}2/")).await.status, 404);
+    assert_eq!(caller.delete(&format!("{links}1/")).await.status, 204);
+    assert_eq!(visitor.get(&path).await.body, gone.body);
+    assert_eq!(caller.get(&links).await.json()["count"], 0);
+    assert_eq!(caller.get(&address).await.json()["is_shared"], false);
+    let next = caller.post(&links, &json!({})).await.json();
+    assert_eq!(next["id"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_share_link_expires() {
+    let clock = Clock::fixed(Timestamp::parse("2026-05-28T20:26:40Z").unwrap());
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let caller = app.owner().key(&["dashboard:write"]).await;
+    let dashboard = made(&app, &caller, &json!({"name": "Growth"})).await;
+    let links = format!("{}share_links/", one(&app, &dashboard));
+    let link = caller.post(&links, &json!({"expires_in_days": 1})).await.json();
+    assert_eq!(link["expires_at"], "2026-05-29T20:26:40Z");
+    let usual = caller.post(&links, &json!({"expires_in_days": null})).await.json();
+    assert_eq!(usual["expires_at"], "2026-06-27T20:26:40Z");
+    let path = format!("/api/shared_dashboards/{}/", link["token"].as_str().unwrap());
+    clock.advance(24 * 60 * 60 - 1);
+    assert_eq!(app.anonymous().get(&path).await.status, 200);
+    clock.advance(1);
+    assert_eq!(app.anonymous().get(&path).await.status, 404);
+    assert_eq!(caller.get(&links).await.json()["count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn share_links_are_bounded_and_unknown_tokens_show_nothing() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["dashboard:write"]).await;
+    let dashboard = made(&app, &caller, &json!({"name": "Growth"})).await;
+    let links = format!("{}share_links/", one(&app, &dashboard));
+    for (days, code) in [(json!(0), "min_value"), (json!(366), "max_value")] {
+        let refused = caller.post(&links, &json!({"expires_in_days": days})).await;
+        let (status, _, found, _, attr) = refused.error();
+        let found = (status, found.as_str(), attr.as_deref());
+        assert_eq!(found, (400, code, Some("expires_in_days")));
+    }
+    let mut token = String::new();
+    for _ in 0..SHARE_LINKS_MAX {
+        let link = caller.post(&links, &json!({})).await.json();
+        link["token"].as_str().unwrap().clone_into(&mut token);
+    }
+    let (status, _, code, ..) = caller.post(&links, &json!({})).await.error();
+    assert_eq!((status, code.as_str()), (400, "invalid_input"));
+    let (project, secret) = token.split_once('_').unwrap();
+    for token in [
+        secret.to_owned(),
+        format!("{project}_"),
+        format!("{project}_{secret}x"),
+        format!("0{project}_{secret}"),
+        format!("{}_{secret}", app.project().0 + 1),
+        "junk".to_owned(),
+    ] {
+        let answer = app.anonymous().get(&format!("/api/shared_dashboards/{token}/")).await;
+        answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+    }
+    // A key without the scope, and a reader.
+    let reader = app.owner().key(&["dashboard:read"]).await;
+    assert_eq!(reader.get(&links).await.json()["count"], 20);
+    assert_eq!(reader.post(&links, &json!({})).await.status, 403);
+    let path = format!("/api/shared_dashboards/{token}/");
+    assert_eq!(app.anonymous().get(&path).await.status, 200);
+    assert_eq!(caller.delete(&one(&app, &dashboard)).await.status, 204);
+    assert_eq!(app.anonymous().get(&path).await.status, 404);
 }

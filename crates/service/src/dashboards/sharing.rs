@@ -1,4 +1,4 @@
-//! Share links of dashboards (API-63): everyone who has one sees the dashboard until the link
+//! Share links of dashboards (API-63): each shows one dashboard without an account, until it
 //! expires or is revoked.
 //!
 //! What belongs here: making, listing, revoking and opening share links. What does not: the
@@ -63,7 +63,7 @@ impl Dashboards {
         validate::within("expires_in_days", days, 1, SHARE_DAYS_MAX)?;
         let token = secrets::token()?;
         let (hash, ctx) = (token.hash(), &project.org.ctx);
-        let changed = |before: &DashboardRow| {
+        let changed = |before: &DashboardRow| -> Result<DashboardRow> {
             let mut row = before.clone();
             row.links.retain(|link| link.expires_at > ctx.now);
             if row.links.len() >= SHARE_LINKS_MAX {
@@ -101,7 +101,7 @@ impl Dashboards {
     ) -> Result<()> {
         policy::check(&project.org, Action::WriteDashboards)?;
         let id = self.shown_row(project, dashboard).await?.id;
-        let changed = |before: &DashboardRow| {
+        let changed = |before: &DashboardRow| -> Result<DashboardRow> {
             let mut row = before.clone();
             row.links.retain(|one| one.id.to_string() != link);
             match row.links.len() == before.links.len() {
@@ -112,7 +112,7 @@ impl Dashboards {
         self.change(project, id, changed).await.map(drop)
     }
 
-    /// The dashboard of a share link, for a caller who has nothing but its token.
+    /// The dashboard of a share link, for a caller without another credential.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a link that is unknown, has expired or was revoked, and for a

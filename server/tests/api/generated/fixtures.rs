@@ -73,6 +73,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("pipeline_transformation_configs", Source::Created(None)),
     ("insights", Source::Created(None)),
     ("dashboards", Source::Created(None)),
+    ("share_links", Source::Created(None)),
 ];
 
 /// Operations that need a second organization of the caller.
