@@ -100,7 +100,7 @@ impl Dashboards {
         link: &str,
     ) -> Result<()> {
         policy::check(&project.org, Action::WriteDashboards)?;
-        let id = self.shown_row(project, dashboard).await?.id;
+        let id = self.find(project, dashboard).await?.id;
         let changed = |before: &DashboardRow| -> Result<DashboardRow> {
             let mut row = before.clone();
             row.links.retain(|one| one.id.to_string() != link);
