@@ -251,8 +251,8 @@ pub async fn rows(
     project: ProjectId,
     ids: &[DashboardId],
 ) -> Result<Vec<DashboardRow>> {
-    let numbers = ids.iter().map(|id| id.0).collect();
-    numbered::rows(store, project, DashboardRow::TABLE, numbers).await
+    let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    numbered::rows(store, project, DashboardRow::TABLE, &numbers).await
 }
 
 #[derive(Debug, SurrealValue)]

@@ -177,8 +177,8 @@ pub async fn briefs(store: &Store, project: ProjectId) -> Result<Vec<InsightBrie
 /// # Errors
 /// Any failure of the store; [`Error::TooLarge`] for several that are too large together.
 pub async fn rows(store: &Store, project: ProjectId, ids: &[InsightId]) -> Result<Vec<InsightRow>> {
-    let numbers = ids.iter().map(|id| id.0).collect();
-    numbered::rows(store, project, InsightRow::TABLE, numbers).await
+    let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    numbered::rows(store, project, InsightRow::TABLE, &numbers).await
 }
 
 #[derive(Debug, SurrealValue)]

@@ -13,6 +13,8 @@ use crate::db::{Operation, Statement};
 use crate::lists::{self, Order};
 use crate::{Error, Result, Store};
 
+/// Fields of records that are read at a time.
+const BRIEFS: usize = 500;
 /// Records that one transaction of a purge removes.
 const REMOVED: u32 = 1_000;
 
@@ -72,8 +74,13 @@ pub(crate) async fn briefs<T: SurrealValue + Clone + Send + 'static>(
 ) -> Result<Vec<T>> {
     let order = Order { name, table, part: 1 };
     let numbers = lists::ordered(store, order, project.0, |number: i64| number).await?;
-    let found = lists::parts(store, Operation::read(name), table, keys(project, numbers)).await?;
-    Ok(found.into_iter().flatten().collect())
+    let mut briefs = Vec::with_capacity(numbers.len());
+    // The fields are small, so that the number of records is the only bound of this list.
+    for some in numbers.chunks(BRIEFS) {
+        let found = lists::parts(store, Operation::read(name), table, keys(project, some)).await?;
+        briefs.extend(found.into_iter().flatten());
+    }
+    Ok(briefs)
 }
 
 /// The records with these numbers, in their order; missing ones are skipped.
@@ -81,15 +88,15 @@ pub(crate) async fn rows<T: SurrealValue + Send + 'static>(
     store: &Store,
     project: ProjectId,
     table: &'static str,
-    numbers: Vec<i64>,
+    numbers: &[i64],
 ) -> Result<Vec<T>> {
     let found = lists::records(store, table, keys(project, numbers)).await?;
     Ok(found.into_iter().flatten().collect())
 }
 
-fn keys(project: ProjectId, numbers: Vec<i64>) -> Vec<Vec<i64>> {
-    let key = |number| NumberedKey { project, number }.parts();
-    numbers.into_iter().map(key).collect()
+fn keys(project: ProjectId, numbers: &[i64]) -> Vec<Vec<i64>> {
+    let key = |number: &i64| NumberedKey { project, number: *number }.parts();
+    numbers.iter().map(key).collect()
 }
 
 /// Removes all records of a project whose ids begin with it.
