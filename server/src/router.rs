@@ -25,9 +25,9 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, dashboards, definitions, domains, events, exports, groups, insights, instance,
-    invites, limits, members, organizations, personal_api_keys, persons, plugin_configs, plugins,
-    projects, roles, saml, schema, scim, sessions, signup, user_links, users, warnings,
+    activity, annotations, dashboards, definitions, domains, events, exports, groups, insights,
+    instance, invites, limits, members, organizations, personal_api_keys, persons, plugin_configs,
+    plugins, projects, roles, saml, schema, scim, sessions, signup, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -35,11 +35,11 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, PathTarget};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, DashboardsRead, DashboardsWrite, EventDefinitionsRead, EventsRead,
-    EveryScope, ExportsRead, ExportsWrite, GroupsRead, Guard, InsightsRead, InsightsWrite,
-    MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead, PersonsWrite,
-    PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
-    UserWrite,
+    ActivityLogRead, AnnotationsRead, AnnotationsWrite, AnyKey, DashboardsRead, DashboardsWrite,
+    EventDefinitionsRead, EventsRead, EveryScope, ExportsRead, ExportsWrite, GroupsRead, Guard,
+    InsightsRead, InsightsWrite, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite,
+    PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
+    PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -239,6 +239,12 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
         GET    "/api/projects/{project_id}/ingestion_warnings/events/"   ProjectRead  warnings::list_ingestion_warning_events;
+
+        GET    "/api/projects/{project_id}/annotations/"                 AnnotationsRead  annotations::list_annotations;
+        POST   "/api/projects/{project_id}/annotations/"                 AnnotationsWrite annotations::create_annotation;
+        GET    "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsRead  annotations::get_annotation;
+        PATCH  "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsWrite annotations::update_annotation;
+        DELETE "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsWrite annotations::delete_annotation;
 
         GET    "/api/projects/{project_id}/insights/"                    InsightsRead    insights::list_insights;
         POST   "/api/projects/{project_id}/insights/"                    InsightsWrite   insights::create_insight;

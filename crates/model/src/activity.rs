@@ -83,6 +83,8 @@ words! {
         Insight => "Insight",
         /// A dashboard.
         Dashboard => "Dashboard",
+        /// An annotation.
+        Annotation => "Annotation",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
         /// A user.

@@ -109,6 +109,8 @@ number_ids! {
     InsightId,
     /// A dashboard of a project: a small positive integer.
     DashboardId,
+    /// An annotation of a project: a small positive integer.
+    AnnotationId,
 }
 
 /// A personal API key's record id: a random token, not the key itself.

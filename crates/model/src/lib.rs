@@ -8,6 +8,7 @@
 //! records.
 
 pub mod activity;
+pub mod annotations;
 pub mod dashboards;
 pub mod definitions;
 pub mod domains;
@@ -54,8 +55,8 @@ pub mod validate;
 pub mod warnings;
 
 pub use ids::{
-    BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId, MailId,
-    MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
+    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
+    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
     RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 pub use patch::Patch;

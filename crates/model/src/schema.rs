@@ -14,7 +14,9 @@ use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::domains::{SSO_ENFORCEMENT_MAX, SsoEnforcement};
-use crate::ids::{DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId};
+use crate::ids::{
+    AnnotationId, DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId,
+};
 use crate::organizations::Level;
 use crate::pagination::Envelope;
 use crate::plugins::PluginsAccess;
@@ -58,6 +60,7 @@ schemas! {
     PluginConfigId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     InsightId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     DashboardId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    AnnotationId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     Timestamp = text(Some("date-time"));
     Level = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))

@@ -61,6 +61,7 @@ impl ScopeObject {
         Self::PropertyDefinition,
         Self::Insight,
         Self::Dashboard,
+        Self::Annotation,
         Self::BatchExport,
         Self::Plugin,
         Self::User,

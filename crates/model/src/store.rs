@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::domains::SsoEnforcement;
 use crate::ids::{
-    BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId, MailId,
-    MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
+    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
+    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
     RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 use crate::limits::{LimitChoice, LimitChoices, LimitName};
@@ -59,6 +59,7 @@ stored_as! {
     PluginConfigId = i64: |id| id.0, Self;
     InsightId = i64: |id| id.0, Self;
     DashboardId = i64: |id| id.0, Self;
+    AnnotationId = i64: |id| id.0, Self;
     KeyId = String: |id| id.0, Self;
     Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
     // A word of a newer program stores no event that a step did not see.

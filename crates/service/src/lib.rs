@@ -9,6 +9,7 @@
 //! [`ProjectCtx`] once membership is proved): it says who acts and when.
 
 pub mod activity;
+pub mod annotations;
 pub mod clock;
 pub mod ctx;
 mod current;
@@ -117,6 +118,8 @@ pub struct Services {
     pub insights: insights::Insights,
     /// Dashboards.
     pub dashboards: dashboards::Dashboards,
+    /// Annotations of projects.
+    pub annotations: annotations::Annotations,
     /// The activity log.
     pub activity: activity::ActivityLog,
     /// How pages look for each user.
@@ -179,6 +182,7 @@ impl Services {
             definitions: definitions::Definitions::new(Arc::clone(&core)),
             insights: insights::Insights::new(Arc::clone(&core)),
             dashboards: dashboards::Dashboards::new(Arc::clone(&core)),
+            annotations: annotations::Annotations::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),
             messages: messages::Messages::new(Arc::clone(&core)),
             search: search::Search::new(Arc::clone(&core), plugins.clone()),

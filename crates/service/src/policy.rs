@@ -71,11 +71,15 @@ pub enum Action {
     ReadDashboards,
     /// Create, change and delete dashboards, and change which insights are on them.
     WriteDashboards,
+    /// See annotations.
+    ReadAnnotations,
+    /// Create, change and delete annotations.
+    WriteAnnotations,
 }
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -100,6 +104,8 @@ impl Action {
         Self::WriteInsights,
         Self::ReadDashboards,
         Self::WriteDashboards,
+        Self::ReadAnnotations,
+        Self::WriteAnnotations,
     ];
 
     /// The scope a key needs.
@@ -119,6 +125,8 @@ impl Action {
             Self::WriteInsights => Scope::write(ScopeObject::Insight),
             Self::ReadDashboards => Scope::read(ScopeObject::Dashboard),
             Self::WriteDashboards => Scope::write(ScopeObject::Dashboard),
+            Self::ReadAnnotations => Scope::read(ScopeObject::Annotation),
+            Self::WriteAnnotations => Scope::write(ScopeObject::Annotation),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -149,7 +157,9 @@ impl Action {
             | Self::ReadInsights
             | Self::WriteInsights
             | Self::ReadDashboards
-            | Self::WriteDashboards => Level::Member,
+            | Self::WriteDashboards
+            | Self::ReadAnnotations
+            | Self::WriteAnnotations => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject

@@ -28,6 +28,7 @@ mod tests;
 mod transaction;
 
 pub mod activity;
+pub mod annotations;
 pub mod counts;
 pub mod dashboards;
 pub mod definitions;

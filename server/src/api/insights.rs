@@ -11,6 +11,7 @@ use weir_model::insights::{
 use weir_model::pagination::Envelope;
 use weir_model::{DashboardId, Patch, UserId, validate};
 
+use super::events::uuid;
 use crate::api::{Created, NoContent};
 use crate::app::App;
 use crate::filters;
@@ -48,7 +49,7 @@ pub async fn list_insights(
         short_id: text("short_id").map(str::to_owned),
         saved: text("saved").map(|word| flag("saved", word)).transpose()?,
         favorited: text("favorited").map(|word| flag("favorited", word)).transpose()?,
-        created_by: text("created_by").map(user).transpose()?,
+        created_by: uuid(text("created_by"), "created_by")?.map(UserId),
     };
     let paged = app.services.insights.list(&auth.ctx, &query, listing.page()).await?;
     Ok(Json(listing.envelope(paged)))
@@ -101,11 +102,6 @@ pub(super) fn flag(attr: &str, word: &str) -> Result<bool, FieldError> {
         "false" | "0" => Ok(false),
         _ => Err(validate::invalid_choice(attr, &word)),
     }
-}
-
-fn user(text: &str) -> Result<UserId, FieldError> {
-    text.parse()
-        .map_err(|_| FieldError::new("created_by", "invalid_input", "Must be a valid UUID."))
 }
 
 impl Input for InsightInput {

@@ -73,4 +73,8 @@ guards! {
     DashboardsRead = [Scope::read(ScopeObject::Dashboard)];
     /// `dashboard:write`
     DashboardsWrite = [Scope::write(ScopeObject::Dashboard)];
+    /// `annotation:read`
+    AnnotationsRead = [Scope::read(ScopeObject::Annotation)];
+    /// `annotation:write`
+    AnnotationsWrite = [Scope::write(ScopeObject::Annotation)];
 }

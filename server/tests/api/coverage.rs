@@ -83,6 +83,14 @@ const SPECIFICATION: &[(&str, &str)] = &[
          PATCH  /api/projects/{}/dashboards/{}/
          DELETE /api/projects/{}/dashboards/{}/",
     ),
+    (
+        "Annotations",
+        "GET    /api/projects/{}/annotations/
+         POST   /api/projects/{}/annotations/
+         GET    /api/projects/{}/annotations/{}/
+         PATCH  /api/projects/{}/annotations/{}/
+         DELETE /api/projects/{}/annotations/{}/",
+    ),
 ];
 
 /// `GROUP` stands for the section's name in a path.

@@ -27,6 +27,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::BatchExport => "Export",
         Subject::Insight => "Insight",
         Subject::Dashboard => "Dashboard",
+        Subject::Annotation => "Annotation",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
         Subject::SignInProvider => "Sign-in provider",

@@ -74,6 +74,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("insights", Source::Created(None)),
     ("dashboards", Source::Created(None)),
     ("share_links", Source::Created(None)),
+    ("annotations", Source::Created(None)),
 ];
 
 /// Operations that need a second organization of the caller.
