@@ -80,7 +80,7 @@ async fn annotations_are_listed_by_their_time() {
         ("", vec!["Ascension", "Labour day", "May"]),
         ("?search=DAY", vec!["Labour day"]),
         ("?scope=dashboard", vec!["Ascension"]),
-        ("?date_from=2026-05-02", vec!["Ascension"]),
+        ("?date_from=2026-05-02T00:00", vec!["Ascension"]),
         ("?date_to=2026-05-14T00:00:00Z", vec!["Labour day", "May"]),
         ("?limit=1&offset=1", vec!["Labour day"]),
     ] {
@@ -97,7 +97,7 @@ async fn faults_name_their_field_and_another_project_sees_nothing() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let with = |field: &str, value: Value| {
-        let mut body = json!({"content": "May", "date_marker": "2026-05-01"});
+        let mut body = json!({"content": "May", "date_marker": "2026-05-01T00:00"});
         body[field] = value;
         body
     };

@@ -351,6 +351,8 @@ async fn they_are_removed_with_their_project() {
     assert_eq!(caller.post(&format!("{of_blog}insights/"), &insight).await.status, 201);
     let board = json!({"name": "Sales"});
     assert_eq!(caller.post(&format!("{of_blog}dashboards/"), &board).await.status, 201);
+    let annotation = json!({"content": "May", "date_marker": "2026-05-01T00:00"});
+    assert_eq!(caller.post(&format!("{of_blog}annotations/"), &annotation).await.status, 201);
     assert_eq!(caller.delete(&of_blog).await.status, 204);
     let gone = caller.get(&format!("{of_blog}insights/")).await;
     gone.assert_error(404, "invalid_request", "not_found", "Project not found.");
@@ -361,4 +363,5 @@ async fn they_are_removed_with_their_project() {
     let project = blog["id"].to_string().parse().unwrap();
     assert!(weir_store::insights::briefs(app.store(), project).await.unwrap().is_empty());
     assert!(weir_store::dashboards::briefs(app.store(), project).await.unwrap().is_empty());
+    assert!(weir_store::annotations::all(app.store(), project).await.unwrap().is_empty());
 }
