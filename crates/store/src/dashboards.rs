@@ -136,7 +136,7 @@ pub fn key(project: ProjectId, dashboard: DashboardId) -> NumberedKey {
 
 /// Records that change with a dashboard: the insights of which it gets or loses a tile, and
 /// the hashes of share links that it gets or loses.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependents {
     added: Vec<i64>,
     removed: Vec<i64>,
