@@ -20,6 +20,12 @@ const COUNTS: Statement = Statement::read(
     "SELECT VALUE [insights, dashboards] FROM type::record('project', $project);",
 );
 
+const FULL: Statement = Statement::write(
+    "test full",
+    "UPDATE type::record('project', $project)
+         SET insights = $most, dashboards = $most RETURN NONE;",
+);
+
 async fn store() -> Store {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let vars = bind! { project: SHOP.0, organization: HOME.0 };
@@ -119,6 +125,23 @@ async fn insights_are_listed_by_number_and_found_by_short_id() {
     assert_eq!(create(&store, HOME, &one, &[], &[]).await.unwrap(), Created::Yes);
     let mut counts = store.db.run(COUNTS, bind! { project: SHOP.0 }).await.unwrap();
     assert_eq!(counts.rows::<Vec<Option<i64>>>(0).unwrap(), [vec![Some(2), None]]);
+}
+
+#[tokio::test]
+async fn no_more_are_added_than_a_project_may_have() {
+    let store = store().await;
+    let (one, board) = (insight(&store, "aaaaaaaa").await, dashboard(&store).await);
+    let most = i64::try_from(INSIGHTS_MAX).unwrap();
+    store.db.run(FULL, bind! { project: SHOP.0, most: most }).await.unwrap();
+    let new = InsightRow { id: InsightId(99), short_id: "bbbbbbbb".to_owned(), ..one.clone() };
+    assert_eq!(create(&store, HOME, &new, &[], &[]).await.unwrap(), Created::TooMany);
+    let new_board = DashboardRow { id: DashboardId(99), ..board };
+    let refused = dashboards::create(&store, HOME, &new_board, &[]).await.unwrap();
+    assert_eq!(refused, dashboards::Created::TooMany);
+    assert_eq!(by_short_id(&store, SHOP, "bbbbbbbb").await.unwrap(), None);
+    // A deletion makes room.
+    delete(&store, &one, Uuid::from_u128(60), &[]).await.unwrap();
+    assert_eq!(create(&store, HOME, &new, &[], &[]).await.unwrap(), Created::Yes);
 }
 
 #[tokio::test]
