@@ -1,4 +1,4 @@
-//! Annotations: what happened at a time, for the charts of a project (API-64).
+//! Annotations: what happened at a time, for the charts of a project (API-66).
 
 use serde::{Deserialize, Serialize};
 

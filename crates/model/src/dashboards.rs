@@ -1,4 +1,4 @@
-//! Dashboards: insights of a project side by side (API-62).
+//! Dashboards: insights of a project side by side (API-64).
 //!
 //! What belongs here: the resource, its tiles, its input and its limits. What does not: the
 //! filters of a dashboard (`weir-questions`), and answers.

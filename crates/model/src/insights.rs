@@ -1,4 +1,4 @@
-//! Saved insights: questions with a name (API-61).
+//! Saved insights: questions with a name (API-63).
 //!
 //! What belongs here: the resource, its input and its limits. What does not: which questions
 //! there are (`weir-questions`), and their answers.

@@ -1,4 +1,4 @@
-//! Annotations of a project (API-64): what happened at a time.
+//! Annotations of a project (API-66): what happened at a time.
 //!
 //! What belongs here: who may change annotations, and which are listed. What does not: the
 //! charts that show them.

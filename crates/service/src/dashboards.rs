@@ -1,4 +1,4 @@
-//! Dashboards of a project (API-62).
+//! Dashboards of a project (API-64).
 //!
 //! What belongs here: who may change dashboards, their filters, and their tiles. What does
 //! not: share links (`sharing`), the insights of tiles (`insights`), and answers.

@@ -1,4 +1,4 @@
-//! Saved insights of a project (API-61).
+//! Saved insights of a project (API-63).
 //!
 //! What belongs here: who may save insights, which questions can be saved, and on which
 //! dashboards an insight is. What does not: the answers to questions; where the tiles of a

@@ -1,4 +1,4 @@
-//! `/api/projects/{project_id}/annotations/` (API-64): what happened at a time.
+//! `/api/projects/{project_id}/annotations/` (API-66): what happened at a time.
 
 use axum::Json;
 use axum::extract::State;

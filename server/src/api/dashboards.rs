@@ -1,4 +1,4 @@
-//! `/api/projects/{project_id}/dashboards/` (API-62): insights side by side, without their
+//! `/api/projects/{project_id}/dashboards/` (API-64): insights side by side, without their
 //! answers.
 
 use axum::Json;

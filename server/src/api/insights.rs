@@ -1,4 +1,4 @@
-//! `/api/projects/{project_id}/insights/` (API-61): saved questions, without their answers.
+//! `/api/projects/{project_id}/insights/` (API-63): saved questions, without their answers.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! Range and filters of a dashboard, which are for all questions on it (API-62).
+//! Range and filters of a dashboard, which are for all questions on it (API-64).
 
 use serde::Serialize;
 use serde_json::Value;

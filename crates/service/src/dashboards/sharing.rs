@@ -1,4 +1,4 @@
-//! Share links of dashboards (API-63): each shows one dashboard without an account, until it
+//! Share links of dashboards (API-65): each shows one dashboard without an account, until it
 //! expires or is revoked.
 //!
 //! What belongs here: making, listing, revoking and opening share links. What does not: the
