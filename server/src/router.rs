@@ -25,9 +25,10 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, definitions, domains, events, exports, groups, instance, invites, limits, members,
-    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, query, roles,
-    saml, schema, scim, sessions, signup, user_links, users, warnings,
+    activity, annotations, dashboards, definitions, domains, events, exports, groups, insights,
+    instance, invites, limits, members, organizations, personal_api_keys, persons, plugin_configs,
+    plugins, projects, query, roles, saml, schema, scim, sessions, signup, user_links, users,
+    warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -35,10 +36,11 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, PathTarget};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
-    ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead,
-    OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead,
-    ProjectWrite, PropertyDefinitionsRead, QueryRead, UserRead, UserWrite,
+    ActivityLogRead, AnnotationsRead, AnnotationsWrite, AnyKey, DashboardsRead, DashboardsWrite,
+    EventDefinitionsRead, EventsRead, EveryScope, ExportsRead, ExportsWrite, GroupsRead, Guard,
+    InsightsRead, InsightsWrite, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite,
+    PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
+    PropertyDefinitionsRead, QueryRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -242,6 +244,27 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
         GET    "/api/projects/{project_id}/ingestion_warnings/events/"   ProjectRead  warnings::list_ingestion_warning_events;
 
+        GET    "/api/projects/{project_id}/annotations/"                 AnnotationsRead  annotations::list_annotations;
+        POST   "/api/projects/{project_id}/annotations/"                 AnnotationsWrite annotations::create_annotation;
+        GET    "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsRead  annotations::get_annotation;
+        PATCH  "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsWrite annotations::update_annotation;
+        DELETE "/api/projects/{project_id}/annotations/{annotation_id}/" AnnotationsWrite annotations::delete_annotation;
+
+        GET    "/api/projects/{project_id}/insights/"                    InsightsRead    insights::list_insights;
+        POST   "/api/projects/{project_id}/insights/"                    InsightsWrite   insights::create_insight;
+        GET    "/api/projects/{project_id}/insights/{insight_id}/"       InsightsRead    insights::get_insight;
+        PATCH  "/api/projects/{project_id}/insights/{insight_id}/"       InsightsWrite   insights::update_insight;
+        DELETE "/api/projects/{project_id}/insights/{insight_id}/"       InsightsWrite   insights::delete_insight;
+
+        GET    "/api/projects/{project_id}/dashboards/"                  DashboardsRead  dashboards::list_dashboards;
+        POST   "/api/projects/{project_id}/dashboards/"                  DashboardsWrite dashboards::create_dashboard;
+        GET    "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsRead  dashboards::get_dashboard;
+        PATCH  "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::update_dashboard;
+        DELETE "/api/projects/{project_id}/dashboards/{dashboard_id}/"   DashboardsWrite dashboards::delete_dashboard;
+        GET    "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/"           DashboardsRead  dashboards::list_share_links;
+        POST   "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/"           DashboardsWrite dashboards::create_share_link;
+        DELETE "/api/projects/{project_id}/dashboards/{dashboard_id}/share_links/{link_id}/" DashboardsWrite dashboards::delete_share_link;
+
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsRead plugin_configs::list_transformation_configs;
         POST   "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsWrite plugin_configs::create_transformation_config;
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/" PluginsRead plugin_configs::get_transformation_config;
@@ -285,6 +308,8 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/reset/{user_id}/"                  user_links::reset_password, "the token of the link is the credential";
         POST "/api/users/verify_email/"               user_links::confirm_email, "the token of the link is the credential";
         POST "/api/users/request_email_verification/" user_links::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
+
+        GET "/api/shared_dashboards/{token}/" dashboards::get_shared_dashboard, "the link is the credential; it shows one dashboard";
 
         GET "/api/saml/metadata/" saml::get_metadata, "identity providers read it; shows no data";
 

@@ -79,6 +79,12 @@ words! {
         PluginConfig => "PluginConfig",
         /// A batch export.
         BatchExport => "BatchExport",
+        /// A saved insight.
+        Insight => "Insight",
+        /// A dashboard.
+        Dashboard => "Dashboard",
+        /// An annotation.
+        Annotation => "Annotation",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
         /// A user.

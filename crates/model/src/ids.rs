@@ -105,6 +105,12 @@ number_ids! {
     PluginId,
     /// A transformation config of a project: a small positive integer.
     PluginConfigId,
+    /// A saved insight of a project: a small positive integer.
+    InsightId,
+    /// A dashboard of a project: a small positive integer.
+    DashboardId,
+    /// An annotation of a project: a small positive integer.
+    AnnotationId,
 }
 
 /// A personal API key's record id: a random token, not the key itself.

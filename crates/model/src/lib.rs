@@ -8,6 +8,8 @@
 //! records.
 
 pub mod activity;
+pub mod annotations;
+pub mod dashboards;
 pub mod definitions;
 pub mod domains;
 pub mod erasures;
@@ -17,6 +19,7 @@ pub mod exports;
 pub mod groups;
 pub mod ids;
 pub mod imports;
+pub mod insights;
 pub mod invites;
 pub mod json;
 pub mod keys;
@@ -52,9 +55,9 @@ pub mod validate;
 pub mod warnings;
 
 pub use ids::{
-    BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
-    UserId,
+    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
+    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
+    RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

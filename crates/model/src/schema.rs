@@ -14,7 +14,9 @@ use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::domains::{SSO_ENFORCEMENT_MAX, SsoEnforcement};
-use crate::ids::{KeyId, PluginConfigId, PluginId, ProjectId};
+use crate::ids::{
+    AnnotationId, DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId,
+};
 use crate::organizations::Level;
 use crate::pagination::Envelope;
 use crate::plugins::PluginsAccess;
@@ -56,6 +58,9 @@ schemas! {
     ProjectId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     PluginId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     PluginConfigId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    InsightId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    DashboardId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    AnnotationId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     Timestamp = text(Some("date-time"));
     Level = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::domains::SsoEnforcement;
 use crate::ids::{
-    BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, ScimGroupId,
-    UserId,
+    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
+    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
+    RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 use crate::limits::{LimitChoice, LimitChoices, LimitName};
 use crate::organizations::Level;
@@ -57,6 +57,9 @@ stored_as! {
     ProjectId = i64: |id| id.0, Self;
     PluginId = i64: |id| id.0, Self;
     PluginConfigId = i64: |id| id.0, Self;
+    InsightId = i64: |id| id.0, Self;
+    DashboardId = i64: |id| id.0, Self;
+    AnnotationId = i64: |id| id.0, Self;
     KeyId = String: |id| id.0, Self;
     Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
     // A word of a newer program stores no event that a step did not see.

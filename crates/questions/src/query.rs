@@ -10,6 +10,7 @@
 mod actors;
 mod breakdown;
 mod common;
+mod dashboards;
 mod events;
 mod filters;
 mod funnels;
@@ -34,6 +35,7 @@ pub use breakdown::{
     BREAKDOWN_LIMIT, BREAKDOWN_LIMIT_MAX, BREAKDOWNS_MAX, Breakdown, BreakdownFilter,
 };
 pub use common::{CompareFilter, DateRange, Scope};
+pub use dashboards::DashboardFilters;
 pub use events::{EVENTS_LIMIT, EVENTS_LIMIT_MAX, EventsQuery};
 pub use filters::{
     FILTER_DEPTH_MAX, FILTER_VALUES_MAX, FILTERS_MAX, Filter, FilterGroup, FilterValue, Logic,

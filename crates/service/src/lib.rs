@@ -9,9 +9,11 @@
 //! [`ProjectCtx`] once membership is proved): it says who acts and when.
 
 pub mod activity;
+pub mod annotations;
 pub mod clock;
 pub mod ctx;
 mod current;
+pub mod dashboards;
 pub mod definitions;
 pub mod domains;
 pub mod error;
@@ -20,6 +22,7 @@ pub mod exports;
 pub mod groups;
 pub mod identity;
 pub mod imports;
+pub mod insights;
 pub mod instance;
 pub mod invites;
 pub mod keys;
@@ -114,6 +117,12 @@ pub struct Services {
     pub imports: imports::Imports,
     /// Names of events and properties in use.
     pub definitions: definitions::Definitions,
+    /// Saved insights.
+    pub insights: insights::Insights,
+    /// Dashboards.
+    pub dashboards: dashboards::Dashboards,
+    /// Annotations of projects.
+    pub annotations: annotations::Annotations,
     /// The activity log.
     pub activity: activity::ActivityLog,
     /// How pages look for each user.
@@ -178,6 +187,9 @@ impl Services {
             overview: overview::Overview::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),
+            insights: insights::Insights::new(Arc::clone(&core)),
+            dashboards: dashboards::Dashboards::new(Arc::clone(&core)),
+            annotations: annotations::Annotations::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),
             messages: messages::Messages::new(Arc::clone(&core)),
             search: search::Search::new(Arc::clone(&core), plugins.clone()),

@@ -5,6 +5,7 @@
 
 mod preview;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_model::activity::{AuditAction, Entry, Subject};
@@ -15,6 +16,7 @@ use weir_model::members::{
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::sso::Connection;
+use weir_model::users::User;
 use weir_model::{OrganizationId, ProjectId, UserId};
 use weir_store::keys::{self as key_rows, KeyRow};
 use weir_store::members::{self as rows, Changed, Decision, MemberRow};
@@ -312,6 +314,17 @@ fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
     (organizations.is_empty() || organizations.contains(&org.organization))
         && (teams.is_empty() || teams.iter().any(|team| projects.contains(team)))
         && row.key.expires_at.is_none_or(|end| end > org.ctx.now)
+}
+
+/// These users as other resources embed them; those who are not members are missing.
+pub(crate) async fn users_by_id(
+    core: &Core,
+    organization: OrganizationId,
+    ids: BTreeSet<UserId>,
+) -> Result<BTreeMap<UserId, User>> {
+    let ids: Vec<UserId> = ids.into_iter().collect();
+    let found = rows::rows(&core.store, organization, &ids).await?;
+    Ok(found.iter().map(|row| (row.user.id, users::shown(&row.user))).collect())
 }
 
 /// Whether a user is shown as a member.

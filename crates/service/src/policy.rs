@@ -65,11 +65,23 @@ pub enum Action {
     /// Change plugins and their configs. The organization's access to plugins counts
     /// too.
     WritePlugins,
+    /// See saved insights.
+    ReadInsights,
+    /// Create, change and delete saved insights.
+    WriteInsights,
+    /// See dashboards, with their insights.
+    ReadDashboards,
+    /// Create, change and delete dashboards, and change which insights are on them.
+    WriteDashboards,
+    /// See annotations.
+    ReadAnnotations,
+    /// Create, change and delete annotations.
+    WriteAnnotations,
 }
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 27] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -91,6 +103,12 @@ impl Action {
         Self::AskQuestions,
         Self::ReadPlugins,
         Self::WritePlugins,
+        Self::ReadInsights,
+        Self::WriteInsights,
+        Self::ReadDashboards,
+        Self::WriteDashboards,
+        Self::ReadAnnotations,
+        Self::WriteAnnotations,
     ];
 
     /// The scope a key needs.
@@ -107,6 +125,12 @@ impl Action {
             Self::AskQuestions => Scope::read(ScopeObject::Query),
             Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
             Self::WritePlugins => Scope::write(ScopeObject::Plugin),
+            Self::ReadInsights => Scope::read(ScopeObject::Insight),
+            Self::WriteInsights => Scope::write(ScopeObject::Insight),
+            Self::ReadDashboards => Scope::read(ScopeObject::Dashboard),
+            Self::WriteDashboards => Scope::write(ScopeObject::Dashboard),
+            Self::ReadAnnotations => Scope::read(ScopeObject::Annotation),
+            Self::WriteAnnotations => Scope::write(ScopeObject::Annotation),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -134,7 +158,13 @@ impl Action {
             | Self::WriteExports
             | Self::AskQuestions
             | Self::ReadPlugins
-            | Self::WritePlugins => Level::Member,
+            | Self::WritePlugins
+            | Self::ReadInsights
+            | Self::WriteInsights
+            | Self::ReadDashboards
+            | Self::WriteDashboards
+            | Self::ReadAnnotations
+            | Self::WriteAnnotations => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject

@@ -60,6 +60,7 @@ const ALL: &[Migration] = migrations! {
     26 "0026" "limits";
     27 "0027" "scim_names";
     28 "0028" "erasures";
+    29 "0029" "dashboards";
 };
 
 /// A migration that is not applied yet.

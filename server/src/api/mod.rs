@@ -5,11 +5,14 @@
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
 pub mod activity;
+pub mod annotations;
+pub mod dashboards;
 pub mod definitions;
 pub mod domains;
 pub mod events;
 pub mod exports;
 pub mod groups;
+pub mod insights;
 pub mod instance;
 pub mod invites;
 pub mod limits;

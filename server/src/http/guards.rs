@@ -67,4 +67,16 @@ guards! {
     EventDefinitionsRead = [Scope::read(ScopeObject::EventDefinition)];
     /// `property_definition:read`
     PropertyDefinitionsRead = [Scope::read(ScopeObject::PropertyDefinition)];
+    /// `insight:read`
+    InsightsRead = [Scope::read(ScopeObject::Insight)];
+    /// `insight:write`
+    InsightsWrite = [Scope::write(ScopeObject::Insight)];
+    /// `dashboard:read`
+    DashboardsRead = [Scope::read(ScopeObject::Dashboard)];
+    /// `dashboard:write`
+    DashboardsWrite = [Scope::write(ScopeObject::Dashboard)];
+    /// `annotation:read`
+    AnnotationsRead = [Scope::read(ScopeObject::Annotation)];
+    /// `annotation:write`
+    AnnotationsWrite = [Scope::write(ScopeObject::Annotation)];
 }

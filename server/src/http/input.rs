@@ -21,7 +21,7 @@ use weir_model::json;
 use crate::http::error::ApiError;
 
 pub use value_budget::ValueBudget;
-pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
+pub(crate) use values::{kind, missing, no_list, no_object, no_text, null, to_integer};
 
 /// Most fields of a form.
 const FIELDS: usize = 1_000;

@@ -58,6 +58,11 @@ const PATH_IDS: &[PathId] = &[
     PathId("pipeline_import_apps", Id::Integer, "The plugin record."),
     PathId("pipeline_transformations", Id::Integer, "The plugin record."),
     PathId("pipeline_transformation_configs", Id::Integer, "The config."),
+    PathId("insights", Id::Text, "The insight: its number or its short id."),
+    PathId("dashboards", Id::Integer, "The dashboard."),
+    PathId("annotations", Id::Integer, "The annotation."),
+    PathId("share_links", Id::Integer, "The share link."),
+    PathId("shared_dashboards", Id::Text, "The token of the share link."),
 ];
 
 /// The parameters of a path and of a query.

@@ -73,6 +73,30 @@ const SPECIFICATION: &[(&str, &str)] = &[
          GET    /api/projects/{}/query/{}/
          DELETE /api/projects/{}/query/{}/",
     ),
+    (
+        "Insights",
+        "GET    /api/projects/{}/insights/
+         POST   /api/projects/{}/insights/
+         GET    /api/projects/{}/insights/{}/
+         PATCH  /api/projects/{}/insights/{}/
+         DELETE /api/projects/{}/insights/{}/",
+    ),
+    (
+        "Dashboards",
+        "GET    /api/projects/{}/dashboards/
+         POST   /api/projects/{}/dashboards/
+         GET    /api/projects/{}/dashboards/{}/
+         PATCH  /api/projects/{}/dashboards/{}/
+         DELETE /api/projects/{}/dashboards/{}/",
+    ),
+    (
+        "Annotations",
+        "GET    /api/projects/{}/annotations/
+         POST   /api/projects/{}/annotations/
+         GET    /api/projects/{}/annotations/{}/
+         PATCH  /api/projects/{}/annotations/{}/
+         DELETE /api/projects/{}/annotations/{}/",
+    ),
 ];
 
 /// `GROUP` stands for the section's name in a path.

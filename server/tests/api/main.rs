@@ -4,6 +4,7 @@
 
 mod accounts;
 mod activity_log;
+mod annotations;
 mod backup;
 mod browser_library;
 mod bulk;
@@ -13,6 +14,7 @@ mod capture_v1;
 mod concurrent_creates;
 mod cors;
 mod coverage;
+mod dashboards;
 mod demo;
 mod doctor;
 mod domains;
@@ -26,6 +28,7 @@ mod full_disk;
 mod generated;
 mod import;
 mod import_defects;
+mod insights;
 mod invites;
 mod isolation;
 mod kept_forms;

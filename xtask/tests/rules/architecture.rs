@@ -70,6 +70,7 @@ const LAYERS: &[Layer] = &[
             "weir-json",
             "weir-model",
             "weir-query",
+            // Saved questions are checked.
             "weir-questions",
             "weir-schedule",
             "weir-scim",

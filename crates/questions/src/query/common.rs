@@ -11,6 +11,8 @@ use crate::time::{DateText, Interval, RelativeDate};
 
 /// Most characters of a date.
 const DATE_MAX: usize = 40;
+/// Members of a range.
+pub(super) const DATES: [&str; 3] = ["date_from", "date_to", "explicitDate"];
 
 /// The range of a question as dates. `Calendar::range` says what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -35,14 +37,18 @@ impl DateRange {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
         let Some(input) = fields.get("dateRange") else { return Ok(Self::default()) };
         let fields = input.object()?;
-        let refused = ["daysOfWeek", "excludeIncompletePeriods"];
-        fields.check(&["date_from", "date_to", "explicitDate"], &refused)?;
-        let date_to = date(&fields, "date_to")?;
+        fields.check(&DATES, &["daysOfWeek", "excludeIncompletePeriods"])?;
+        Self::read_members(&fields)
+    }
+
+    /// Reads [`DATES`].
+    pub(super) fn read_members(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        let date_to = date(fields, "date_to")?;
         if date_to == Some(DateText::All) {
             return Err(fields.fault("date_to", "invalid_input", NO_DATE));
         }
         Ok(Self {
-            date_from: date(&fields, "date_from")?,
+            date_from: date(fields, "date_from")?,
             date_to,
             explicit_date: fields.flag("explicitDate")?,
         })

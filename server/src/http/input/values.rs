@@ -203,10 +203,7 @@ impl Fields {
     ) -> Result<Patch<Vec<String>>, FieldError> {
         self.note(name, false, || texts_schema(most, max));
         self.present(name, |value| {
-            let Value::Array(items) = value else {
-                let detail = format!("Expected a list of items but got type \"{}\".", kind(value));
-                return Err(FieldError::new(name, "not_a_list", detail));
-            };
+            let Value::Array(items) = value else { return Err(no_list(name, value)) };
             validate::list_length(name, items.len(), most)?;
             let item = |(index, item): (usize, &Value)| {
                 let attr = format!("{name}__{index}");
@@ -291,6 +288,12 @@ pub(crate) fn null(name: &str) -> FieldError {
 /// The fault of a value that is not a text.
 pub(crate) fn no_text(name: &str) -> FieldError {
     FieldError::new(name, "invalid_input", "Not a valid string.")
+}
+
+/// The fault of a value that is not a list.
+pub(crate) fn no_list(name: &str, value: &Value) -> FieldError {
+    let detail = format!("Expected a list of items but got type \"{}\".", kind(value));
+    FieldError::new(name, "not_a_list", detail)
 }
 
 /// The fault of a value that is not an object.

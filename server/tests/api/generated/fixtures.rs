@@ -74,6 +74,10 @@ const SOURCES: &[(&str, Source)] = &[
     ("pipeline_frontend_apps", Source::Created(Some("name"))),
     ("pipeline_import_apps", Source::Created(Some("name"))),
     ("pipeline_transformation_configs", Source::Created(None)),
+    ("insights", Source::Created(None)),
+    ("dashboards", Source::Created(None)),
+    ("share_links", Source::Created(None)),
+    ("annotations", Source::Created(None)),
 ];
 
 /// Operations that need a second organization of the caller.

@@ -1,0 +1,118 @@
+//! Records that belong to a project and have a number: insights, dashboards,
+//! annotations.
+//!
+//! What belongs here: their keys, the order of their lists, new numbers, and their removal
+//! with the project. What does not: their fields, which are in the module of each.
+
+use std::fmt;
+
+use surrealdb::types::{Error as ValueError, Kind, RecordId, RecordIdKey, SurrealValue, Value};
+use weir_model::ProjectId;
+
+use crate::bind::bind;
+use crate::db::{Operation, Statement};
+use crate::lists::{self, Order};
+use crate::{Error, Result, Store};
+
+/// Fields of records that are read at a time.
+const BRIEFS: usize = 500;
+/// Records that one transaction of a purge removes.
+const REMOVED: u32 = 1_000;
+
+const PURGE: Operation = Operation::delete("purge numbered records");
+
+/// The key of a record: the project and a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberedKey {
+    /// The project that the record belongs to.
+    pub project: ProjectId,
+    /// The number, which no other record of the table has.
+    pub number: i64,
+}
+
+impl NumberedKey {
+    fn parts(self) -> Vec<i64> {
+        vec![self.project.0, self.number]
+    }
+}
+
+impl fmt::Display for NumberedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.project, self.number)
+    }
+}
+
+impl SurrealValue for NumberedKey {
+    fn kind_of() -> Kind {
+        <Vec<i64>>::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        self.parts().into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, ValueError> {
+        let parts = <Vec<i64>>::from_value(value)?;
+        let &[project, number] = parts.as_slice() else {
+            return Err(ValueError::internal("not a project and a number".to_owned()));
+        };
+        Ok(Self { project: ProjectId(project), number })
+    }
+}
+
+/// A number of a sequence, which `statement` returns.
+pub(crate) async fn next(store: &Store, statement: Statement) -> Result<i64> {
+    let number = store.db.run(statement, bind! {}).await?.row(0)?;
+    number.ok_or_else(|| Error::Shape { statement: statement.name, detail: "no number".to_owned() })
+}
+
+/// The fields of all records of a list table of a project, in the order of their numbers.
+pub(crate) async fn briefs<T: SurrealValue + Clone + Send + 'static>(
+    store: &Store,
+    project: ProjectId,
+    name: &'static str,
+    table: &'static str,
+) -> Result<Vec<T>> {
+    let order = Order { name, table, part: 1 };
+    let numbers = lists::ordered(store, order, project.0, |number: i64| number).await?;
+    let mut briefs = Vec::with_capacity(numbers.len());
+    // The fields are small, so that the number of records is the only bound of this list.
+    for some in numbers.chunks(BRIEFS) {
+        let found = lists::parts(store, Operation::read(name), table, keys(project, some)).await?;
+        briefs.extend(found.into_iter().flatten());
+    }
+    Ok(briefs)
+}
+
+/// The records with these numbers, in their order; missing ones are skipped.
+pub(crate) async fn rows<T: SurrealValue + Send + 'static>(
+    store: &Store,
+    project: ProjectId,
+    table: &'static str,
+    numbers: &[i64],
+) -> Result<Vec<T>> {
+    let found = lists::records(store, table, keys(project, numbers)).await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn keys(project: ProjectId, numbers: &[i64]) -> Vec<Vec<i64>> {
+    let key = |number: &i64| NumberedKey { project, number: *number }.parts();
+    numbers.iter().map(key).collect()
+}
+
+/// Removes all records of a project whose ids begin with it.
+///
+/// # Errors
+/// When the store cannot be written; a further call continues.
+pub(crate) async fn purge(
+    store: &Store,
+    project: ProjectId,
+    tables: &[&'static str],
+) -> Result<()> {
+    for table in tables {
+        let key = RecordIdKey::Array(vec![project.0.into_value()].into());
+        let range = store.db.keyspace().await?.beginning_with(RecordId::new(*table, key))?;
+        store.db.delete_range(PURGE, range, REMOVED).await?;
+    }
+    Ok(())
+}
