@@ -9,10 +9,10 @@ use weir_answer::{AnswerError, Cancel, Found, MemoryPool, Run, trends};
 use weir_model::Timestamp;
 use weir_questions::Query;
 use weir_questions::evaluate::{
-    BreakdownRank, ExactSum, Matcher, Numeric, breakdown_text, percentile,
+    BreakdownRank, ExactSum, Matcher, NumberRanges, Numeric, breakdown_text, percentile,
 };
 use weir_questions::query::{
-    Display, EventsNode, Filter, FilterGroup, Logic, Math, PropertyMath, TrendsQuery,
+    Breakdown, Display, EventsNode, Filter, FilterGroup, Logic, Math, PropertyMath, TrendsQuery,
 };
 use weir_questions::results::{
     Amount, Axis, BreakdownValue, CompareLabel, ResolvedRange, TrendsResult, with_formula,
@@ -66,7 +66,11 @@ fn any_question(random: &mut Random) -> TrendsQuery {
         query["aggregation_group_type_index"] = json!(0);
     }
     if random.one_in(2) {
-        query["breakdownFilter"] = any_breakdown(random);
+        query["breakdownFilter"] = match random.one_in(4) {
+            true => json!({ "breakdowns": [{ "property": random.pick(&["price", "count"]),
+                "histogram_bin_count": 1 + random.below(4) }, { "property": "plan" }] }),
+            false => any_breakdown(random),
+        };
     }
     if random.one_in(3) {
         query["compareFilter"] = match random.one_in(2) {
@@ -180,12 +184,32 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
             && (!query.scope.filter_test_accounts || passes(case, event, &case.internal))
     };
     let events: Vec<&Event> = events.iter().filter(kept).collect();
-    let key = |event: &Event| -> Key {
-        let breakdowns = query.breakdown.as_ref().map_or(&[][..], |filter| &filter.breakdowns);
-        breakdowns.iter().map(|of| breakdown_text(of, event.property(&of.property))).collect()
-    };
     let within = |test_range: &TestRange, event: &Event| {
         test_range.intervals.iter().any(|interval| interval.contains(&event.time))
+    };
+    let breakdowns = query.breakdown.as_ref().map_or(&[][..], |filter| &filter.breakdowns);
+    // Numbers are divided from the smallest to the largest one in the range of the question.
+    let bins = breakdowns.iter().map(|of| {
+        let count = of.bins?;
+        let is_counted = |event: &&&Event| {
+            within(&ranges[0], event) && query.series.iter().any(|node| is_of(case, event, node))
+        };
+        let numbers = events.iter().filter(is_counted);
+        let numbers = numbers.filter_map(|event| event.property(&of.property).number());
+        let numbers: Vec<f64> = numbers.map(Numeric::value).collect();
+        let least = numbers.iter().copied().reduce(f64::min)?;
+        Some(NumberRanges::new(least, numbers.iter().copied().reduce(f64::max)?, count))
+    });
+    let bins: Vec<Option<NumberRanges>> = bins.collect();
+    let key = |event: &Event| -> Key {
+        let text = |(of, bins): (&Breakdown, &Option<NumberRanges>)| {
+            let value = event.property(&of.property);
+            match of.bins {
+                Some(_) => bins.as_ref().and_then(|bins| bins.text(bins.index(value)?)),
+                None => breakdown_text(of, value),
+            }
+        };
+        breakdowns.iter().zip(&bins).map(text).collect()
     };
     let of_series: Vec<Vec<&Event>> = query
         .series
