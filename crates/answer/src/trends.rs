@@ -11,6 +11,7 @@ use weir_segments::NONE;
 
 use crate::batch::{Batch, Needs};
 use crate::breakdown::{Divider, Key, NO_KEY, SeenKeys, first_ranked};
+use crate::by_person::{Pass, in_passes};
 use crate::cells::{Cells, NumberReader};
 use crate::error::{AnswerError, Result};
 use crate::plan::{Actor, Plan};
@@ -67,18 +68,32 @@ pub fn trends(
         inputs: &inputs,
         names: &names,
         shown: None,
+        pass: Pass::ALL,
     };
-    let in_one = counter.count(source, &plan).and_then(|state| {
+    let in_one = |counter: &TrendsCounter<'_, '_>| {
+        let state = counter.count(source, &plan)?;
         let chosen = counter.chosen(&state, query)?;
         counter.shown(state, query, &chosen)
-    });
-    let series = match in_one {
-        // The numbers of all values for each interval are many. Those for the range are
-        // fewer, and then only those of the values that results show are counted.
-        Err(AnswerError::Memory { .. }) if divider.has_values() => {
-            counter.in_two_scans(source, &mut plan, query)?
-        }
-        found => found?,
+    };
+    let series = match divider.is_whole() {
+        true => in_passes(
+            |pass| in_one(&TrendsCounter { pass, ..counter.clone() }),
+            |all: &mut Vec<ShownSeries>, more| {
+                let series = all.iter_mut().zip(more).zip(&inputs);
+                for ((all, more), _) in series.filter(|(_, input)| input.has_actors()) {
+                    all.add(&more);
+                }
+                Ok(())
+            },
+        )?,
+        false => match in_one(&counter) {
+            // The numbers of all values for each interval are many. Those for the range are
+            // fewer, and then only those of the values that results show are counted.
+            Err(AnswerError::Memory { .. }) if divider.has_values() => {
+                counter.in_two_scans(source, &mut plan, query)?
+            }
+            found => found?,
+        },
     };
     let maker = ResultMaker { query, spans: &spans, width, series };
     Ok(Found { results: maker.results(), has_more: maker.has_more(), range: resolved(&spans) })
@@ -122,6 +137,10 @@ impl Input {
         }
     }
 
+    fn has_actors(self) -> bool {
+        matches!(self, Self::Actors(_))
+    }
+
     fn slot(self) -> Option<usize> {
         match self {
             Self::Actors(Actor::Group { slot }) | Self::Numbers { slot } => Some(slot),
@@ -132,6 +151,7 @@ impl Input {
 
 /// How trends are counted. A cell is an interval of a value; the intervals of all ranges of a
 /// value follow each other.
+#[derive(Clone)]
 struct TrendsCounter<'q, 'a> {
     run: &'q Run<'a>,
     series: &'q [EventsNode],
@@ -144,6 +164,8 @@ struct TrendsCounter<'q, 'a> {
     names: &'q Texts<'a>,
     /// All other values are counted together.
     shown: Option<HashSet<Key>>,
+    /// Which persons, groups or sessions are counted.
+    pass: Pass,
 }
 
 /// What was counted.
@@ -191,8 +213,13 @@ impl<'a> TrendsCounter<'_, 'a> {
         self.in_bins(self.merge(states)?)
     }
 
+    /// Whether most actors are in most cells. Bits do not become fewer in several passes.
+    fn is_dense(&self) -> bool {
+        self.divider.is_whole() && self.pass.is_all()
+    }
+
     fn state(&self) -> State<'a> {
-        let is_dense = self.divider.is_whole();
+        let is_dense = self.is_dense();
         let series = self.series.iter().map(|series| SeriesState {
             cells: Cells::new(self.run, &series.math, is_dense),
             events: Vec::new(),
@@ -250,7 +277,8 @@ impl<'a> TrendsCounter<'_, 'a> {
                     match input {
                         Input::Events => series.cells.count(cell),
                         Input::Actors(_) => {
-                            if let Some(actor) = actors.get(row) {
+                            let actor = actors.get(row).filter(|of| self.pass.includes(**of));
+                            if let Some(actor) = actor {
                                 series.cells.add_actor(cell, *actor)?;
                             }
                         }
@@ -337,6 +365,15 @@ struct ShownSeries {
     has_other: Vec<bool>,
 }
 
+impl ShownSeries {
+    /// Adds the numbers of other actors.
+    fn add(&mut self, other: &Self) {
+        for (amount, more) in self.amounts.iter_mut().zip(&other.amounts) {
+            *amount += more;
+        }
+    }
+}
+
 impl TrendsCounter<'_, '_> {
     /// The values of each series that have results of their own, in order.
     fn chosen(&self, state: &State<'_>, query: &TrendsQuery) -> Result<Vec<Vec<Key>>> {
@@ -388,12 +425,12 @@ impl TrendsCounter<'_, '_> {
     ) -> Result<Vec<ShownSeries>> {
         let current = self.spans.first().map_or(0..0, |span| span.times.clone());
         let spans = [Span::of(current.clone())];
-        let totals = TrendsCounter { spans: &spans, width: 1, shown: None, ..*self };
+        let totals = TrendsCounter { spans: &spans, width: 1, ..self.clone() };
         let times = std::mem::replace(&mut plan.spans, vec![current]);
         let chosen = totals.chosen(&totals.count(source, plan)?, query)?;
         plan.spans = times;
         let shown = Some(chosen.iter().flatten().copied().collect());
-        let counter = TrendsCounter { shown, ..*self };
+        let counter = TrendsCounter { shown, ..self.clone() };
         counter.shown(counter.count(source, plan)?, query, &chosen)
     }
 
@@ -435,7 +472,7 @@ impl TrendsCounter<'_, '_> {
         }
         let is_divided = !self.divider.is_whole();
         let cells = (chosen.len() + usize::from(is_divided)) * width;
-        let mut all = Cells::new(self.run, math, !is_divided);
+        let mut all = Cells::new(self.run, math, self.is_dense());
         all.merge(series.cells, cells, |cell| Some(to.get(cell / width)? * width + cell % width))?;
         let amounts = match query.counts_once(node) {
             true => all.first_amounts(cells, |cell| self.row(cell))?,

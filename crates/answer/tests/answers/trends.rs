@@ -383,6 +383,27 @@ fn many_values_are_counted_in_two_scans() {
 }
 
 #[test]
+fn many_persons_are_counted_in_passes() {
+    let mut random = Random::new(8);
+    let case = case_of(&mut random, 1_500, 30_000, &[(Layout::Blocks, 2)]);
+    let (source, threads) = &case.sources[0];
+    for display in ["ActionsLineGraph", "ActionsLineGraphCumulative"] {
+        let query = read(&json!({ "kind": "TrendsQuery", "interval": "hour",
+            "dateRange": { "date_from": "-20d" }, "trendsFilter": { "display": display },
+            "series": [{ "event": null, "math": "dau" }, { "event": "buy" }] }));
+        let expected = expected(&case, &query);
+        let answer = |memory: usize| {
+            let (cancel, memory) = (Cancel::default(), MemoryPool::new(memory));
+            let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
+            trends(source, &run, &case.asked(), &query)
+        };
+        assert!(answer(MEMORY).unwrap() == expected);
+        // Less than a bit of each person in each hour takes.
+        assert!(answer(250_000).unwrap() == expected, "{display}");
+    }
+}
+
+#[test]
 fn a_question_ends_early() {
     let mut random = Random::new(4);
     let case = case_of(&mut random, 30, 300, &[(Layout::Mixed, 3)]);
