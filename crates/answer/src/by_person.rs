@@ -157,8 +157,15 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
+    /// One for all persons.
+    pub(crate) const ALL: Self = Self { number: 0, count: 1 };
+
+    pub(crate) fn is_all(self) -> bool {
+        self.count == 1
+    }
+
     pub(crate) fn includes(self, person: u32) -> bool {
-        self.count == 1 || person / PARTS as u32 % self.count == self.number
+        self.is_all() || person / PARTS as u32 % self.count == self.number
     }
 }
 

@@ -11,6 +11,7 @@ use weir_segments::NONE;
 
 use crate::batch::{Batch, Needs};
 use crate::breakdown::{Divider, Key, NO_KEY, SeenKeys, first_ranked};
+use crate::by_person::{Pass, in_passes};
 use crate::cells::{Cells, NumberReader};
 use crate::error::{AnswerError, Result};
 use crate::plan::{Actor, Plan};
@@ -58,7 +59,7 @@ pub fn trends(
     let inputs: Vec<Input> =
         query.series.iter().map(|series| Input::new(&mut plan, query, series)).collect();
     let names = Texts::new(run, "groups or sessions");
-    let counting = Counting {
+    let counter = TrendsCounter {
         run,
         series: &query.series,
         spans: &spans,
@@ -67,21 +68,35 @@ pub fn trends(
         inputs: &inputs,
         names: &names,
         shown: None,
+        pass: Pass::ALL,
     };
-    let in_one = counting.count(source, &plan).and_then(|state| {
-        let chosen = counting.chosen(&state, query)?;
-        counting.shown(state, query, &chosen)
-    });
-    let series = match in_one {
-        // The numbers of all values for each interval are many. Those for the range are
-        // fewer, and then only those of the values that results show are counted.
-        Err(AnswerError::Memory { .. }) if divider.has_values() => {
-            counting.in_two_scans(source, &mut plan, query)?
-        }
-        found => found?,
+    let in_one = |counter: &TrendsCounter<'_, '_>| {
+        let state = counter.count(source, &plan)?;
+        let chosen = counter.chosen(&state, query)?;
+        counter.shown(state, query, &chosen)
     };
-    let showing = Showing { query, spans: &spans, width, series };
-    Ok(Found { results: showing.results(), has_more: showing.has_more(), range: resolved(&spans) })
+    let series = match divider.is_whole() {
+        true => in_passes(
+            |pass| in_one(&TrendsCounter { pass, ..counter.clone() }),
+            |all: &mut Vec<ShownSeries>, more| {
+                let series = all.iter_mut().zip(more).zip(&inputs);
+                for ((all, more), _) in series.filter(|(_, input)| input.has_actors()) {
+                    all.add(&more);
+                }
+                Ok(())
+            },
+        )?,
+        false => match in_one(&counter) {
+            // The numbers of all values for each interval are many. Those for the range are
+            // fewer, and then only those of the values that results show are counted.
+            Err(AnswerError::Memory { .. }) if divider.has_values() => {
+                counter.in_two_scans(source, &mut plan, query)?
+            }
+            found => found?,
+        },
+    };
+    let maker = ResultMaker { query, spans: &spans, width, series };
+    Ok(Found { results: maker.results(), has_more: maker.has_more(), range: resolved(&spans) })
 }
 
 fn resolved(spans: &[Span]) -> ResolvedRange {
@@ -122,6 +137,10 @@ impl Input {
         }
     }
 
+    fn has_actors(self) -> bool {
+        matches!(self, Self::Actors(_))
+    }
+
     fn slot(self) -> Option<usize> {
         match self {
             Self::Actors(Actor::Group { slot }) | Self::Numbers { slot } => Some(slot),
@@ -132,7 +151,8 @@ impl Input {
 
 /// How trends are counted. A cell is an interval of a value; the intervals of all ranges of a
 /// value follow each other.
-struct Counting<'q, 'a> {
+#[derive(Clone)]
+struct TrendsCounter<'q, 'a> {
     run: &'q Run<'a>,
     series: &'q [EventsNode],
     spans: &'q [Span],
@@ -144,6 +164,8 @@ struct Counting<'q, 'a> {
     names: &'q Texts<'a>,
     /// All other values are counted together.
     shown: Option<HashSet<Key>>,
+    /// Which persons, groups or sessions are counted.
+    pass: Pass,
 }
 
 /// What was counted.
@@ -169,7 +191,7 @@ impl<'a> SeriesState<'a> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> TrendsCounter<'_, 'a> {
     /// The slots that batches need, and whether they need persons.
     fn needs(&self) -> (Vec<usize>, bool) {
         let slots = self.inputs.iter().filter_map(|input| input.slot());
@@ -191,8 +213,13 @@ impl<'a> Counting<'_, 'a> {
         self.in_bins(self.merge(states)?)
     }
 
+    /// Whether most actors are in most cells. Bits do not become fewer in several passes.
+    fn is_dense(&self) -> bool {
+        self.divider.is_whole() && self.pass.is_all()
+    }
+
     fn state(&self) -> State<'a> {
-        let is_dense = self.divider.is_whole();
+        let is_dense = self.is_dense();
         let series = self.series.iter().map(|series| SeriesState {
             cells: Cells::new(self.run, &series.math, is_dense),
             events: Vec::new(),
@@ -250,7 +277,8 @@ impl<'a> Counting<'_, 'a> {
                     match input {
                         Input::Events => series.cells.count(cell),
                         Input::Actors(_) => {
-                            if let Some(actor) = actors.get(row) {
+                            let actor = actors.get(row).filter(|of| self.pass.includes(**of));
+                            if let Some(actor) = actor {
                                 series.cells.add_actor(cell, *actor)?;
                             }
                         }
@@ -337,7 +365,16 @@ struct ShownSeries {
     has_other: Vec<bool>,
 }
 
-impl Counting<'_, '_> {
+impl ShownSeries {
+    /// Adds the numbers of other actors.
+    fn add(&mut self, other: &Self) {
+        for (amount, more) in self.amounts.iter_mut().zip(&other.amounts) {
+            *amount += more;
+        }
+    }
+}
+
+impl TrendsCounter<'_, '_> {
     /// The values of each series that have results of their own, in order.
     fn chosen(&self, state: &State<'_>, query: &TrendsQuery) -> Result<Vec<Vec<Key>>> {
         let keys = state.keys.keys();
@@ -388,13 +425,13 @@ impl Counting<'_, '_> {
     ) -> Result<Vec<ShownSeries>> {
         let current = self.spans.first().map_or(0..0, |span| span.times.clone());
         let spans = [Span::of(current.clone())];
-        let totals = Counting { spans: &spans, width: 1, shown: None, ..*self };
+        let totals = TrendsCounter { spans: &spans, width: 1, ..self.clone() };
         let times = std::mem::replace(&mut plan.spans, vec![current]);
         let chosen = totals.chosen(&totals.count(source, plan)?, query)?;
         plan.spans = times;
         let shown = Some(chosen.iter().flatten().copied().collect());
-        let counting = Counting { shown, ..*self };
-        counting.shown(counting.count(source, plan)?, query, &chosen)
+        let counter = TrendsCounter { shown, ..self.clone() };
+        counter.shown(counter.count(source, plan)?, query, &chosen)
     }
 
     /// The numbers of all series that results show.
@@ -435,7 +472,7 @@ impl Counting<'_, '_> {
         }
         let is_divided = !self.divider.is_whole();
         let cells = (chosen.len() + usize::from(is_divided)) * width;
-        let mut all = Cells::new(self.run, math, !is_divided);
+        let mut all = Cells::new(self.run, math, self.is_dense());
         all.merge(series.cells, cells, |cell| Some(to.get(cell / width)? * width + cell % width))?;
         let amounts = match query.counts_once(node) {
             true => all.first_amounts(cells, |cell| self.row(cell))?,
@@ -447,14 +484,14 @@ impl Counting<'_, '_> {
 }
 
 /// Makes results of numbers.
-struct Showing<'a> {
+struct ResultMaker<'a> {
     query: &'a TrendsQuery,
     spans: &'a [Span],
     width: usize,
     series: Vec<ShownSeries>,
 }
 
-impl Showing<'_> {
+impl ResultMaker<'_> {
     fn results(&self) -> Vec<TrendsResult> {
         let ranges = 0..self.spans.len();
         let formulas = &self.query.filter.formulas;

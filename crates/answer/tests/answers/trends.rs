@@ -9,10 +9,10 @@ use weir_answer::{AnswerError, Cancel, Found, MemoryPool, Run, trends};
 use weir_model::Timestamp;
 use weir_questions::Query;
 use weir_questions::evaluate::{
-    BreakdownRank, ExactSum, Matcher, Numeric, breakdown_text, percentile,
+    BreakdownRank, ExactSum, Matcher, NumberRanges, Numeric, breakdown_text, percentile,
 };
 use weir_questions::query::{
-    Display, EventsNode, Filter, FilterGroup, Logic, Math, PropertyMath, TrendsQuery,
+    Breakdown, Display, EventsNode, Filter, FilterGroup, Logic, Math, PropertyMath, TrendsQuery,
 };
 use weir_questions::results::{
     Amount, Axis, BreakdownValue, CompareLabel, ResolvedRange, TrendsResult, with_formula,
@@ -66,7 +66,11 @@ fn any_question(random: &mut Random) -> TrendsQuery {
         query["aggregation_group_type_index"] = json!(0);
     }
     if random.one_in(2) {
-        query["breakdownFilter"] = any_breakdown(random);
+        query["breakdownFilter"] = match random.one_in(4) {
+            true => json!({ "breakdowns": [{ "property": random.pick(&["price", "count"]),
+                "histogram_bin_count": 1 + random.below(4) }, { "property": "plan" }] }),
+            false => any_breakdown(random),
+        };
     }
     if random.one_in(3) {
         query["compareFilter"] = match random.one_in(2) {
@@ -139,19 +143,19 @@ fn number(query: &TrendsQuery, node: &EventsNode, events: &[&Event]) -> f64 {
 type Key = Vec<Option<String>>;
 
 /// A range with its intervals.
-struct Ranged {
+struct TestRange {
     intervals: Vec<std::ops::Range<i64>>,
     axis: Axis,
     resolved: ResolvedRange,
 }
 
-fn ranges(case: &Case, query: &TrendsQuery) -> Vec<Ranged> {
+fn ranges(case: &Case, query: &TrendsQuery) -> Vec<TestRange> {
     let dates = &query.scope.dates;
     let range =
         case.calendar.range(dates, query.interval, case.now, case.world.earliest()).unwrap();
     let previous =
         query.compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
-    let ranged = |range: weir_questions::time::TimeRange| {
+    let test_range = |range: weir_questions::time::TimeRange| {
         let (begin, end, intervals, axis);
         if query.filter.display.is_total() {
             (begin, end) = (range.begin(), range.end());
@@ -167,9 +171,9 @@ fn ranges(case: &Case, query: &TrendsQuery) -> Vec<Ranged> {
             date_from: Timestamp::from_micros(begin),
             date_to: Timestamp::from_micros(end - 1),
         };
-        Ranged { intervals, axis, resolved }
+        TestRange { intervals, axis, resolved }
     };
-    std::iter::once(range).chain(previous).map(ranged).collect()
+    std::iter::once(range).chain(previous).map(test_range).collect()
 }
 
 fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
@@ -180,12 +184,32 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
             && (!query.scope.filter_test_accounts || passes(case, event, &case.internal))
     };
     let events: Vec<&Event> = events.iter().filter(kept).collect();
-    let key = |event: &Event| -> Key {
-        let breakdowns = query.breakdown.as_ref().map_or(&[][..], |filter| &filter.breakdowns);
-        breakdowns.iter().map(|of| breakdown_text(of, event.property(&of.property))).collect()
+    let within = |test_range: &TestRange, event: &Event| {
+        test_range.intervals.iter().any(|interval| interval.contains(&event.time))
     };
-    let within = |ranged: &Ranged, event: &Event| {
-        ranged.intervals.iter().any(|interval| interval.contains(&event.time))
+    let breakdowns = query.breakdown.as_ref().map_or(&[][..], |filter| &filter.breakdowns);
+    // Numbers are divided from the smallest to the largest one in the range of the question.
+    let bins = breakdowns.iter().map(|of| {
+        let count = of.bins?;
+        let is_counted = |event: &&&Event| {
+            within(&ranges[0], event) && query.series.iter().any(|node| is_of(case, event, node))
+        };
+        let numbers = events.iter().filter(is_counted);
+        let numbers = numbers.filter_map(|event| event.property(&of.property).number());
+        let numbers: Vec<f64> = numbers.map(Numeric::value).collect();
+        let least = numbers.iter().copied().reduce(f64::min)?;
+        Some(NumberRanges::new(least, numbers.iter().copied().reduce(f64::max)?, count))
+    });
+    let bins: Vec<Option<NumberRanges>> = bins.collect();
+    let key = |event: &Event| -> Key {
+        let text = |(of, bins): (&Breakdown, &Option<NumberRanges>)| {
+            let value = event.property(&of.property);
+            match of.bins {
+                Some(_) => bins.as_ref().and_then(|bins| bins.text(bins.index(value)?)),
+                None => breakdown_text(of, value),
+            }
+        };
+        breakdowns.iter().zip(&bins).map(text).collect()
     };
     let of_series: Vec<Vec<&Event>> = query
         .series
@@ -356,6 +380,27 @@ fn many_values_are_counted_in_two_scans() {
     let all = 2 * intervals * 6_000 * 8;
     assert!(answer(all / 4).unwrap() == expected);
     assert!(matches!(answer(100_000), Err(AnswerError::Memory { .. })));
+}
+
+#[test]
+fn many_persons_are_counted_in_passes() {
+    let mut random = Random::new(8);
+    let case = case_of(&mut random, 1_500, 30_000, &[(Layout::Blocks, 2)]);
+    let (source, threads) = &case.sources[0];
+    for display in ["ActionsLineGraph", "ActionsLineGraphCumulative"] {
+        let query = read(&json!({ "kind": "TrendsQuery", "interval": "hour",
+            "dateRange": { "date_from": "-20d" }, "trendsFilter": { "display": display },
+            "series": [{ "event": null, "math": "dau" }, { "event": "buy" }] }));
+        let expected = expected(&case, &query);
+        let answer = |memory: usize| {
+            let (cancel, memory) = (Cancel::default(), MemoryPool::new(memory));
+            let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
+            trends(source, &run, &case.asked(), &query)
+        };
+        assert!(answer(MEMORY).unwrap() == expected);
+        // Less than a bit of each person in each hour takes.
+        assert!(answer(250_000).unwrap() == expected, "{display}");
+    }
 }
 
 #[test]
