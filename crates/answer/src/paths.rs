@@ -8,6 +8,7 @@ use weir_questions::evaluate::{
 };
 use weir_questions::query::{FilterGroup, PathEvents, PathsFilter, PathsQuery};
 use weir_questions::results::PathResult;
+use weir_questions::time::Interval;
 use weir_segments::{Bits, NONE};
 
 use crate::batch::Batch;
@@ -25,7 +26,7 @@ const SCREEN: (&str, &str) = ("$screen", "$screen_name");
 /// The name of the steps that a long path skips in its middle.
 const GAP: &str = "...";
 /// The length of a range by days, as which `Calendar::range` reads dates.
-const INTERVAL: weir_questions::time::Interval = weir_questions::time::Interval::Day;
+const INTERVAL: Interval = Interval::Day;
 
 /// The times of the events that the answer to a question about paths needs.
 ///
@@ -81,10 +82,8 @@ pub fn paths(
     let gap = texts.number(GAP)?;
     let counted =
         in_passes(|pass| counter.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
-    let places = texts.ranks();
     let mut sorted: Vec<Arc<str>> = texts.all();
     sorted.sort_unstable();
-    debug_assert_eq!(places.len(), sorted.len());
     let text = |place: u32| sorted.get(place as usize).map_or("", |text| &**text);
     let most = usize::try_from(filter.edges).unwrap_or(usize::MAX);
     let bounds = u64::from(filter.least.unwrap_or(0))..=filter.most.map_or(u64::MAX, u64::from);
