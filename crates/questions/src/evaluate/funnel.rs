@@ -224,13 +224,16 @@ impl FunnelRules {
         let masks = enough(group, self.steps);
         let mut found: Vec<Option<Attempt>> = vec![None; self.steps + 1];
         // Of several attempts that get as far, the one that begins last has the longest
-        // window left: it has done fewest steps before.
+        // window left: it has done fewest steps before. Of those that begin together, the one
+        // that has done most steps before did each of them first.
         for step in (0..self.steps).rev() {
             let Some(attempt) = self.open(step, time, end, attempts) else { continue };
             let mut attempt = attempt.into_owned();
             for slot in found.iter_mut().skip(step + 1).take(reach(&masks, step, self.steps)) {
                 attempt = attempt.with(time);
-                let is_worse = |other: &Attempt| attempt.is_excluded && !other.is_excluded;
+                let is_worse = |other: &Attempt| {
+                    attempt.start() == other.start() || (attempt.is_excluded && !other.is_excluded)
+                };
                 if !slot.as_ref().is_some_and(is_worse) {
                     *slot = Some(attempt.clone());
                 }

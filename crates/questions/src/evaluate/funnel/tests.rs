@@ -72,6 +72,8 @@ fn events_of_the_same_time_follow_each_other() {
         ("C1 B1 A1", &[1, 1, 1][..]),
         ("B1 A1 C2", &[1, 1, 2]),
         ("A1 A1 B2", &[1, 2]),
+        // Each step is done as early as it can be.
+        ("A1 B2 B3 C3", &[1, 2, 3]),
         ("D1 D1", &[1, 1]),
         ("D1 .1", &[1]),
         // The first one can be either step, the second one only the first.
