@@ -245,7 +245,8 @@ class Span:
         unit = UNIT_OF[of.interval]
         at = calendar.floor(unit, of.begin)
         self.boundaries = []
-        first, last = calendar.local(of.begin).date(), calendar.local(of.end - 1).date()
+        first = calendar.local(of.begin if of.is_cut else at).date()
+        last = calendar.local(of.end - 1).date()
         while at < of.end or not self.boundaries:
             self.boundaries.append(at)
             start = calendar.local(at)
@@ -849,6 +850,7 @@ class Funnel:
         self.from_step = given.get("funnelFromStep") or 0
         self.to_step = given.get("funnelToStep", len(self.steps) - 1)
         self.bins = given.get("binCount")
+        self.shown = None
 
     def mark(self, events):
         """Events with the steps that each is, and the exclusions."""
@@ -877,6 +879,8 @@ class Funnel:
         clean = [times for times, is_banned in attempts if len(times) == most and not is_banned]
         if not clean:
             return [], True
+        if self.order == "strict":
+            return clean[0], False
         # The one that is done first; of those, the one that begins last.
         return min(clean, key=lambda times: (times[-1], -times[0], times)), False
 
@@ -955,19 +959,24 @@ class Funnel:
         return sorted(events[at]["time"] for at in found.values())
 
     def by_value(self, events, key):
-        """The values that a person belongs to, with the events that count for each."""
-        steps = [(event, key(event["event"])) for event in events if event["steps"]]
-        is_value = lambda value: value is None or any(text is not None for text in value)
+        """The values that a person belongs to, with the events that count for each. Values
+        that are not shown are one: `None`."""
+        def shown(value):
+            return value if self.shown is None or value in self.shown else None
+
+        if self.attribution in ("all_events", "step"):
+            return self.divided(events, lambda event: shown(key(event)))
+        return [(shown(value), events) for value, events in self.divided(events, key)]
+
+    def divided(self, events, key):
         if self.attribution == "all_events":
             found = {}
             for event in events:
                 found.setdefault(key(event["event"]), []).append(event)
             return list(found.items())
         if self.attribution == "step":
-            found = {}
-            for event, value in steps:
-                if self.attributed_step in event["steps"]:
-                    found[value] = None
+            of_step = [event for event in events if self.attributed_step in event["steps"]]
+            found = {key(event["event"]): None for event in of_step}
             for value in found:
                 found[value] = [
                     event if key(event["event"]) == value
@@ -975,14 +984,19 @@ class Funnel:
                     for event in events
                 ]
             return list(found.items())
-        with_value = [(event["time"], value) for event, value in steps if is_value(value)]
-        if not with_value:
-            return [(tuple(None for _ in range(self.width)), events)]
-        times = [time for time, _ in with_value]
-        time = min(times) if self.attribution == "first_touch" else max(times)
-        values = [value for at, value in with_value if at == time]
-        others = [value for value in values if value is not None]
-        return [(min(others, key=order_of) if others else None, events)]
+        values = [
+            (event["time"], value) for event in events
+            if event["steps"] and has_value(value := key(event["event"]))
+        ]
+        if not values:
+            return [(key({"properties": {}}), events)]
+        times = [time for time, _ in values]
+        touch = min(times) if self.attribution == "first_touch" else max(times)
+        return [(min((v for time, v in values if time == touch), key=order_of), events)]
+
+
+def has_value(key):
+    return any(text is not None for text in key)
 
 
 def seconds(times):
@@ -1008,7 +1022,6 @@ def funnels(asked):
     persons = asked.by_actor(event for event in asked.events if span.contains(event["time"]))
     persons = [funnel.mark(events) for events in persons.values()]
     breakdown = Breakdown(asked.question)
-    funnel.width = len(breakdown.listed)
 
     def outcomes(key):
         """The outcomes of the persons by value."""
@@ -1085,20 +1098,16 @@ def funnels(asked):
         values = ranked(totals)
         more = len(values) > breakdown.limit
         values = values[: breakdown.limit]
-        shown = set(values)
-
-        def key(event):
-            value = breakdown.key(event)
-            return value if value in shown else None
-
-        by_value = outcomes(key)
+        # All other values are one, so that a person counts once in it.
+        funnel.shown = set(values)
+        by_value = outcomes(breakdown.key)
         if more and not breakdown.hides_other:
             values.append(None)
         results = []
         for value in values:
             written = breakdown.written(value, is_list=True)
             if funnel.kind == "trends":
-                results.append(rates_of(written, key, value))
+                results.append(rates_of(written, breakdown.key, value))
             else:
                 results.append(steps_of(by_value.get(value, []), written))
     return {"results": results, "hasMore": more, "range": span.written()}
@@ -1263,7 +1272,7 @@ def lifecycle(asked):
         active = {span.index(event["time"]) for event in events} - {None}
         if any(before <= event["time"] < first for event in events):
             active.add(-1)
-        seen = span.index(asked.world.first_seen[person])
+        seen = bisect.bisect_right(span.boundaries, asked.world.first_seen[person]) - 1
         for at in range(len(span)):
             if at in active:
                 word = "returning" if at - 1 in active else "resurrecting"
