@@ -431,6 +431,7 @@ impl<'a> Batch<'a> {
                 json.push((slot, JsonColumn::new(name, size, self.kept.clone(), None)));
                 continue;
             };
+            self.memory.hold_more(&mut self.bytes, column.bytes())?;
             let mut left = Bits::default();
             left.reset(size);
             let is_left = |row: &usize| {

@@ -70,11 +70,11 @@ impl<'a> Unique<'a> {
         self.push(pair(cell, actor)?)
     }
 
+    /// Keeps pairs from here on, if it kept bits.
     fn make_pairs(&mut self) -> Result<()> {
-        let bits = Form::Pairs { pairs: Vec::new(), limit: PAIRS };
-        let Form::Bits { cells, bytes } = std::mem::replace(&mut self.form, bits) else {
-            return Ok(());
-        };
+        let Form::Bits { cells, bytes } = &mut self.form else { return Ok(()) };
+        let (cells, bytes) = (std::mem::take(cells), *bytes);
+        self.form = Form::Pairs { pairs: Vec::new(), limit: PAIRS };
         let count: usize = cells.iter().flatten().map(|word| word.count_ones() as usize).sum();
         self.memory.hold(bytes + count * size_of::<u64>())?;
         if let Form::Pairs { pairs, limit } = &mut self.form {
@@ -126,6 +126,34 @@ impl<'a> Unique<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The number of actors that are in each cell, and in no cell before it of the same row.
+    pub(crate) fn first_counts(
+        mut self,
+        cells: usize,
+        row: impl Fn(usize) -> usize,
+    ) -> Result<Vec<u64>> {
+        self.make_pairs()?;
+        let mut counts = vec![0; cells];
+        let Form::Pairs { mut pairs, .. } = self.form else { return Ok(counts) };
+        pairs.sort_unstable();
+        pairs.dedup();
+        // Rows with actors, and the cell of each; cells come in their order.
+        self.memory.hold(pairs.len() * (size_of::<u64>() + size_of::<(u64, u32)>()))?;
+        let mut firsts: Vec<(u64, u32)> = Vec::with_capacity(pairs.len());
+        for found in pairs {
+            let cell = (found >> u32::BITS) as u32;
+            firsts.push((pair(row(cell as usize), found as u32)?, cell));
+        }
+        firsts.sort_unstable();
+        firsts.dedup_by_key(|(row, _)| *row);
+        for (_, cell) in firsts {
+            if let Some(count) = counts.get_mut(cell as usize) {
+                *count += 1;
+            }
+        }
+        Ok(counts)
     }
 
     /// The number of different actors in each cell.
