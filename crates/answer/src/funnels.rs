@@ -91,16 +91,16 @@ pub fn funnel(
         exclusions.collect(),
     );
     let keys = SharedKeys::new(run);
-    let counting = Counting { query, span: &span, rules, divider: &divider, keys: &keys };
+    let counter = FunnelCounter { query, span: &span, rules, divider: &divider, keys: &keys };
     let is_short = divider.is_whole() && !plan.keeps_all;
     let totals = in_passes(
         |pass| match is_short {
-            true => counting.pass::<ShortRecord>(&reading, pass),
-            false => counting.pass::<LongRecord>(&reading, pass),
+            true => counter.pass::<ShortRecord>(&reading, pass),
+            false => counter.pass::<LongRecord>(&reading, pass),
         },
         Totals::merge,
     )?;
-    let (results, has_more) = counting.results(totals.by_value);
+    let (results, has_more) = counter.results(totals.by_value);
     Ok(Found { results, has_more, range: span.resolved() })
 }
 
@@ -114,7 +114,7 @@ fn span(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Span> {
 }
 
 /// How a funnel is counted.
-struct Counting<'q, 'a> {
+struct FunnelCounter<'q, 'a> {
     query: &'q FunnelsQuery,
     span: &'q Span,
     rules: FunnelRules,
@@ -228,20 +228,20 @@ impl Totals<'_> {
     /// Counts an outcome for a value. `interval`: attempts that begin in it.
     fn add(
         &mut self,
-        counting: &Counting<'_, '_>,
+        counter: &FunnelCounter<'_, '_>,
         value: u32,
         interval: usize,
         outcome: &FunnelOutcome,
     ) -> Result<()> {
-        let filter = &counting.query.filter;
+        let filter = &counter.query.filter;
         let did = |step: usize| outcome.steps() > step;
         if outcome.steps() == 0 {
             return Ok(());
         }
-        let intervals = counting.span.len();
+        let intervals = counter.span.len();
         if !self.by_value.contains_key(&value) {
             self.memory.hold_more(&mut self.bytes, TOTALS + 16 * intervals)?;
-            self.by_value.insert(value, ValueTotals::new(counting.query, intervals));
+            self.by_value.insert(value, ValueTotals::new(counter.query, intervals));
         }
         let Some(totals) = self.by_value.get_mut(&value) else { return Ok(()) };
         match filter.visualization {
@@ -268,7 +268,7 @@ impl Totals<'_> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> FunnelCounter<'_, 'a> {
     fn pass<R: Step>(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<Totals<'a>> {
         let begin = self.span.times.start;
         let kept = reading.read(

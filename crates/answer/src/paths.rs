@@ -71,7 +71,7 @@ pub fn paths(
     reading.names = true;
     let texts = Texts::new(run, "steps of paths");
     let names = PathNames::new(filter);
-    let counting = Counting { filter, begin: times.start, names, slots, texts: &texts };
+    let counter = PathCounter { filter, begin: times.start, names, slots, texts: &texts };
     // They have numbers also if no event has these names.
     let ends = [filter.start.as_deref(), filter.end.as_deref()];
     let mut numbers = [None; 2];
@@ -80,7 +80,7 @@ pub fn paths(
     }
     let gap = texts.number(GAP)?;
     let counted =
-        in_passes(|pass| counting.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
+        in_passes(|pass| counter.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
     let places = texts.ranks();
     let mut sorted: Vec<Arc<str>> = texts.all();
     sorted.sort_unstable();
@@ -99,7 +99,7 @@ pub fn paths(
     })
 }
 
-struct Counting<'q, 'a> {
+struct PathCounter<'q, 'a> {
     filter: &'q PathsFilter,
     begin: i64,
     names: PathNames<'q>,
@@ -109,13 +109,13 @@ struct Counting<'q, 'a> {
 }
 
 /// Edges with their memory.
-struct Counted<'a> {
+struct CountedPaths<'a> {
     paths: Paths,
     memory: Reservation<'a>,
     events: Vec<PathEvent>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedPaths<'a> {
     fn new(run: &Run<'a>, rules: PathRules) -> Self {
         Self { paths: Paths::new(rules), memory: run.memory.reservation(), events: Vec::new() }
     }
@@ -130,14 +130,14 @@ fn too_many(_: TooManyEdges) -> AnswerError {
     AnswerError::TooLarge { what: "different edges of paths".to_owned(), limit: EDGES_MAX }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> PathCounter<'_, 'a> {
     fn pass(
         &self,
         reading: &Reading<'_, 'a>,
         pass: Pass,
         ends: [Option<u32>; 2],
         gap: u32,
-    ) -> Result<Counted<'a>> {
+    ) -> Result<CountedPaths<'a>> {
         let run = reading.run;
         let kept = reading.read(
             || ByPerson::new(run, pass),
@@ -163,7 +163,7 @@ impl<'a> Counting<'_, 'a> {
             run,
             kept,
             |record: &mut ShortRecord| *record = record.with_bits(place(number(record)).into()),
-            || Counted::new(run, rules),
+            || CountedPaths::new(run, rules),
             |counted, _, records| {
                 let event = |record: &ShortRecord| PathEvent {
                     time: record.time(self.begin),
@@ -175,7 +175,7 @@ impl<'a> Counting<'_, 'a> {
                 counted.memory.hold(counted.paths.bytes())
             },
         )?;
-        let mut all = Counted::new(run, rules);
+        let mut all = CountedPaths::new(run, rules);
         for state in states {
             all.merge(state)?;
         }

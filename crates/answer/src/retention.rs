@@ -65,13 +65,13 @@ pub fn retention(
     let mut reading = Reading::new(source, run, &plan, actor);
     reading.properties = divider.slots().to_vec();
     let keys = SharedKeys::new(run);
-    let counting = Counting { query, periods: &periods, divider: &divider, keys: &keys };
-    let mut totals = in_passes(|pass| counting.pass(&reading, pass), Totals::merge)?;
+    let counter = RetentionCounter { query, periods: &periods, divider: &divider, keys: &keys };
+    let mut totals = in_passes(|pass| counter.pass(&reading, pass), Totals::merge)?;
     let boundaries = periods.boundaries();
     let (results, has_more) = match divider.filter() {
         None => {
             let all = totals.by_value.remove(&NONE);
-            let all = all.map_or_else(|| counting.empty(), |all| all.retention);
+            let all = all.map_or_else(|| counter.empty(), |all| all.retention);
             (results(filter.period, boundaries, all.counts(), None), None)
         }
         Some(_) => {
@@ -88,7 +88,7 @@ pub fn retention(
     Ok(Found { results, has_more, range })
 }
 
-struct Counting<'q, 'a> {
+struct RetentionCounter<'q, 'a> {
     query: &'q RetentionQuery,
     periods: &'q Buckets,
     divider: &'q Divider<'a>,
@@ -136,19 +136,19 @@ impl<'a> Totals<'a> {
 }
 
 /// What a thread keeps of events.
-struct Kept<'a> {
+struct KeptEvents<'a> {
     events: ByPerson<'a, LongRecord>,
-    before: Before<'a>,
+    before: EarlierTargets<'a>,
 }
 
 /// Persons who began before the periods, each with the number of the value of its event.
-struct Before<'a> {
+struct EarlierTargets<'a> {
     persons: HashSet<(u32, u32)>,
     bytes: usize,
     memory: Reservation<'a>,
 }
 
-impl<'a> Before<'a> {
+impl<'a> EarlierTargets<'a> {
     fn new(run: &Run<'a>) -> Self {
         Self { persons: HashSet::new(), bytes: 0, memory: run.memory.reservation() }
     }
@@ -161,7 +161,7 @@ impl<'a> Before<'a> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> RetentionCounter<'_, 'a> {
     fn empty(&self) -> Retention {
         let filter = &self.query.filter;
         let total = usize::try_from(filter.total).unwrap_or(usize::MAX);
@@ -173,7 +173,7 @@ impl<'a> Counting<'_, 'a> {
         let run = reading.run;
         let begin = self.periods.begin();
         let kept = reading.read(
-            || Kept { events: ByPerson::new(run, pass), before: Before::new(run) },
+            || KeptEvents { events: ByPerson::new(run, pass), before: EarlierTargets::new(run) },
             |kept, batch, actors| {
                 let masks = batch.masks();
                 let values = self.keys.numbers(self.divider, batch)?;

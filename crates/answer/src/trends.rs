@@ -58,7 +58,7 @@ pub fn trends(
     let inputs: Vec<Input> =
         query.series.iter().map(|series| Input::new(&mut plan, query, series)).collect();
     let names = Texts::new(run, "groups or sessions");
-    let counting = Counting {
+    let counter = TrendsCounter {
         run,
         series: &query.series,
         spans: &spans,
@@ -68,20 +68,20 @@ pub fn trends(
         names: &names,
         shown: None,
     };
-    let in_one = counting.count(source, &plan).and_then(|state| {
-        let chosen = counting.chosen(&state, query)?;
-        counting.shown(state, query, &chosen)
+    let in_one = counter.count(source, &plan).and_then(|state| {
+        let chosen = counter.chosen(&state, query)?;
+        counter.shown(state, query, &chosen)
     });
     let series = match in_one {
         // The numbers of all values for each interval are many. Those for the range are
         // fewer, and then only those of the values that results show are counted.
         Err(AnswerError::Memory { .. }) if divider.has_values() => {
-            counting.in_two_scans(source, &mut plan, query)?
+            counter.in_two_scans(source, &mut plan, query)?
         }
         found => found?,
     };
-    let showing = Showing { query, spans: &spans, width, series };
-    Ok(Found { results: showing.results(), has_more: showing.has_more(), range: resolved(&spans) })
+    let maker = ResultMaker { query, spans: &spans, width, series };
+    Ok(Found { results: maker.results(), has_more: maker.has_more(), range: resolved(&spans) })
 }
 
 fn resolved(spans: &[Span]) -> ResolvedRange {
@@ -132,7 +132,7 @@ impl Input {
 
 /// How trends are counted. A cell is an interval of a value; the intervals of all ranges of a
 /// value follow each other.
-struct Counting<'q, 'a> {
+struct TrendsCounter<'q, 'a> {
     run: &'q Run<'a>,
     series: &'q [EventsNode],
     spans: &'q [Span],
@@ -169,7 +169,7 @@ impl<'a> SeriesState<'a> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> TrendsCounter<'_, 'a> {
     /// The slots that batches need, and whether they need persons.
     fn needs(&self) -> (Vec<usize>, bool) {
         let slots = self.inputs.iter().filter_map(|input| input.slot());
@@ -337,7 +337,7 @@ struct ShownSeries {
     has_other: Vec<bool>,
 }
 
-impl Counting<'_, '_> {
+impl TrendsCounter<'_, '_> {
     /// The values of each series that have results of their own, in order.
     fn chosen(&self, state: &State<'_>, query: &TrendsQuery) -> Result<Vec<Vec<Key>>> {
         let keys = state.keys.keys();
@@ -388,13 +388,13 @@ impl Counting<'_, '_> {
     ) -> Result<Vec<ShownSeries>> {
         let current = self.spans.first().map_or(0..0, |span| span.times.clone());
         let spans = [Span::of(current.clone())];
-        let totals = Counting { spans: &spans, width: 1, shown: None, ..*self };
+        let totals = TrendsCounter { spans: &spans, width: 1, shown: None, ..*self };
         let times = std::mem::replace(&mut plan.spans, vec![current]);
         let chosen = totals.chosen(&totals.count(source, plan)?, query)?;
         plan.spans = times;
         let shown = Some(chosen.iter().flatten().copied().collect());
-        let counting = Counting { shown, ..*self };
-        counting.shown(counting.count(source, plan)?, query, &chosen)
+        let counter = TrendsCounter { shown, ..*self };
+        counter.shown(counter.count(source, plan)?, query, &chosen)
     }
 
     /// The numbers of all series that results show.
@@ -447,14 +447,14 @@ impl Counting<'_, '_> {
 }
 
 /// Makes results of numbers.
-struct Showing<'a> {
+struct ResultMaker<'a> {
     query: &'a TrendsQuery,
     spans: &'a [Span],
     width: usize,
     series: Vec<ShownSeries>,
 }
 
-impl Showing<'_> {
+impl ResultMaker<'_> {
     fn results(&self) -> Vec<TrendsResult> {
         let ranges = 0..self.spans.len();
         let formulas = &self.query.filter.formulas;

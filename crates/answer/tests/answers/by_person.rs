@@ -387,8 +387,8 @@ fn expected_retention(case: &Case, query: &RetentionQuery) -> Found<Vec<Retentio
             (retention_results(filter.period, boundaries, all.counts(), None), None)
         }
         Some(breakdown) => {
-            type Counted = (Retention, u64);
-            let merge = |all: &mut Counted, more: Counted| {
+            type CountedValue = (Retention, u64);
+            let merge = |all: &mut CountedValue, more: CountedValue| {
                 all.0.merge(more.0);
                 all.1 += more.1;
             };

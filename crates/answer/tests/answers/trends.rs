@@ -139,19 +139,19 @@ fn number(query: &TrendsQuery, node: &EventsNode, events: &[&Event]) -> f64 {
 type Key = Vec<Option<String>>;
 
 /// A range with its intervals.
-struct Ranged {
+struct TestRange {
     intervals: Vec<std::ops::Range<i64>>,
     axis: Axis,
     resolved: ResolvedRange,
 }
 
-fn ranges(case: &Case, query: &TrendsQuery) -> Vec<Ranged> {
+fn ranges(case: &Case, query: &TrendsQuery) -> Vec<TestRange> {
     let dates = &query.scope.dates;
     let range =
         case.calendar.range(dates, query.interval, case.now, case.world.earliest()).unwrap();
     let previous =
         query.compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
-    let ranged = |range: weir_questions::time::TimeRange| {
+    let test_range = |range: weir_questions::time::TimeRange| {
         let (begin, end, intervals, axis);
         if query.filter.display.is_total() {
             (begin, end) = (range.begin(), range.end());
@@ -167,9 +167,9 @@ fn ranges(case: &Case, query: &TrendsQuery) -> Vec<Ranged> {
             date_from: Timestamp::from_micros(begin),
             date_to: Timestamp::from_micros(end - 1),
         };
-        Ranged { intervals, axis, resolved }
+        TestRange { intervals, axis, resolved }
     };
-    std::iter::once(range).chain(previous).map(ranged).collect()
+    std::iter::once(range).chain(previous).map(test_range).collect()
 }
 
 fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
@@ -184,8 +184,8 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
         let breakdowns = query.breakdown.as_ref().map_or(&[][..], |filter| &filter.breakdowns);
         breakdowns.iter().map(|of| breakdown_text(of, event.property(&of.property))).collect()
     };
-    let within = |ranged: &Ranged, event: &Event| {
-        ranged.intervals.iter().any(|interval| interval.contains(&event.time))
+    let within = |test_range: &TestRange, event: &Event| {
+        test_range.intervals.iter().any(|interval| interval.contains(&event.time))
     };
     let of_series: Vec<Vec<&Event>> = query
         .series

@@ -171,7 +171,7 @@ impl World {
 pub(crate) fn case(random: &mut Random, size: usize) -> Case {
     let (ids, size) = (1 + random.below(12), random.below(size));
     let layouts =
-        [(Layout::Blocks, 1), (Layout::Segments, 1), (Layout::Mixed, 3), (Layout::Known, 2)];
+        [(Layout::Blocks, 1), (Layout::Segments, 1), (Layout::Mixed, 3), (Layout::TableColumns, 2)];
     case_of(random, ids, size, &layouts)
 }
 
