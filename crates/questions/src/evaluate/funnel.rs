@@ -122,7 +122,7 @@ impl FunnelRules {
         let events = within(events, range);
         match self.order {
             FunnelOrder::Unordered => self.unordered(events),
-            FunnelOrder::Ordered | FunnelOrder::Strict => self.ordered(events, i64::MAX),
+            FunnelOrder::Ordered | FunnelOrder::Strict => self.in_order(events, i64::MAX),
         }
     }
 
@@ -139,7 +139,18 @@ impl FunnelRules {
         }
         let end = bucket.end.saturating_add(self.window).saturating_add(1).min(range.end);
         let events = within(events, &(bucket.start.max(range.start)..end));
-        self.ordered(events, bucket.end)
+        self.in_order(events, bucket.end)
+    }
+
+    /// The outcome of attempts that begin before `end`. Without regard to exclusions, the
+    /// furthest one decides whether a person is excluded.
+    fn in_order(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {
+        let mut found = self.ordered(events, end);
+        if !found.is_excluded && events.iter().any(|event| event.exclusions != 0) {
+            let rules = Self { exclusions: Vec::new(), ..self.clone() };
+            found.is_excluded = rules.ordered(events, end).times.len() > found.times.len();
+        }
+        found
     }
 
     fn ordered(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {

@@ -139,6 +139,8 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         (&[ALL], "A1 X2 A3 B4 C5", 3),
         (&[ALL], "A1 X2 A3", 1),
         (&[ALL], "A1 A2 X3", 0),
+        // Another attempt gets less far than the excluded one would.
+        (&[ALL], "A1 X2 B3 A4 C5 B6", 0),
         (&[ALL], "A1 B2 X3 A4", 0),
         (&[after_first], "A1 X2 B3 C4", 0),
         (&[after_first], "A1 B2 X3 C4", 3),
