@@ -1054,8 +1054,15 @@ def funnels(asked):
             results.append(result)
         return results
 
-    def rates_of(value, key, wanted):
-        rates = []
+    def totals_of(by_value):
+        """The persons who begin; with rates over time, those of all buckets together."""
+        if funnel.kind != "trends":
+            return {value: len(done) for value, done in by_value.items()}
+        began = {value: sum(n for n, _ in begun_of(breakdown.key, value)) for value in by_value}
+        return began
+
+    def begun_of(key, wanted):
+        """The persons who begin in each bucket, and those of them who convert."""
         for at in range(len(span)):
             begin, end = span.boundaries[at], span.boundaries[at + 1]
             began = converted = 0
@@ -1066,7 +1073,13 @@ def funnels(asked):
                     times, _ = funnel.person(events, lambda time: begin <= time < end)
                     began += len(times) > funnel.from_step
                     converted += len(times) > funnel.to_step
-            rates.append(amount(hundredths(converted * 100 / began) if began else 0))
+            yield began, converted
+
+    def rates_of(value, key, wanted):
+        rates = [
+            amount(hundredths(converted * 100 / began) if began else 0)
+            for began, converted in begun_of(key, wanted)
+        ]
         result = {"count": len(funnel.steps), "data": rates, "days": span.days,
                   "labels": span.labels}
         if value is not None:
@@ -1093,8 +1106,7 @@ def funnels(asked):
         else:
             results = steps_of(everyone, None)
     else:
-        # By the persons who do the first step.
-        totals = {value: len(done) for value, done in outcomes(breakdown.key).items()}
+        totals = totals_of(outcomes(breakdown.key))
         values = ranked(totals)
         more = len(values) > breakdown.limit
         values = values[: breakdown.limit]

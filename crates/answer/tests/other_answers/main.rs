@@ -147,7 +147,7 @@ async fn two_hundred_answers_are_those_of_another_program() {
         std::fs::write(format!("{dir}/given.json"), given.to_string()).unwrap();
     }
     let found = python(include_str!("answers.py"), &given).await;
-    let layouts = [Layout::Mixed, Layout::Known, Layout::Blocks, Layout::Segments];
+    let layouts = [Layout::Mixed, Layout::TableColumns, Layout::Blocks, Layout::Segments];
     let sources = layouts.map(|layout| TestSource::new(&world, layout, &mut random));
     let internal = questions::filters(&questions::internal());
     let mut faults = Vec::new();
