@@ -1054,31 +1054,24 @@ def funnels(asked):
             results.append(result)
         return results
 
-    def totals_of(by_value):
-        """The persons who begin; with rates over time, those of all buckets together."""
-        if funnel.kind != "trends":
-            return {value: len(done) for value, done in by_value.items()}
-        began = {value: sum(n for n, _ in begun_of(breakdown.key, value)) for value in by_value}
-        return began
-
-    def begun_of(key, wanted):
-        """The persons who begin in each bucket, and those of them who convert."""
-        for at in range(len(span)):
-            begin, end = span.boundaries[at], span.boundaries[at + 1]
-            began = converted = 0
-            for events in persons:
-                for own, events in funnel.by_value(events, key):
-                    if own != wanted:
-                        continue
+    def begun(key):
+        """By value, for each bucket: the persons who begin, and those of them who convert."""
+        found = {}
+        for events in persons:
+            for value, events in funnel.by_value(events, key):
+                for at in {span.index(event["time"]) for event in events if 0 in event["steps"]}:
+                    begin, end = span.boundaries[at], span.boundaries[at + 1]
                     times, _ = funnel.person(events, lambda time: begin <= time < end)
-                    began += len(times) > funnel.from_step
-                    converted += len(times) > funnel.to_step
-            yield began, converted
+                    if times:
+                        buckets = found.setdefault(value, [[0, 0] for _ in range(len(span))])
+                        buckets[at][0] += len(times) > funnel.from_step
+                        buckets[at][1] += len(times) > funnel.to_step
+        return found
 
-    def rates_of(value, key, wanted):
+    def rates_of(buckets, value):
         rates = [
             amount(hundredths(converted * 100 / began) if began else 0)
-            for began, converted in begun_of(key, wanted)
+            for began, converted in buckets or [(0, 0)] * len(span)
         ]
         result = {"count": len(funnel.steps), "data": rates, "days": span.days,
                   "labels": span.labels}
@@ -1095,33 +1088,34 @@ def funnels(asked):
         average = None if average is None else amount(hundredths(average))
         return {"average_conversion_time": average, "bins": bins_of(times, funnel.bins)}
 
-    none = lambda event: ()
+    is_trend = funnel.kind == "trends"
+    count = begun if is_trend else outcomes
+    show = rates_of if is_trend else steps_of
     more = None
     if not breakdown.listed:
-        everyone = outcomes(none).get((), [])
-        if funnel.kind == "time_to_convert":
-            results = times_of(everyone)
-        elif funnel.kind == "trends":
-            results = [rates_of(None, none, ())]
-        else:
-            results = steps_of(everyone, None)
+        everyone = count(lambda event: ()).get((), [])
+        is_time = funnel.kind == "time_to_convert"
+        results = times_of(everyone) if is_time else show(everyone, None)
+        results = [results] if is_trend else results
     else:
-        totals = totals_of(outcomes(breakdown.key))
+        by_value = count(breakdown.key)
+        # The persons who begin, of rates those of all buckets together.
+        totals = {
+            value: sum(began for began, _ in found) if is_trend else len(found)
+            for value, found in by_value.items()
+        }
         values = ranked(totals)
         more = len(values) > breakdown.limit
         values = values[: breakdown.limit]
         # All other values are one, so that a person counts once in it.
         funnel.shown = set(values)
-        by_value = outcomes(breakdown.key)
+        by_value = count(breakdown.key)
         if more and not breakdown.hides_other:
             values.append(None)
-        results = []
-        for value in values:
-            written = breakdown.written(value, is_list=True)
-            if funnel.kind == "trends":
-                results.append(rates_of(written, breakdown.key, value))
-            else:
-                results.append(steps_of(by_value.get(value, []), written))
+        results = [
+            show(by_value.get(value, []), breakdown.written(value, is_list=True))
+            for value in values
+        ]
     return {"results": results, "hasMore": more, "range": span.written()}
 
 
