@@ -169,11 +169,10 @@ impl FunnelRules {
             for event in group {
                 self.exclude(event, &mut attempts, &mut best);
             }
-            if group.len() == 1 {
+            if is_strict {
+                self.advance_strictly(event, end, &mut attempts, &mut best);
+            } else if group.len() == 1 {
                 self.advance(event, end, &mut attempts, &mut best);
-                if is_strict {
-                    forget(event, &mut attempts);
-                }
             } else {
                 self.advance_together(group, end, &mut attempts, &mut best);
             }
@@ -217,6 +216,27 @@ impl FunnelRules {
         for step in (0..self.steps).rev().filter(|step| event.steps & (1 << step) != 0) {
             if let Some(attempt) = self.open(step, event.time, end, attempts) {
                 let next = attempt.with(event.time);
+                place(next, attempts, best);
+            }
+        }
+    }
+
+    /// The same in strict order: attempts whose next step the event is not end with it.
+    fn advance_strictly(
+        &self,
+        event: &FunnelEvent,
+        end: i64,
+        attempts: &mut [Option<Attempt>],
+        best: &mut Attempt,
+    ) {
+        for step in (0..self.steps).rev() {
+            let is_step = event.steps & (1 << step) != 0;
+            let open = self.open(step, event.time, end, attempts).filter(|_| is_step);
+            let next = open.map(|attempt| attempt.with(event.time));
+            if let Some(slot) = attempts.get_mut(step + 1) {
+                *slot = None;
+            }
+            if let Some(next) = next {
                 place(next, attempts, best);
             }
         }
@@ -393,18 +413,6 @@ pub(super) fn within<'a>(events: &'a [FunnelEvent], range: &Range<i64>) -> &'a [
 fn selected(ranges: &[ExclusionRange], bits: u32) -> impl Iterator<Item = ExclusionRange> {
     let numbered = ranges.iter().copied().enumerate().take(STEPS_MAX);
     numbered.filter(move |(at, _)| bits & (1 << at) != 0).map(|(_, range)| range)
-}
-
-/// In strict order, an attempt ends with an event that is not its next step.
-fn forget(event: &FunnelEvent, attempts: &mut [Option<Attempt>]) {
-    for (done, attempt) in attempts.iter_mut().enumerate().skip(1) {
-        let is_new = attempt.as_ref().is_some_and(|attempt| {
-            attempt.times.last() == Some(&event.time) && event.steps & (1 << (done - 1)) != 0
-        });
-        if !is_new {
-            *attempt = None;
-        }
-    }
 }
 
 /// Events in a window, each for one step that it is, as many as there can be, and of all

@@ -97,6 +97,7 @@ fn strict_steps_have_no_event_in_between() {
         // In the order of the input.
         ("A1 B1 C1", &[1, 1, 1]),
         ("B1 A1 C1", &[1]),
+        ("A1 B1 B1 C1", &[1, 1]),
         ("D1 D2 C3", &[1, 2, 3]),
     ] {
         assert_eq!(times(FunnelOrder::Strict, text), expected, "{text}");
