@@ -157,9 +157,11 @@ impl FunnelRules {
         // By the number of steps that they have done.
         let mut attempts: Vec<Option<Attempt>> = vec![None; self.steps + 1];
         let mut best = Attempt::default();
+        let is_strict = self.order == FunnelOrder::Strict;
+        // In strict order, the best attempt has ended unless the last event is its last step.
+        let mut is_best_open = true;
         let mut rest = events;
         while let Some(event) = rest.first() {
-            let is_strict = self.order == FunnelOrder::Strict;
             let same = match is_strict {
                 true => 1,
                 false => rest.partition_point(|other| other.time <= event.time),
@@ -167,10 +169,12 @@ impl FunnelRules {
             let (group, after) = rest.split_at(same);
             rest = after;
             for event in group {
-                self.exclude(event, &mut attempts, &mut best);
+                self.exclude(event, &mut attempts, Some(&mut best).filter(|_| is_best_open));
             }
             if is_strict {
+                let before = (best.times.len(), best.is_excluded);
                 self.advance_strictly(event, end, &mut attempts, &mut best);
+                is_best_open = before != (best.times.len(), best.is_excluded);
             } else if group.len() == 1 {
                 self.advance(event, end, &mut attempts, &mut best);
             } else {
@@ -184,7 +188,12 @@ impl FunnelRules {
     }
 
     /// Marks attempts that are between the steps of an exclusion.
-    fn exclude(&self, event: &FunnelEvent, attempts: &mut [Option<Attempt>], best: &mut Attempt) {
+    fn exclude(
+        &self,
+        event: &FunnelEvent,
+        attempts: &mut [Option<Attempt>],
+        mut best: Option<&mut Attempt>,
+    ) {
         for range in selected(&self.exclusions, event.exclusions) {
             for done in range.from_step + 1..=range.to_step {
                 let Some(Some(attempt)) = attempts.get_mut(done) else { continue };
@@ -193,7 +202,10 @@ impl FunnelRules {
                 }
                 attempt.is_excluded = true;
                 // An earlier attempt that got as far has the same event in between.
-                if best.times.len() == done && self.is_in_window(best, event.time) {
+                if let Some(best) = &mut best
+                    && best.times.len() == done
+                    && self.is_in_window(best, event.time)
+                {
                     best.is_excluded = true;
                 }
             }

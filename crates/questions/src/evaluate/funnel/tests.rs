@@ -154,7 +154,9 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         let outcome = rules(FunnelOrder::Ordered, ranges).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
-    for (text, expected) in [("A1 B2 C3", 3), ("A1 X2 B3", 0), ("A1 B2 X3 A4 B5 C6", 3)] {
+    for (text, expected) in
+        [("A1 B2 C3", 3), ("A1 X2 B3", 0), ("A1 B2 X3 A4 B5 C6", 3), ("A1 B2 .3 A4 B5 X6", 2)]
+    {
         let outcome = rules(FunnelOrder::Strict, &[ALL]).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
