@@ -873,6 +873,8 @@ class Funnel:
                 if 0 in event["steps"] and (begins is None or begins(event["time"]))
             ]
             attempts = [find(events, at) for at in starts]
+            if self.order == "ordered":
+                attempts = self.continued(attempts)
         if not attempts:
             return [], False
         most = max(len(times) for times, _ in attempts)
@@ -902,24 +904,36 @@ class Funnel:
                 break
             times.append(time)
             together = now
-        return times, self.is_banned(times, events)
+        done = self.banned_after(times, events)
+        return times, done is not None, done
+
+    def continued(self, attempts):
+        """Of the attempts that would do a step with the same event, only the one that begins
+        last goes on. One that is excluded ends with its next step."""
+        kept, taken = [], set()
+        for times, is_banned, done in sorted(attempts, key=lambda attempt: -attempt[0][0]):
+            steps = list(enumerate(times))[1:]
+            # Of steps at the same time, the last one says how far the attempt is then.
+            if not any(step in taken for step in steps if step[1] not in times[step[0] + 1 :]):
+                kept.append((times, is_banned))
+            taken.update(steps[:done] if is_banned else steps)
+        return kept
 
     def can_do(self, events, steps):
         """Whether each of the steps can be another one of the events."""
         return len(matched([event & steps for event in events])) == len(steps)
 
-    def is_banned(self, times, events):
-        """Whether an excluded event is between the steps of an attempt. It comes before the
-        steps of the same time."""
+    def banned_after(self, times, events):
+        """The steps that an attempt has done when an excluded event is between its steps.
+        Such an event comes before the steps of the same time."""
+        found = []
         for event in events:
             time = event["time"]
+            done = sum(step < time for step in times)
             for after, before in event["bans"]:
-                if after >= len(times) or time <= times[after]:
-                    continue
-                end = times[before] if before < len(times) else times[0] + self.window
-                if time <= end:
-                    return True
-        return False
+                if after < done <= before and time <= times[0] + self.window:
+                    found.append(done)
+        return min(found, default=None)
 
     def strict(self, events, start):
         times, is_banned = [], False

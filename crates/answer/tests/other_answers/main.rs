@@ -143,9 +143,6 @@ async fn two_hundred_answers_are_those_of_another_program() {
         "events": world.written(),
         "questions": asked,
     });
-    if let Ok(dir) = std::env::var("WEIR_DUMP") {
-        std::fs::write(format!("{dir}/given.json"), given.to_string()).unwrap();
-    }
     let found = python(include_str!("answers.py"), &given).await;
     let layouts = [Layout::Mixed, Layout::TableColumns, Layout::Blocks, Layout::Segments];
     let sources = layouts.map(|layout| TestSource::new(&world, layout, &mut random));
@@ -163,10 +160,6 @@ async fn two_hundred_answers_are_those_of_another_program() {
         for (ours, layout) in [(first, Layout::Mixed), (second, source.layout())] {
             if let Some(difference) = difference("", &ours, theirs) {
                 let asked = question.written();
-                if let Ok(dir) = std::env::var("WEIR_DUMP") {
-                    let text = json!({"asked": asked, "ours": ours, "theirs": theirs});
-                    std::fs::write(format!("{dir}/{at}.json"), text.to_string()).unwrap();
-                }
                 faults.push(format!("question {at} of {layout:?}: {asked}\n  {difference}"));
                 break;
             }
