@@ -110,7 +110,9 @@ pub fn funnel(
         if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
             keys.join_others(&ordered, &first);
             totals.by_value.retain(|place, _| first.contains(place));
-            totals.by_value.extend(count()?.by_value.remove_entry(&OTHERS));
+            let others = count()?.by_value.remove(&OTHERS);
+            let others = others.unwrap_or_else(|| ValueTotals::new(query, span.len()));
+            totals.by_value.insert(OTHERS, others);
         }
     }
     let (results, has_more) = counter.results(totals.by_value);

@@ -72,7 +72,9 @@ pub fn retention(
     if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
         keys.join_others(&ordered, &first);
         totals.by_value.retain(|place, _| first.contains(place));
-        totals.by_value.extend(count()?.by_value.remove_entry(&OTHERS));
+        let others = count()?.by_value.remove(&OTHERS);
+        let none = || ValueTotals { retention: counter.empty(), began: 0 };
+        totals.by_value.insert(OTHERS, others.unwrap_or_else(none));
     }
     let boundaries = periods.boundaries();
     let (results, has_more) = match divider.filter() {
