@@ -285,7 +285,7 @@ fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
                 filter,
                 values,
                 |of| of.began,
-                |first| count(Some(first)).0.remove(&others_key()).unwrap(),
+                |first| count(Some(first)).0.remove(&others_key()).unwrap_or_else(empty),
             );
             let values = values.into_iter().map(|(value, of)| (Some(value), of)).collect();
             (values, Some(has_more))
@@ -412,7 +412,7 @@ fn expected_retention(case: &Case, query: &RetentionQuery) -> Found<Vec<Retentio
                 breakdown,
                 values,
                 |of| of.1,
-                |first| count(Some(first)).remove(&others_key()).unwrap(),
+                |first| count(Some(first)).remove(&others_key()).unwrap_or_else(|| (empty(), 0)),
             );
             let results = values.iter().flat_map(|(value, (of, _))| {
                 retention_results(filter.period, boundaries, of.counts(), Some(value))
