@@ -3,8 +3,8 @@
 //! What belongs here: the values of rows, and ranges of numbers. What does not: which values
 //! have results of their own, which each kind of question decides by its numbers.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use weir_model::errors::FieldError;
 use weir_questions::evaluate::{
@@ -236,11 +236,18 @@ impl<'a> SeenKeys<'a> {
 
 /// Numbers of values that the threads of a question share.
 #[derive(Debug)]
-pub(crate) struct SharedKeys<'a>(Mutex<SeenKeys<'a>>);
+pub(crate) struct SharedKeys<'a> {
+    seen: Mutex<SeenKeys<'a>>,
+    /// All other values are one.
+    shown: OnceLock<HashSet<Key>>,
+}
+
+/// The number and the place of all other values, if they are one.
+pub(crate) const OTHERS: u32 = NONE - 1;
 
 impl<'a> SharedKeys<'a> {
     pub(crate) fn new(run: &Run<'a>) -> Self {
-        Self(Mutex::new(SeenKeys::new(run)))
+        Self { seen: Mutex::new(SeenKeys::new(run)), shown: OnceLock::new() }
     }
 
     /// The numbers of the values of the kept rows of a batch.
@@ -250,16 +257,25 @@ impl<'a> SharedKeys<'a> {
             return Ok(numbers);
         }
         let keys = divider.keys(batch)?;
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for row in batch.kept().ones() {
-            numbers[row] = seen.number(keys.of(row))?;
+            let key = keys.of(row);
+            numbers[row] = match self.shown.get().is_some_and(|shown| !shown.contains(&key)) {
+                true => OTHERS,
+                false => seen.number(key)?,
+            };
         }
         Ok(numbers)
     }
 
+    /// Makes all other values than those at these places one from here on.
+    pub(crate) fn join_others(&self, keys: &OrderedKeys, shown: &HashSet<u32>) {
+        self.shown.get_or_init(|| shown.iter().map(|place| keys.key(*place)).collect());
+    }
+
     /// The values in the order of their texts.
     pub(crate) fn ordered(&self, divider: &Divider<'_>) -> OrderedKeys {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let numbered = seen.keys().iter().copied().zip(0_u32..);
         let mut sorted: Vec<_> =
             numbered.map(|(key, number)| (divider.texts_of(key), key, number)).collect();
@@ -282,13 +298,16 @@ pub(crate) struct OrderedKeys {
 impl OrderedKeys {
     /// The place of the value with a number.
     pub(crate) fn place(&self, number: u32) -> u32 {
+        if number == OTHERS {
+            return OTHERS;
+        }
         self.places.get(number as usize).copied().unwrap_or(NONE)
     }
 
     /// The same, if there is a value of at least one property.
     pub(crate) fn place_of_value(&self, number: u32) -> u32 {
         let place = self.place(number);
-        if self.key(place) == NO_KEY { NONE } else { place }
+        if place != OTHERS && self.key(place) == NO_KEY { NONE } else { place }
     }
 
     /// The value at a place. [`NONE`]: there is no value.
@@ -300,16 +319,38 @@ impl OrderedKeys {
 /// The totals of persons by value.
 pub(crate) type ByValue<T> = HashMap<u32, T>;
 
+/// The places of the values that have results of their own, if there is a result for all
+/// others. A person may belong to several of the others and counts once in their result, so
+/// that they are counted in a second scan, in which they are one.
+pub(crate) fn first_places<T>(
+    divider: &Divider<'_>,
+    keys: &OrderedKeys,
+    totals: &ByValue<T>,
+    persons: impl Fn(&T) -> u64,
+) -> Option<HashSet<u32>> {
+    let filter = divider.filter()?;
+    if filter.hides_other || totals.len() <= filter.limit {
+        return None;
+    }
+    let places: Vec<u32> = totals.keys().copied().collect();
+    let ranked = totals.iter().enumerate();
+    let ranked =
+        ranked.map(|(at, (place, total))| (at, persons(total) as f64, keys.key(*place))).collect();
+    let first = first_ranked(divider, ranked, filter.limit).into_iter();
+    Some(first.filter_map(|at| places.get(at).copied()).collect())
+}
+
 /// The totals that results show: those of the first values, each with its value, and those of
 /// all others together. The number of persons decides which values are the first ones.
 pub(crate) fn shown<T>(
     divider: &Divider<'_>,
     keys: &OrderedKeys,
-    totals: ByValue<T>,
+    mut totals: ByValue<T>,
     persons: impl Fn(&T) -> u64,
     merge: impl Fn(&mut T, T),
 ) -> (Vec<(BreakdownValue, T)>, bool) {
     let Some(filter) = divider.filter() else { return (Vec::new(), false) };
+    let mut other = totals.remove(&OTHERS);
     let totals = totals.into_iter().map(|(place, total)| (keys.key(place), total));
     let (keys, totals): (Vec<Key>, Vec<T>) = totals.unzip();
     let ranked = keys.iter().zip(&totals).enumerate();
@@ -318,7 +359,6 @@ pub(crate) fn shown<T>(
     let places: HashMap<usize, usize> =
         chosen.into_iter().enumerate().map(|(place, at)| (at, place)).collect();
     let mut shown = Vec::new();
-    let mut other: Option<T> = None;
     for (at, (key, total)) in keys.into_iter().zip(totals).enumerate() {
         match (places.get(&at), divider.value(key), &mut other) {
             (Some(place), Some(value), _) => shown.push((*place, value, total)),

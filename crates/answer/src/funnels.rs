@@ -7,13 +7,15 @@ use weir_questions::evaluate::{
     ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, STEP_VALUES_MAX,
     by_value, histogram,
 };
-use weir_questions::query::{BreakdownFilter, FunnelOrder, FunnelVisualization, FunnelsQuery};
+use weir_questions::query::{
+    AttributionKind, BreakdownFilter, FunnelOrder, FunnelVisualization, FunnelsQuery,
+};
 use weir_questions::results::{
     FunnelStepResult, FunnelTrendResult, TimeToConvertResult, funnel_steps,
 };
 use weir_segments::NONE;
 
-use crate::breakdown::{ByValue, Divider, SharedKeys, shown};
+use crate::breakdown::{ByValue, Divider, OTHERS, SharedKeys, first_places, shown};
 use crate::by_person::{
     ByPerson, LongRecord, Pass, Reading, Record, ShortRecord, in_passes, visit,
 };
@@ -93,13 +95,26 @@ pub fn funnel(
     let keys = SharedKeys::new(run);
     let counter = FunnelCounter { query, span: &span, rules, divider: &divider, keys: &keys };
     let is_short = divider.is_whole() && !plan.keeps_all;
-    let totals = in_passes(
-        |pass| match is_short {
-            true => counter.pass::<ShortRecord>(&reading, pass),
-            false => counter.pass::<LongRecord>(&reading, pass),
-        },
-        Totals::merge,
-    )?;
+    let count = || {
+        in_passes(
+            |pass| match is_short {
+                true => counter.pass::<ShortRecord>(&reading, pass),
+                false => counter.pass::<LongRecord>(&reading, pass),
+            },
+            Totals::merge,
+        )
+    };
+    let mut totals = count()?;
+    if matches!(filter.attribution.kind, AttributionKind::AllEvents | AttributionKind::Step) {
+        let ordered = keys.ordered(&divider);
+        if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
+            keys.join_others(&ordered, &first);
+            totals.by_value.retain(|place, _| first.contains(place));
+            let others = count()?.by_value.remove(&OTHERS);
+            let others = others.unwrap_or_else(|| ValueTotals::new(query, span.len()));
+            totals.by_value.insert(OTHERS, others);
+        }
+    }
     let (results, has_more) = counter.results(totals.by_value);
     Ok(Found { results, has_more, range: span.resolved() })
 }

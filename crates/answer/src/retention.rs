@@ -9,7 +9,7 @@ use weir_questions::results::{RetentionResult, retention as results};
 use weir_questions::time::Buckets;
 use weir_segments::NONE;
 
-use crate::breakdown::{ByValue, Divider, SharedKeys, shown};
+use crate::breakdown::{ByValue, Divider, OTHERS, SharedKeys, first_places, shown};
 use crate::by_person::{ByPerson, LongRecord, Pass, Reading, in_passes, visit};
 use crate::error::Result;
 use crate::plan::Plan;
@@ -66,7 +66,16 @@ pub fn retention(
     reading.properties = divider.slots().to_vec();
     let keys = SharedKeys::new(run);
     let counter = RetentionCounter { query, periods: &periods, divider: &divider, keys: &keys };
-    let mut totals = in_passes(|pass| counter.pass(&reading, pass), Totals::merge)?;
+    let count = || in_passes(|pass| counter.pass(&reading, pass), Totals::merge);
+    let mut totals = count()?;
+    let ordered = keys.ordered(&divider);
+    if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
+        keys.join_others(&ordered, &first);
+        totals.by_value.retain(|place, _| first.contains(place));
+        let others = count()?.by_value.remove(&OTHERS);
+        let none = || ValueTotals { retention: counter.empty(), began: 0 };
+        totals.by_value.insert(OTHERS, others.unwrap_or_else(none));
+    }
     let boundaries = periods.boundaries();
     let (results, has_more) = match divider.filter() {
         None => {
@@ -75,9 +84,8 @@ pub fn retention(
             (results(filter.period, boundaries, all.counts(), None), None)
         }
         Some(_) => {
-            let keys = keys.ordered(&divider);
             let (values, has_more) =
-                shown(&divider, &keys, totals.by_value, |of| of.began, ValueTotals::merge);
+                shown(&divider, &ordered, totals.by_value, |of| of.began, ValueTotals::merge);
             let values = values.iter().flat_map(|(value, of)| {
                 results(filter.period, boundaries, of.retention.counts(), Some(value))
             });

@@ -17,8 +17,8 @@ use weir_questions::evaluate::{
     histogram,
 };
 use weir_questions::query::{
-    BreakdownFilter, FunnelOrder, FunnelVisualization, FunnelsQuery, LifecycleQuery,
-    LifecycleStatus, RetentionQuery, Scope, StickinessQuery,
+    AttributionKind, BreakdownFilter, FunnelOrder, FunnelVisualization, FunnelsQuery,
+    LifecycleQuery, LifecycleStatus, RetentionQuery, Scope, StickinessQuery,
 };
 use weir_questions::results::{
     Axis, BreakdownValue, CompareLabel, FunnelTrendResult, LifecycleResult, ResolvedRange,
@@ -79,12 +79,18 @@ fn key(filter: Option<&BreakdownFilter>, event: &Event) -> Key {
     breakdowns.iter().map(|of| breakdown_text(of, event.property(&of.property))).collect()
 }
 
-/// The first values by the number of their persons, and the others together.
+/// The value of all others.
+fn others_key() -> Key {
+    vec![Some("all others".to_owned())]
+}
+
+/// The first values by the number of their persons, and the others together: what `count` says
+/// of them if they are one value.
 fn shown<T>(
     filter: &BreakdownFilter,
     values: BTreeMap<Key, T>,
     persons: impl Fn(&T) -> u64,
-    merge: impl Fn(&mut T, T),
+    count: impl FnOnce(&[Key]) -> T,
 ) -> (Vec<(BreakdownValue, T)>, bool) {
     let mut values: Vec<(Key, T)> = values.into_iter().collect();
     values.sort_by(|(a, a_total), (b, b_total)| {
@@ -94,14 +100,13 @@ fn shown<T>(
         BreakdownRank { total: rank(a_total), values: &a }
             .cmp(&BreakdownRank { total: rank(b_total), values: &b })
     });
-    let others = values.split_off(filter.limit.min(values.len()));
-    let has_more = !others.is_empty();
+    let has_more = values.len() > filter.limit;
+    values.truncate(filter.limit);
+    let first: Vec<Key> = values.iter().map(|(key, _)| key.clone()).collect();
     let mut shown: Vec<(BreakdownValue, T)> =
         values.into_iter().map(|(key, total)| (BreakdownValue::new(filter, &key), total)).collect();
-    let mut others = others.into_iter().map(|(_, total)| total);
-    if let Some(mut other) = others.next().filter(|_| !filter.hides_other) {
-        others.for_each(|more| merge(&mut other, more));
-        shown.push((BreakdownValue::other(filter), other));
+    if has_more && !filter.hides_other {
+        shown.push((BreakdownValue::other(filter), count(&first)));
     }
     (shown, has_more)
 }
@@ -182,91 +187,93 @@ fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
     });
     let steps = query.series.len();
     let rules = FunnelRules::new(steps, filter.order, filter.window.micros(), exclusions.collect());
-    let mut values: BTreeMap<Key, FunnelValue> = BTreeMap::new();
-    let mut all_times = Vec::new();
-    let mut add = |key: Key, interval: usize, outcome: &FunnelOutcome| {
-        if outcome.steps() == 0 {
-            return;
-        }
-        let value = values.entry(key).or_insert_with(|| FunnelValue {
-            totals: FunnelTotals::new(steps),
-            intervals: vec![(0, 0); intervals.len()],
-            began: 0,
-        });
-        all_times.extend(outcome.between(filter.from_step, filter.to_step));
-        if is_trend {
-            let did = |step: usize| u64::from(outcome.steps() > step);
-            value.intervals[interval].0 += did(filter.from_step);
-            value.intervals[interval].1 += did(filter.to_step);
-            value.began += did(filter.from_step);
-        } else {
-            value.totals.add(outcome);
-            value.began += 1;
-        }
-    };
-    let outcomes = |events: &[FunnelEvent]| -> Vec<(usize, FunnelOutcome)> {
-        if !is_trend {
-            return vec![(0, rules.person(events, &times))];
-        }
-        let of = |(at, interval): (usize, &Range<i64>)| {
-            (at, rules.person_of_bucket(events, &times, interval))
-        };
-        intervals.iter().enumerate().map(of).collect()
-    };
-    for (_, events) in by_actor(case, &query.scope, query.scope.group_type) {
-        let mut own: Vec<(i64, u64, u64, Key)> = Vec::new();
-        for event in events.iter().filter(|event| times.contains(&event.time)) {
-            let nodes = query.series.iter().chain(filter.exclusions.iter().map(|of| &of.event));
-            let nodes = nodes.enumerate().filter(|(_, node)| is_of(case, event, node));
-            let mask = nodes.fold(0_u64, |mask, (at, _)| mask | 1 << at);
-            if mask != 0 || filter.order == FunnelOrder::Strict {
-                let arrival = if filter.order == FunnelOrder::Strict { event.arrival } else { 0 };
-                own.push((event.time, arrival, mask, key(query.breakdown.as_ref(), event)));
-            }
-        }
-        own.sort();
-        let event = |(time, _, mask, _): &(i64, u64, u64, Key)| FunnelEvent {
-            time: *time,
-            steps: (mask & ((1 << steps) - 1)) as u32,
-            exclusions: (mask >> steps) as u32,
-        };
-        let funnel: Vec<FunnelEvent> = own.iter().map(event).collect();
-        if query.breakdown.is_none() {
-            for (interval, outcome) in outcomes(&funnel) {
-                add(Vec::new(), interval, &outcome);
-            }
-            continue;
-        }
-        // The values in their order; one without any text is none.
-        let mut keys: Vec<Key> = own.iter().map(|(.., key)| key.clone()).collect();
-        keys.sort();
-        keys.dedup();
-        let value = |(.., key): &(i64, u64, u64, Key)| {
-            let number = u32::try_from(keys.binary_search(key).unwrap()).unwrap();
-            key.iter().any(Option::is_some).then_some(number)
-        };
-        let values: Vec<Option<u32>> = own.iter().map(value).collect();
-        by_value(filter.attribution, &funnel, &values, &times, |value, events| {
-            let none = || vec![None; query.breakdown.as_ref().unwrap().breakdowns.len()];
-            let key = value.map_or_else(none, |value| keys[value as usize].clone());
-            for (interval, outcome) in outcomes(events) {
-                add(key.clone(), interval, &outcome);
-            }
-        })
-        .unwrap();
-    }
     let empty = || FunnelValue {
         totals: FunnelTotals::new(steps),
         intervals: vec![(0, 0); intervals.len()],
         began: 0,
     };
-    let merge = |all: &mut FunnelValue, more: FunnelValue| {
-        all.totals.merge(more.totals);
-        for (all, more) in all.intervals.iter_mut().zip(more.intervals) {
-            *all = (all.0 + more.0, all.1 + more.1);
+    // A person may belong to several values.
+    let kinds = [AttributionKind::AllEvents, AttributionKind::Step];
+    let is_divided = kinds.contains(&filter.attribution.kind);
+    // The totals by value, of which all but the first ones are one.
+    let count = |first: Option<&[Key]>| {
+        let mut values: BTreeMap<Key, FunnelValue> = BTreeMap::new();
+        let mut all_times = Vec::new();
+        let is_other = |key: &Key| first.is_some_and(|first| !first.contains(key));
+        let mut add = |key: Key, interval: usize, outcome: &FunnelOutcome| {
+            if outcome.steps() == 0 {
+                return;
+            }
+            let key = if is_other(&key) { others_key() } else { key };
+            let value = values.entry(key).or_insert_with(empty);
+            all_times.extend(outcome.between(filter.from_step, filter.to_step));
+            if is_trend {
+                let did = |step: usize| u64::from(outcome.steps() > step);
+                value.intervals[interval].0 += did(filter.from_step);
+                value.intervals[interval].1 += did(filter.to_step);
+                value.began += did(filter.from_step);
+            } else {
+                value.totals.add(outcome);
+                value.began += 1;
+            }
+        };
+        let outcomes = |events: &[FunnelEvent]| -> Vec<(usize, FunnelOutcome)> {
+            if !is_trend {
+                return vec![(0, rules.person(events, &times))];
+            }
+            let of = |(at, interval): (usize, &Range<i64>)| {
+                (at, rules.person_of_bucket(events, &times, interval))
+            };
+            intervals.iter().enumerate().map(of).collect()
+        };
+        for (_, events) in by_actor(case, &query.scope, query.scope.group_type) {
+            let mut own: Vec<(i64, u64, u64, Key)> = Vec::new();
+            for event in events.iter().filter(|event| times.contains(&event.time)) {
+                let nodes = query.series.iter().chain(filter.exclusions.iter().map(|of| &of.event));
+                let nodes = nodes.enumerate().filter(|(_, node)| is_of(case, event, node));
+                let mask = nodes.fold(0_u64, |mask, (at, _)| mask | 1 << at);
+                if mask != 0 || filter.order == FunnelOrder::Strict {
+                    let arrival =
+                        if filter.order == FunnelOrder::Strict { event.arrival } else { 0 };
+                    let key = key(query.breakdown.as_ref(), event);
+                    let key = if is_divided && is_other(&key) { others_key() } else { key };
+                    own.push((event.time, arrival, mask, key));
+                }
+            }
+            own.sort();
+            let event = |(time, _, mask, _): &(i64, u64, u64, Key)| FunnelEvent {
+                time: *time,
+                steps: (mask & ((1 << steps) - 1)) as u32,
+                exclusions: (mask >> steps) as u32,
+            };
+            let funnel: Vec<FunnelEvent> = own.iter().map(event).collect();
+            if query.breakdown.is_none() {
+                for (interval, outcome) in outcomes(&funnel) {
+                    add(Vec::new(), interval, &outcome);
+                }
+                continue;
+            }
+            // The values in their order; one without any text is none.
+            let mut keys: Vec<Key> = own.iter().map(|(.., key)| key.clone()).collect();
+            keys.sort();
+            keys.dedup();
+            let value = |(.., key): &(i64, u64, u64, Key)| {
+                let number = u32::try_from(keys.binary_search(key).unwrap()).unwrap();
+                key.iter().any(Option::is_some).then_some(number)
+            };
+            let values: Vec<Option<u32>> = own.iter().map(value).collect();
+            by_value(filter.attribution, &funnel, &values, &times, |value, events| {
+                let none = || vec![None; query.breakdown.as_ref().unwrap().breakdowns.len()];
+                let key = value.map_or_else(none, |value| keys[value as usize].clone());
+                for (interval, outcome) in outcomes(events) {
+                    add(key.clone(), interval, &outcome);
+                }
+            })
+            .unwrap();
         }
-        all.began += more.began;
+        (values, all_times)
     };
+    let (mut values, all_times) = count(None);
     let (values, has_more) = match &query.breakdown {
         None => {
             let all = values.remove(&Vec::new()).unwrap_or_else(empty);
@@ -274,7 +281,12 @@ fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
         }
         Some(filter) => {
             let filter = &filter.of_funnels();
-            let (values, has_more) = shown(filter, values, |value| value.began, merge);
+            let (values, has_more) = shown(
+                filter,
+                values,
+                |of| of.began,
+                |first| count(Some(first)).0.remove(&others_key()).unwrap_or_else(empty),
+            );
             let values = values.into_iter().map(|(value, of)| (Some(value), of)).collect();
             (values, Some(has_more))
         }
@@ -346,53 +358,62 @@ fn expected_retention(case: &Case, query: &RetentionQuery) -> Found<Vec<Retentio
         let total = filter.total as usize;
         Retention::new(boundaries, filter.kind, total, filter.is_cumulative, filter.occurrences)
     };
-    let mut values: BTreeMap<Key, (Retention, u64)> = BTreeMap::new();
-    for (_, mut events) in by_actor(case, &query.scope, query.scope.group_type) {
-        events.sort_by_key(|event| (event.time, event.arrival));
-        let entities = |event: &Event| {
-            let is = |entity: &weir_questions::query::RetentionEntity| {
-                entity.event.as_ref().is_none_or(|name| *name == event.name)
-                    && passes(case, event, &entity.properties)
+    // The counts by value, of which all but the first ones are one.
+    let count = |first: Option<&[Key]>| {
+        let mut values: BTreeMap<Key, (Retention, u64)> = BTreeMap::new();
+        for (_, mut events) in by_actor(case, &query.scope, query.scope.group_type) {
+            events.sort_by_key(|event| (event.time, event.arrival));
+            let entities = |event: &Event| {
+                let is = |entity: &weir_questions::query::RetentionEntity| {
+                    entity.event.as_ref().is_none_or(|name| *name == event.name)
+                        && passes(case, event, &entity.properties)
+                };
+                u8::from(is(&filter.target)) * TARGET + u8::from(is(&filter.returning)) * RETURNING
             };
-            u8::from(is(&filter.target)) * TARGET + u8::from(is(&filter.returning)) * RETURNING
-        };
-        let key = |event: &Event| key(query.breakdown.as_ref(), event);
-        // All of them, also before the range; none after it.
-        let own: Vec<(RetentionEvent, Key)> = events
-            .iter()
-            .filter(|event| event.time < times.end)
-            .map(|event| {
-                let entities = entities(event);
-                (RetentionEvent { time: event.time, entities }, key(event))
-            })
-            .collect();
-        let mut keys: Vec<Key> = own.iter().map(|(_, key)| key.clone()).collect();
-        keys.sort();
-        keys.dedup();
-        for key in keys {
-            let events = own.iter().filter(|(_, other)| *other == key);
-            let events: Vec<RetentionEvent> = events.map(|(event, _)| *event).collect();
-            let mut counted = empty();
-            counted.person(&events);
-            if counted.counts().iter().any(|counts| counts.first() > Some(&0)) {
-                let (all, began) = values.entry(key).or_insert_with(|| (empty(), 0));
-                all.merge(counted);
-                *began += 1;
+            let key = |event: &Event| {
+                let key = key(query.breakdown.as_ref(), event);
+                let is_other = first.is_some_and(|first| !first.contains(&key));
+                if is_other { others_key() } else { key }
+            };
+            // All of them, also before the range; none after it.
+            let own: Vec<(RetentionEvent, Key)> = events
+                .iter()
+                .filter(|event| event.time < times.end)
+                .map(|event| {
+                    let entities = entities(event);
+                    (RetentionEvent { time: event.time, entities }, key(event))
+                })
+                .collect();
+            let mut keys: Vec<Key> = own.iter().map(|(_, key)| key.clone()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                let events = own.iter().filter(|(_, other)| *other == key);
+                let events: Vec<RetentionEvent> = events.map(|(event, _)| *event).collect();
+                let mut counted = empty();
+                counted.person(&events);
+                if counted.counts().iter().any(|counts| counts.first() > Some(&0)) {
+                    let (all, began) = values.entry(key).or_insert_with(|| (empty(), 0));
+                    all.merge(counted);
+                    *began += 1;
+                }
             }
         }
-    }
+        values
+    };
+    let mut values = count(None);
     let (results, has_more) = match &query.breakdown {
         None => {
             let all = values.remove(&Vec::new()).map_or_else(empty, |(all, _)| all);
             (retention_results(filter.period, boundaries, all.counts(), None), None)
         }
         Some(breakdown) => {
-            type CountedValue = (Retention, u64);
-            let merge = |all: &mut CountedValue, more: CountedValue| {
-                all.0.merge(more.0);
-                all.1 += more.1;
-            };
-            let (values, has_more) = shown(breakdown, values, |of| of.1, merge);
+            let (values, has_more) = shown(
+                breakdown,
+                values,
+                |of| of.1,
+                |first| count(Some(first)).remove(&others_key()).unwrap_or_else(|| (empty(), 0)),
+            );
             let results = values.iter().flat_map(|(value, (of, _))| {
                 retention_results(filter.period, boundaries, of.counts(), Some(value))
             });

@@ -8,6 +8,7 @@
 
 mod by_person;
 mod paths;
+mod random;
 mod source;
 mod trends;
 mod world;

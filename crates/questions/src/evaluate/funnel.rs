@@ -122,7 +122,7 @@ impl FunnelRules {
         let events = within(events, range);
         match self.order {
             FunnelOrder::Unordered => self.unordered(events),
-            FunnelOrder::Ordered | FunnelOrder::Strict => self.ordered(events, i64::MAX),
+            FunnelOrder::Ordered | FunnelOrder::Strict => self.in_order(events, i64::MAX),
         }
     }
 
@@ -139,16 +139,29 @@ impl FunnelRules {
         }
         let end = bucket.end.saturating_add(self.window).saturating_add(1).min(range.end);
         let events = within(events, &(bucket.start.max(range.start)..end));
-        self.ordered(events, bucket.end)
+        self.in_order(events, bucket.end)
+    }
+
+    /// The outcome of attempts that begin before `end`. Without regard to exclusions, the
+    /// furthest one decides whether a person is excluded.
+    fn in_order(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {
+        let mut found = self.ordered(events, end);
+        if !found.is_excluded && events.iter().any(|event| event.exclusions != 0) {
+            let rules = Self { exclusions: Vec::new(), ..self.clone() };
+            found.is_excluded = rules.ordered(events, end).times.len() > found.times.len();
+        }
+        found
     }
 
     fn ordered(&self, events: &[FunnelEvent], end: i64) -> FunnelOutcome {
         // By the number of steps that they have done.
         let mut attempts: Vec<Option<Attempt>> = vec![None; self.steps + 1];
         let mut best = Attempt::default();
+        let is_strict = self.order == FunnelOrder::Strict;
+        // In strict order, the best attempt has ended unless the last event is its last step.
+        let mut is_best_open = true;
         let mut rest = events;
         while let Some(event) = rest.first() {
-            let is_strict = self.order == FunnelOrder::Strict;
             let same = match is_strict {
                 true => 1,
                 false => rest.partition_point(|other| other.time <= event.time),
@@ -156,13 +169,14 @@ impl FunnelRules {
             let (group, after) = rest.split_at(same);
             rest = after;
             for event in group {
-                self.exclude(event, &mut attempts, &mut best);
+                self.exclude(event, &mut attempts, Some(&mut best).filter(|_| is_best_open));
             }
-            if group.len() == 1 {
+            if is_strict {
+                let before = (best.times.len(), best.is_excluded);
+                self.advance_strictly(event, end, &mut attempts, &mut best);
+                is_best_open = before != (best.times.len(), best.is_excluded);
+            } else if group.len() == 1 {
                 self.advance(event, end, &mut attempts, &mut best);
-                if is_strict {
-                    forget(event, &mut attempts);
-                }
             } else {
                 self.advance_together(group, end, &mut attempts, &mut best);
             }
@@ -174,7 +188,12 @@ impl FunnelRules {
     }
 
     /// Marks attempts that are between the steps of an exclusion.
-    fn exclude(&self, event: &FunnelEvent, attempts: &mut [Option<Attempt>], best: &mut Attempt) {
+    fn exclude(
+        &self,
+        event: &FunnelEvent,
+        attempts: &mut [Option<Attempt>],
+        mut best: Option<&mut Attempt>,
+    ) {
         for range in selected(&self.exclusions, event.exclusions) {
             for done in range.from_step + 1..=range.to_step {
                 let Some(Some(attempt)) = attempts.get_mut(done) else { continue };
@@ -183,7 +202,10 @@ impl FunnelRules {
                 }
                 attempt.is_excluded = true;
                 // An earlier attempt that got as far has the same event in between.
-                if best.times.len() == done && self.is_in_window(best, event.time) {
+                if let Some(best) = &mut best
+                    && best.times.len() == done
+                    && self.is_in_window(best, event.time)
+                {
                     best.is_excluded = true;
                 }
             }
@@ -211,6 +233,27 @@ impl FunnelRules {
         }
     }
 
+    /// The same in strict order: attempts whose next step the event is not end with it.
+    fn advance_strictly(
+        &self,
+        event: &FunnelEvent,
+        end: i64,
+        attempts: &mut [Option<Attempt>],
+        best: &mut Attempt,
+    ) {
+        for step in (0..self.steps).rev() {
+            let is_step = event.steps & (1 << step) != 0;
+            let open = self.open(step, event.time, end, attempts).filter(|_| is_step);
+            let next = open.map(|attempt| attempt.with(event.time));
+            if let Some(slot) = attempts.get_mut(step + 1) {
+                *slot = None;
+            }
+            if let Some(next) = next {
+                place(next, attempts, best);
+            }
+        }
+    }
+
     /// Adds events of the same time to the attempts before them, as many as there can be,
     /// each of them as one step.
     fn advance_together(
@@ -224,13 +267,16 @@ impl FunnelRules {
         let masks = enough(group, self.steps);
         let mut found: Vec<Option<Attempt>> = vec![None; self.steps + 1];
         // Of several attempts that get as far, the one that begins last has the longest
-        // window left: it has done fewest steps before.
+        // window left: it has done fewest steps before. Of those that begin together, the one
+        // that has done most steps before did each of them first.
         for step in (0..self.steps).rev() {
             let Some(attempt) = self.open(step, time, end, attempts) else { continue };
             let mut attempt = attempt.into_owned();
             for slot in found.iter_mut().skip(step + 1).take(reach(&masks, step, self.steps)) {
                 attempt = attempt.with(time);
-                let is_worse = |other: &Attempt| attempt.is_excluded && !other.is_excluded;
+                let is_worse = |other: &Attempt| {
+                    attempt.start() == other.start() || (attempt.is_excluded && !other.is_excluded)
+                };
                 if !slot.as_ref().is_some_and(is_worse) {
                     *slot = Some(attempt.clone());
                 }
@@ -379,18 +425,6 @@ pub(super) fn within<'a>(events: &'a [FunnelEvent], range: &Range<i64>) -> &'a [
 fn selected(ranges: &[ExclusionRange], bits: u32) -> impl Iterator<Item = ExclusionRange> {
     let numbered = ranges.iter().copied().enumerate().take(STEPS_MAX);
     numbered.filter(move |(at, _)| bits & (1 << at) != 0).map(|(_, range)| range)
-}
-
-/// In strict order, an attempt ends with an event that is not its next step.
-fn forget(event: &FunnelEvent, attempts: &mut [Option<Attempt>]) {
-    for (done, attempt) in attempts.iter_mut().enumerate().skip(1) {
-        let is_new = attempt.as_ref().is_some_and(|attempt| {
-            attempt.times.last() == Some(&event.time) && event.steps & (1 << (done - 1)) != 0
-        });
-        if !is_new {
-            *attempt = None;
-        }
-    }
 }
 
 /// Events in a window, each for one step that it is, as many as there can be, and of all

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use super::sessions::SESSION_GAP;
 
+const MILLI: i128 = 1_000;
+
 /// Most different edges that are in memory.
 pub const EDGES_MAX: usize = 500_000;
 
@@ -54,7 +56,10 @@ pub struct Edge {
 impl Edge {
     /// The average time between its steps, in milliseconds.
     pub fn average_millis(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.micros as f64 / self.count as f64 / 1_000.0 }
+        match self.count {
+            0 => 0.0,
+            count => self.micros as f64 / (i128::from(count) * MILLI) as f64,
+        }
     }
 }
 
@@ -268,7 +273,10 @@ mod tests {
         paths.person(&events(&[(0, 1), (4, 2), (5, 3)])).unwrap();
         let found = paths.edges(100, ANY);
         assert_eq!((found[0].count, found[0].source, found[0].target), (2, 1, 2));
-        assert!((found[0].average_millis() - 180_000.0).abs() < 1e-6);
+        assert_eq!(found[0].average_millis(), 180_000.0);
+        // Rounded once.
+        let edge = Edge { count: 17, micros: 5_258_826_757, ..found[0] };
+        assert_eq!(edge.average_millis(), 5_258_826_757.0 / 17_000.0);
         assert_eq!(found.len(), 2);
         assert_eq!(paths.edges(1, ANY).len(), 1);
         assert_eq!(paths.edges(100, 2..=9)[0].target, 2);

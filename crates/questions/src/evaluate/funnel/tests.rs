@@ -72,6 +72,8 @@ fn events_of_the_same_time_follow_each_other() {
         ("C1 B1 A1", &[1, 1, 1][..]),
         ("B1 A1 C2", &[1, 1, 2]),
         ("A1 A1 B2", &[1, 2]),
+        // Each step is done as early as it can be.
+        ("A1 B2 B3 C3", &[1, 2, 3]),
         ("D1 D1", &[1, 1]),
         ("D1 .1", &[1]),
         // The first one can be either step, the second one only the first.
@@ -95,6 +97,7 @@ fn strict_steps_have_no_event_in_between() {
         // In the order of the input.
         ("A1 B1 C1", &[1, 1, 1]),
         ("B1 A1 C1", &[1]),
+        ("A1 B1 B1 C1", &[1, 1]),
         ("D1 D2 C3", &[1, 2, 3]),
     ] {
         assert_eq!(times(FunnelOrder::Strict, text), expected, "{text}");
@@ -137,6 +140,8 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         (&[ALL], "A1 X2 A3 B4 C5", 3),
         (&[ALL], "A1 X2 A3", 1),
         (&[ALL], "A1 A2 X3", 0),
+        // Another attempt gets less far than the excluded one would.
+        (&[ALL], "A1 X2 B3 A4 C5 B6", 0),
         (&[ALL], "A1 B2 X3 A4", 0),
         (&[after_first], "A1 X2 B3 C4", 0),
         (&[after_first], "A1 B2 X3 C4", 3),
@@ -149,7 +154,9 @@ fn an_exclusion_between_its_steps_excludes_a_person() {
         let outcome = rules(FunnelOrder::Ordered, ranges).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
-    for (text, expected) in [("A1 B2 C3", 3), ("A1 X2 B3", 0), ("A1 B2 X3 A4 B5 C6", 3)] {
+    for (text, expected) in
+        [("A1 B2 C3", 3), ("A1 X2 B3", 0), ("A1 B2 X3 A4 B5 C6", 3), ("A1 B2 .3 A4 B5 X6", 2)]
+    {
         let outcome = rules(FunnelOrder::Strict, &[ALL]).person(&events(text), &ALWAYS);
         assert_eq!(outcome.steps(), expected, "{text}");
     }
