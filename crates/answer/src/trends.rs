@@ -409,13 +409,13 @@ impl Showing<'_> {
             return ranges.flat_map(of_range).collect();
         }
         let mut results = Vec::new();
-        for formula in formulas {
+        for (order, formula) in formulas.iter().enumerate() {
             for range in ranges.clone() {
                 for place in self.places(range, 0..self.series.len()) {
                     let all = (0..self.series.len()).map(|at| self.result(range, at, place));
                     let all: Vec<TrendsResult> = all.collect();
                     let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                    results.extend(with_formula(formula, &all));
+                    results.extend(with_formula(formula, order, &all));
                 }
             }
         }

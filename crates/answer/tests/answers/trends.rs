@@ -272,7 +272,7 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
             }
         }
     }
-    for formula in &query.filter.formulas {
+    for (order, formula) in query.filter.formulas.iter().enumerate() {
         for range in 0..ranges.len() {
             let series = 0..query.series.len();
             let mut values: Vec<Option<&Key>> = chosen[0].iter().map(Some).collect();
@@ -283,7 +283,7 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
                 let all: Vec<TrendsResult> =
                     series.clone().map(|at| result(range, at, value)).collect();
                 let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                results.push(with_formula(formula, &all).unwrap());
+                results.push(with_formula(formula, order, &all).unwrap());
             }
         }
     }
