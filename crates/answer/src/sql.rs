@@ -249,6 +249,10 @@ fn result(context: Context<'_, '_>, select: &Select) -> Result<Found> {
 
 /// Runs a SELECT: its rows behind OFFSET, and one more than LIMIT if there are more.
 fn run<'a>(context: Context<'_, 'a>, select: &Select) -> Result<Rows<'a>> {
+    if select.takes_filters && !matches!(select.source, From::Table(Table::Events)) {
+        let detail = "`{filters}` is a condition for events.";
+        return Err(FieldError::new("query", "invalid_input", detail).into());
+    }
     let sets = select.sets.iter().map(|set| {
         // Only which values there are matters.
         let mut set = set.clone();

@@ -270,6 +270,14 @@ fn instant_of(value: &Value<'_>, row: &dyn QueryInput) -> Option<i64> {
     }
 }
 
+impl Value<'_> {
+    /// The value as microseconds since 1970, as it is compared with a time. A date, and a text
+    /// without an offset, is what clocks in the time zone of the row show (QRY-53).
+    pub fn instant(&self, row: &dyn QueryInput) -> Option<i64> {
+        instant_of(self, row)
+    }
+}
+
 /// The value as text. A time is what clocks in the time zone show.
 fn text_of<'a>(value: Value<'a>, row: &dyn QueryInput) -> Option<Cow<'a, str>> {
     match value {

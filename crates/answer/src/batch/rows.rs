@@ -20,7 +20,12 @@ pub(crate) struct TextColumn<'a> {
 
 impl<'a> TextColumn<'a> {
     fn new(rows: &[u32], memory: Reservation<'a>) -> Self {
-        Self { rows: rows.to_vec(), ends: Vec::with_capacity(rows.len()), bytes: Vec::new(), memory }
+        Self {
+            rows: rows.to_vec(),
+            ends: Vec::with_capacity(rows.len()),
+            bytes: Vec::new(),
+            memory,
+        }
     }
 
     fn push(&mut self, row: u32, text: &[u8]) -> Result<()> {

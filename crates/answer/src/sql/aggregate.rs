@@ -23,7 +23,7 @@ const ENTRY: usize = 64;
 
 /// A hash that is its own hash.
 #[derive(Debug, Default)]
-struct Same(u64);
+pub(super) struct Same(u64);
 
 impl Hasher for Same {
     fn finish(&self) -> u64 {
@@ -41,7 +41,7 @@ impl Hasher for Same {
     }
 }
 
-type Hashes = HashSet<u128, BuildHasherDefault<Same>>;
+pub(super) type Hashes = HashSet<u128, BuildHasherDefault<Same>>;
 
 /// What was found of an aggregate.
 #[derive(Debug)]
@@ -77,7 +77,8 @@ impl Sum {
                 self.whole = self.whole.saturating_add(number);
                 match i64::try_from(number) {
                     Ok(number) => self.all.add_integer(number),
-                    Err(_) => match (i64::try_from(number / 2), i64::try_from(number - number / 2)) {
+                    Err(_) => match (i64::try_from(number / 2), i64::try_from(number - number / 2))
+                    {
                         (Ok(half), Ok(other)) => {
                             self.all.add_integer(half);
                             self.all.add_integer(other);
@@ -150,7 +151,11 @@ impl State {
     }
 
     /// Adds the arguments of a row. Returns the bytes by which it has grown.
-    pub(super) fn add(&mut self, first: Option<Value<'_>>, second: Option<Value<'_>>) -> Result<usize> {
+    pub(super) fn add(
+        &mut self,
+        first: Option<Value<'_>>,
+        second: Option<Value<'_>>,
+    ) -> Result<usize> {
         let Some(first) = first else {
             // `count()` counts rows.
             if let Self::Count(count) = self {
@@ -392,10 +397,16 @@ mod tests {
         );
         let wide = Value::Json("18446744073709551615".into());
         assert_eq!(
-            of(Aggregate::Sum, &column(&[wide.clone(), Value::Integer(i64::MIN), Value::Integer(i64::MIN)])),
+            of(
+                Aggregate::Sum,
+                &column(&[wide.clone(), Value::Integer(i64::MIN), Value::Integer(i64::MIN)])
+            ),
             Value::Integer(-1)
         );
-        assert_eq!(of(Aggregate::Sum, &column(&[wide])), Value::Float(18_446_744_073_709_551_616.0));
+        assert_eq!(
+            of(Aggregate::Sum, &column(&[wide])),
+            Value::Float(18_446_744_073_709_551_616.0)
+        );
         let tenths = vec![Value::Float(0.1); 10];
         assert_eq!(of(Aggregate::Sum, &column(&tenths)), Value::Float(1.0));
     }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use weir_query::{
-    Comparison, Expression, Field, Function, GROUP_TYPES, Literal, QueryInput, Select, Source,
-    Table, Value, WorkLimit,
+    Comparison, Expression, Field, GROUP_TYPES, Literal, QueryInput, Select, Source, Table, Value,
+    WorkLimit,
 };
 
 use super::Filters;
@@ -159,18 +159,20 @@ fn is_constant(expression: &Expression) -> bool {
 
 /// The instant that a constant is compared as.
 fn instant(constant: &Expression, clock: &Clock<'_>) -> Option<i64> {
-    let input = Constants { clock, work_limit: WorkLimit::default() };
-    let time = Expression::Call(Function::ToDateTime, vec![constant.clone()]);
-    match time.evaluate(&input) {
-        Value::Timestamp(micros) => Some(micros),
-        _ => None,
-    }
+    let input = Constants::new(clock);
+    constant.evaluate(&input).instant(&input)
 }
 
 /// What constants can see.
-struct Constants<'c, 'q> {
+pub(super) struct Constants<'c, 'q> {
     clock: &'c Clock<'q>,
     work_limit: WorkLimit,
+}
+
+impl<'c, 'q> Constants<'c, 'q> {
+    pub(super) fn new(clock: &'c Clock<'q>) -> Self {
+        Self { clock, work_limit: WorkLimit::default() }
+    }
 }
 
 impl QueryInput for Constants<'_, '_> {

@@ -5,11 +5,14 @@
 
 use std::collections::HashSet;
 
-use weir_query::{AggregateCall, Expression, Field, MAX_WORK, QueryInput, Select, Value, WorkLimit};
+use weir_query::{
+    AggregateCall, Expression, Field, MAX_WORK, QueryInput, Select, Value, WorkLimit,
+};
 
 use super::Context;
 use super::clock::Clock;
 use super::group::{Group, Groups, key_of};
+use super::plan::Constants;
 use super::sort::{Sorted, Tie, Top};
 use super::value::{Owned, borrowed, push_key, row_bytes};
 use crate::error::{AnswerError, Result};
@@ -84,16 +87,16 @@ impl<'a> Set<'a> {
         if has(value) {
             return true;
         }
+        let has_time = |value: &Value<'_>| {
+            let instant = value.instant(&Constants::new(clock));
+            instant.is_some_and(|micros| has(&Value::Timestamp(micros)))
+        };
         match value {
             Value::Uuid(uuid) => has(&Value::Text(uuid.to_string().into())),
-            Value::Date(_) if self.has_times => {
-                let local = value.timestamp().and_then(|local| clock.instant(local));
-                local.is_some_and(|micros| has(&Value::Timestamp(micros)))
-            }
+            Value::Date(_) => self.has_times && has_time(value),
             Value::Text(_) | Value::Json(_) => {
                 (self.has_uuids && value.uuid().is_some_and(|uuid| has(&Value::Uuid(uuid))))
-                    || (self.has_times
-                        && value.timestamp().is_some_and(|micros| has(&Value::Timestamp(micros))))
+                    || (self.has_times && has_time(value))
                     || (self.has_numbers
                         && value.float().is_some_and(|number| has(&Value::Float(number))))
             }
@@ -114,6 +117,10 @@ pub(super) struct Worker<'s, 'q> {
 impl Worker<'_, '_> {
     pub(super) fn set_has(&self, set: usize, value: &Value<'_>) -> Option<bool> {
         Some(self.stage.sets.get(set)?.has(value, &self.clock))
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        self.cancel.check()
     }
 
     /// Notes that the expressions of a row were evaluated.
@@ -206,10 +213,8 @@ impl<'q, 'a> Stage<'q, 'a> {
                 let at = stage.items.iter().position(|item| item == expression);
                 at.map_or_else(|| expression.clone(), Expression::Key)
             };
-            let (items, order) = (
-                stage.items.iter().map(key).collect(),
-                stage.order.iter().map(key).collect(),
-            );
+            let (items, order) =
+                (stage.items.iter().map(key).collect(), stage.order.iter().map(key).collect());
             stage.groups = std::mem::replace(&mut stage.items, items);
             stage.order = order;
             (stage.is_grouped, stage.is_distinct) = (true, false);
@@ -261,9 +266,10 @@ impl<'q, 'a> Stage<'q, 'a> {
         groups.add(key, keys, self.aggregates, |states| {
             let mut more = 0;
             for (call, state) in self.aggregates.iter().zip(states) {
-                let counts = call.condition.as_ref().is_none_or(|condition| {
-                    condition.evaluate(row).boolean() == Some(true)
-                });
+                let counts = call
+                    .condition
+                    .as_ref()
+                    .is_none_or(|condition| condition.evaluate(row).boolean() == Some(true));
                 if counts {
                     let mut arguments = call.arguments.iter().map(|item| item.evaluate(row));
                     more += state.add(arguments.next(), arguments.next())?;
@@ -281,8 +287,7 @@ impl<'q, 'a> Stage<'q, 'a> {
         row: &dyn QueryInput,
         tie: Tie,
     ) -> Result<()> {
-        let is_kept =
-            self.filter.is_none_or(|filter| filter.evaluate(row).boolean() == Some(true));
+        let is_kept = self.filter.is_none_or(|filter| filter.evaluate(row).boolean() == Some(true));
         if !is_kept {
             return Ok(());
         }

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value as Json};
 use weir_model::Timestamp;
-use weir_questions::evaluate::{Numeric, PropertyValue};
 use weir_query::{Kind, Value};
+use weir_questions::evaluate::{Numeric, PropertyValue};
 
 /// A value that borrows nothing.
 pub(super) type Owned = Value<'static>;
@@ -207,9 +207,9 @@ pub(super) fn json(value: &Value<'_>, kind: Kind) -> Json {
         (Value::Json(json), Kind::Json) if json.starts_with('[') => {
             serde_json::from_str(json).unwrap_or(Json::Null)
         }
-        (value, _) => borrowed(value)
-            .into_text()
-            .map_or(Json::Null, |text| Json::String(text.into_owned())),
+        (value, _) => {
+            borrowed(value).into_text().map_or(Json::Null, |text| Json::String(text.into_owned()))
+        }
     }
 }
 
