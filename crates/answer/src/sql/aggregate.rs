@@ -73,19 +73,20 @@ impl Sum {
     fn add(&mut self, number: Numeric) {
         self.count += 1;
         match number {
-            Numeric::Whole(number) => {
-                self.whole = self.whole.saturating_add(number);
-                match i64::try_from(number) {
-                    Ok(number) => self.all.add_integer(number),
-                    Err(_) => match (i64::try_from(number / 2), i64::try_from(number - number / 2))
-                    {
-                        (Ok(half), Ok(other)) => {
-                            self.all.add_integer(half);
-                            self.all.add_integer(other);
-                        }
-                        _ => self.all.add(number as f64),
-                    },
+            // All that have 64 bits.
+            Numeric::Whole(number) if number.unsigned_abs() < 1 << 64 => {
+                self.whole += number;
+                let mut rest = number;
+                while rest != 0 {
+                    let part =
+                        i64::try_from(rest).unwrap_or(if rest < 0 { i64::MIN } else { i64::MAX });
+                    self.all.add_integer(part);
+                    rest -= i128::from(part);
                 }
+            }
+            Numeric::Whole(number) => {
+                self.has_fractions = true;
+                self.all.add(number as f64);
             }
             Numeric::Double(number) => {
                 self.has_fractions = true;
@@ -96,7 +97,7 @@ impl Sum {
 
     fn merge(&mut self, other: Self) {
         self.count += other.count;
-        self.whole = self.whole.saturating_add(other.whole);
+        self.whole += other.whole;
         self.has_fractions |= other.has_fractions;
         self.all.merge(other.all);
     }

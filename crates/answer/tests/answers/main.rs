@@ -7,6 +7,7 @@
 mod by_person;
 mod paths;
 mod source;
+mod sql;
 mod trends;
 mod world;
 

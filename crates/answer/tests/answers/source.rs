@@ -1,16 +1,20 @@
 //! A source of events in blocks and segments.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tempfile::TempDir;
-use weir_answer::{Block, OpenPart, Part, Source, SourceError};
+use uuid::Uuid;
+use weir_answer::{
+    Block, BlockEvent, GroupRow, OpenPart, Part, PersonRow, RowSource, Source, SourceError,
+};
 use weir_segments::{
     Bits, Codes, ColumnType, Options, OwnedEvent, Segment, SegmentEvent, TypedColumn, Writer,
 };
 
-use crate::world::{Random, World};
+use crate::world::{GROUPS, PROJECT, Person, Random, World};
 
 /// Where events are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +33,9 @@ pub(crate) struct TestSource {
     open: Vec<OpenPart>,
     ids: HashMap<Vec<u8>, u32>,
     persons: Vec<u32>,
+    /// By the number of the distinct id that stands for the person.
+    records: HashMap<u32, Person>,
+    uuids: Vec<Uuid>,
     /// By the number of the distinct id.
     erased: HashMap<u32, u64>,
     first_seen: Vec<(u32, i64)>,
@@ -52,6 +59,8 @@ impl TestSource {
             parts: Vec::new(),
             open: Vec::new(),
             persons,
+            records: world.records().into_iter().map(|(id, it)| (number(&id), it)).collect(),
+            uuids: numbered.iter().map(|(_, id)| World::person_id(id)).collect(),
             erased: world.erased.iter().map(|(id, bound)| (number(id), *bound)).collect(),
             first_seen: first_seen(world).into_iter().map(|(id, at)| (number(&id), at)).collect(),
             ids: ids.clone(),
@@ -171,12 +180,83 @@ impl Source for TestSource {
     }
 }
 
+impl RowSource for TestSource {
+    fn project(&self) -> i64 {
+        PROJECT
+    }
+
+    fn person_ids(&self, persons: &[u32], into: &mut Vec<Uuid>) {
+        into.extend(persons.iter().map(|person| self.uuids[*person as usize]));
+    }
+
+    fn person_properties(
+        &self,
+        persons: &[u32],
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<(), SourceError> {
+        assert!(persons.len() <= 1_000);
+        for (at, person) in persons.iter().enumerate() {
+            if let Some(record) = self.records.get(person) {
+                see(at, &record.properties);
+            }
+        }
+        Ok(())
+    }
+
+    fn group_properties(
+        &self,
+        index: u8,
+        keys: &[&str],
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<(), SourceError> {
+        for (at, key) in keys.iter().enumerate() {
+            let is_it = |group: &&(u8, &str, &str)| group.0 == index && group.1 == *key;
+            if let Some((.., properties)) = GROUPS.iter().find(is_it) {
+                see(at, properties);
+            }
+        }
+        Ok(())
+    }
+
+    fn each_person(
+        &self,
+        see: &mut dyn FnMut(PersonRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        for (number, person) in &self.records {
+            let row = PersonRow {
+                id: self.uuids[*number as usize],
+                created_at: person.created_at,
+                properties: &person.properties,
+                is_identified: person.is_identified,
+                distinct_ids: &person.distinct_ids,
+            };
+            if see(row).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn each_group(
+        &self,
+        see: &mut dyn FnMut(GroupRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        for (index, key, properties) in GROUPS {
+            let row = GroupRow { index, key, properties, created_at: 5_000_000 };
+            if see(row).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 struct TestBlock {
     arrivals: Vec<u64>,
     times: Vec<i64>,
     names: Codes,
     ids: Vec<u32>,
-    properties: Vec<String>,
+    events: Vec<OwnedEvent>,
 }
 
 impl TestBlock {
@@ -195,7 +275,7 @@ impl TestBlock {
             times: events.iter().map(|event| event.timestamp).collect(),
             names: Codes { codes, values },
             ids: events.iter().map(|event| ids[event.distinct_id.as_bytes()]).collect(),
-            properties: events.iter().map(|event| event.properties.clone()).collect(),
+            events: events.to_vec(),
         }
     }
 }
@@ -218,7 +298,26 @@ impl Block for TestBlock {
     }
 
     fn properties(&self, see: &mut dyn FnMut(u32, &str)) -> Result<(), SourceError> {
-        (0..).zip(&self.properties).for_each(|(row, text)| see(row, text));
+        (0..).zip(&self.events).for_each(|(row, event)| see(row, &event.properties));
+        Ok(())
+    }
+
+    fn events(
+        &self,
+        rows: &Bits,
+        see: &mut dyn FnMut(u32, BlockEvent<'_>),
+    ) -> Result<(), SourceError> {
+        for row in rows.ones() {
+            let event = &self.events[row];
+            let found = BlockEvent {
+                uuid: event.uuid,
+                distinct_id: &event.distinct_id,
+                received_at: event.received_at,
+                elements_chain: &event.elements_chain,
+                properties: &event.properties,
+            };
+            see(u32::try_from(row).unwrap(), found);
+        }
         Ok(())
     }
 }
