@@ -298,7 +298,7 @@ mod tests {
             (Value::Integer(i64::MAX), Kind::Integer, "9223372036854775807"),
             (Value::Float(5.0), Kind::Float, "5"),
             (Value::Float(0.1), Kind::Float, "0.1"),
-            (Value::Float(1e300), Kind::Float, "1e300"),
+            (Value::Float(1e300), Kind::Float, "1e+300"),
             (Value::Boolean(false), Kind::Boolean, "false"),
             (Value::Timestamp(0), Kind::Timestamp, "\"1970-01-01T00:00:00Z\""),
             (Value::Date(1), Kind::Timestamp, "\"1970-01-02\""),

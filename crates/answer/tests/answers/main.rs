@@ -4,6 +4,8 @@
 //! segments, are read by one thread or several, and have persons with other numbers: the
 //! answer is always the same.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod by_person;
 mod paths;
 mod source;

@@ -273,13 +273,13 @@ fn any_question(random: &mut Random) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn questions_in_sql_are_answered_as_by_a_plain_evaluation(seed in any::<u64>()) {
         let mut random = Random::new(seed);
         let case = case(&mut random, 120);
-        for _ in 0..6 {
+        for _ in 0..4 {
             let text = any_question(&mut random);
             let query = question(&text);
             let found = case.hogql(&query);
@@ -347,12 +347,12 @@ fn the_times_of_a_question_are_those_of_all_its_parts() {
         start.unwrap()
     };
     for (text, expected) in [
-        ("SELECT 1 FROM events", vec![i64::MIN..i64::MAX]),
+        ("SELECT 1 FROM events", vec![(i64::MIN, i64::MAX)]),
         ("SELECT 1 FROM persons", vec![]),
         (
             "SELECT 1 FROM events WHERE timestamp >= '2026-10-02' AND timestamp < '2026-10-05' AND \
           timestamp >= '2026-10-01'",
-            vec![at("2026-10-02")..at("2026-10-05")],
+            vec![(at("2026-10-02"), at("2026-10-05"))],
         ),
         (
             "SELECT 1 FROM events WHERE timestamp > '2026-10-05' AND timestamp < '2026-10-02'",
@@ -360,20 +360,22 @@ fn the_times_of_a_question_are_those_of_all_its_parts() {
         ),
         (
             "SELECT 1 FROM events WHERE timestamp > '2026-10-05' OR event = 'a'",
-            vec![i64::MIN..i64::MAX],
+            vec![(i64::MIN, i64::MAX)],
         ),
         (
             "SELECT 1 FROM events WHERE timestamp <= '2026-10-05' AND distinct_id IN (SELECT \
           distinct_id FROM events WHERE timestamp = '2026-10-07')",
-            vec![at("2026-10-07")..at("2026-10-07") + 1, i64::MIN..at("2026-10-05") + 1],
+            vec![(at("2026-10-07"), at("2026-10-07") + 1), (i64::MIN, at("2026-10-05") + 1)],
         ),
         (
             "SELECT count() FROM (SELECT event FROM events WHERE timestamp BETWEEN '2026-10-01' AND \
           '2026-10-02')",
-            vec![at("2026-10-01")..at("2026-10-02") + 1],
+            vec![(at("2026-10-01"), at("2026-10-02") + 1)],
         ),
     ] {
-        assert_eq!(hogql_times(&case.asked(), &question(text)).unwrap(), expected, "{text}");
+        let found = hogql_times(&case.asked(), &question(text)).unwrap();
+        let found: Vec<_> = found.into_iter().map(|times| (times.start, times.end)).collect();
+        assert_eq!(found, expected, "{text}");
     }
 }
 

@@ -24,7 +24,8 @@ impl Case {
             let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
             let found = hogql(source, &run, &self.asked(), &query);
             assert_eq!(memory.used(), 0, "{text}");
-            last = Some(found.map(|found| found.results).expect_err(text));
+            last = found.err();
+            assert!(last.is_some(), "{text}");
         }
         last.unwrap()
     }
@@ -158,7 +159,7 @@ fn nothing_but_the_tables_of_the_project_is_read() {
     }
     let count = |text: &str| case.hogql(&question(text)).results;
     assert_eq!(count("SELECT count() FROM events WHERE team_id = 8"), [[json!(0)]]);
-    assert_eq!(count("SELECT 1 FROM events WHERE team_id != 7"), [[json!(0)]; 0]);
+    assert!(count("SELECT 1 FROM events WHERE team_id != 7").is_empty());
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn depth_and_length_are_bounded() {
             format!("SELECT {}1{} FROM events", "(".repeat(9_000), ")".repeat(9_000)),
             "nested too deep",
         ),
-        (format!("SELECT 1 FROM events WHERE {}", conditions(1_500)), "too many expressions"),
+        (format!("SELECT 1 FROM events WHERE {}", conditions(900)), "too many expressions"),
         ("SELECT 1 FROM events LIMIT 1000000000".to_owned(), "LIMIT is from 0 to 50000"),
         ("SELECT 1 FROM events OFFSET 1000000001".to_owned(), "OFFSET is from 0 to 1000000"),
         ("SELECT match(event, 'a{1000}{1000}') FROM events".to_owned(), "too large"),

@@ -40,7 +40,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn a_list_is_a_select(seed in any::<u64>()) {
@@ -159,13 +159,16 @@ fn faults_name_their_text() {
 #[test]
 fn a_list_knows_the_times_that_it_needs() {
     let case = case_of(&mut Random::new(24), 2, 5, &LAYOUTS);
-    let times = |value: &Json| events_times(&case.asked(), &list(value)).unwrap();
-    assert_eq!(times(&json!({ "select": ["event"] })), [i64::MIN..i64::MAX]);
+    let times = |value: &Json| {
+        let found = events_times(&case.asked(), &list(value)).unwrap();
+        found.into_iter().map(|times| (times.start, times.end)).collect::<Vec<_>>()
+    };
+    assert_eq!(times(&json!({ "select": ["event"] })), [(i64::MIN, i64::MAX)]);
     let range = json!({ "select": ["event"], "after": "2026-10-20T00:00:00Z",
         "before": "2026-10-21T00:00:00Z" });
     let day = |text: &str| weir_model::Timestamp::parse(text).unwrap().micros();
     let (begin, end) = (day("2026-10-20T00:00:00Z") + 1, day("2026-10-21T00:00:00Z"));
-    assert_eq!(times(&range), [begin..end]);
+    assert_eq!(times(&range), [(begin, end)]);
     let none = json!({ "select": ["event"], "after": "2026-10-22", "before": "2026-10-21" });
     assert_eq!(times(&none), []);
 }
