@@ -435,6 +435,7 @@ impl<'a> Batch<'a> {
                 json.push((slot, JsonColumn::new(name, size, self.kept.clone(), None)));
                 continue;
             };
+            self.memory.hold_more(&mut self.bytes, column.bytes())?;
             let mut left = Bits::default();
             left.reset(size);
             let is_left = |row: &usize| {
@@ -465,19 +466,26 @@ impl<'a> Batch<'a> {
         let mut rows = Bits::default();
         rows.reset(size);
         columns.iter().for_each(|column| rows.unite(&column.rows));
-        match &mut self.reader {
-            Reader::Block(block) => {
-                block.properties(&mut |row, text| see_json(columns, row, text))?;
+        let needles: Vec<String> = needles(columns);
+        let (cancel, mut seen, mut checked) = (self.run.cancel, 0_u32, Ok(()));
+        let mut see = |row: u32, text: &str| {
+            seen += 1;
+            if seen.is_multiple_of(CHECKED) && checked.is_ok() {
+                checked = cancel.check();
             }
+            if checked.is_ok() {
+                see_json(columns, row, text);
+            }
+        };
+        match &mut self.reader {
+            Reader::Block(block) => block.properties(&mut see)?,
             Reader::Group { reader, .. } => {
-                let needles: Vec<String> = needles(columns);
-                let selected = few(&rows, size);
                 let see = |row: u32, text: &[u8]| {
                     if let Ok(text) = std::str::from_utf8(text) {
-                        see_json(columns, row, text);
+                        see(row, text);
                     }
                 };
-                match selected {
+                match few(&rows, size) {
                     Some(selected) => reader.texts_at(&ColumnName::Properties, &selected, see)?,
                     None => {
                         let finders: Vec<Finder<'_>> = needles.iter().map(Finder::new).collect();
@@ -486,7 +494,7 @@ impl<'a> Batch<'a> {
                 }
             }
         }
-        Ok(())
+        checked
     }
 }
 

@@ -4,11 +4,12 @@
 //! have results of their own, which each kind of question decides by its numbers.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_model::errors::FieldError;
-use weir_questions::evaluate::{BreakdownRank, Numeric, PropertyValue, breakdown_text};
+use weir_questions::evaluate::{
+    BreakdownRank, NumberRanges, Numeric, PropertyValue, breakdown_text,
+};
 use weir_questions::query::{BREAKDOWNS_MAX, Breakdown, BreakdownFilter, PropertyOwner};
 use weir_questions::results::BreakdownValue;
 use weir_segments::NONE;
@@ -53,6 +54,16 @@ impl<'a> Divider<'a> {
             slots: breakdowns.iter().map(|of| plan.slot(&of.property)).collect(),
             texts: breakdowns.iter().map(texts).collect(),
         })
+    }
+
+    /// Whether there is no breakdown.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.filter.is_none()
+    }
+
+    /// Whether there is a breakdown whose values are not ranges of numbers.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.is_whole() && self.breakdowns().iter().all(|breakdown| breakdown.bins.is_none())
     }
 
     /// Refuses ranges of numbers, for questions that do not have them.
@@ -111,16 +122,23 @@ impl<'a> Divider<'a> {
         let mut found: Vec<Key> = keys.iter().map(|(key, _)| *key).collect();
         for (at, (breakdown, texts)) in self.breakdowns().iter().zip(&self.texts).enumerate() {
             let Some(bins) = breakdown.bins else { continue };
-            let number = |key: &Key| {
-                let text = texts.text(*key.get(at)?)?;
-                PropertyValue::Text(&text).number()
+            let texts_of = keys.iter().map(|(key, _)| texts.text(*key.get(at)?));
+            let texts_of: Vec<Option<Arc<str>>> = texts_of.collect();
+            let value = |text: &Option<Arc<str>>| match text {
+                Some(text) => PropertyValue::Text(text).number().map(Numeric::value),
+                None => None,
             };
-            let numbers: Vec<Option<Numeric>> = keys.iter().map(|(key, _)| number(key)).collect();
-            let weights = numbers.iter().zip(keys);
-            let weights = weights.filter_map(|(number, (_, events))| Some(((*number)?, *events)));
-            let bounds = bounds(weights.collect(), bins);
-            for (key, number) in found.iter_mut().zip(numbers) {
-                let range = number.and_then(|number| range_of(&bounds, number.value()));
+            // The range of the question decides.
+            let counted = texts_of.iter().zip(keys).filter(|(_, (_, events))| *events > 0);
+            let numbers = counted.filter_map(|(text, _)| value(text));
+            let (least, most) = numbers
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |found, number| {
+                    (number.min(found.0), number.max(found.1))
+                });
+            let ranges = (least <= most).then(|| NumberRanges::new(least, most, bins));
+            for (key, text) in found.iter_mut().zip(texts_of) {
+                let text = text.as_deref().map_or(PropertyValue::Missing, PropertyValue::Text);
+                let range = ranges.as_ref().and_then(|of| of.text(of.index(text)?));
                 let number = range.map(|range| texts.number(&range)).transpose()?;
                 if let Some(place) = key.get_mut(at) {
                     *place = number.unwrap_or(NONE);
@@ -136,53 +154,6 @@ fn text_of(breakdown: &Breakdown, value: PropertyValue<'_>) -> Option<String> {
         Some(_) => value.number().map(|number| number.to_string()),
         None => breakdown_text(breakdown, value),
     }
-}
-
-/// The bounds of ranges that have about as many events each: quantiles, to hundredths below.
-fn bounds(mut numbers: Vec<(Numeric, u64)>, bins: u32) -> Vec<f64> {
-    numbers.sort_unstable();
-    let count: u64 = numbers.iter().map(|(_, events)| events).sum();
-    let Some(last) = count.checked_sub(1) else { return Vec::new() };
-    let at = |rank: u64| {
-        let mut before = 0;
-        let found = numbers.iter().find(|(_, events)| {
-            before += events;
-            rank < before
-        });
-        found.map_or(0.0, |(number, _)| number.value())
-    };
-    let mut bounds: Vec<f64> = (0..=bins)
-        .map(|bin| {
-            let rank = f64::from(bin) / f64::from(bins) * last as f64;
-            let below = rank.floor();
-            let (low, high) = (at(below as u64), at((below as u64 + 1).min(last)));
-            let quantile = low + (high - low) * (rank - below);
-            let hundredths = (quantile * 100.0).floor() / 100.0;
-            if hundredths.is_finite() { hundredths } else { quantile }
-        })
-        .collect();
-    bounds.dedup();
-    // The last range includes the largest number.
-    match bounds.as_mut_slice() {
-        [only] => {
-            let only = *only;
-            bounds.push(only + 0.01);
-        }
-        [.., last] => *last += 0.01,
-        [] => {}
-    }
-    bounds
-}
-
-/// The text of the range of a number. `None`: it is in none.
-fn range_of(bounds: &[f64], number: f64) -> Option<String> {
-    let after = bounds.partition_point(|bound| *bound <= number);
-    let at = after.checked_sub(1)?.min(bounds.len().checked_sub(2)?);
-    let (from, to) = (bounds.get(at)?, bounds.get(at + 1)?);
-    // A number above all that the bounds were made of is of another range of time.
-    let is_in = number < *to || at + 2 < bounds.len();
-    let text = |bound: f64| Numeric::of(bound).map(|number| number.to_string());
-    is_in.then(|| Some(format!("[{},{}]", text(*from)?, text(*to)?))).flatten()
 }
 
 /// The first ones of values with their totals, in the order of results.
@@ -314,6 +285,12 @@ impl OrderedKeys {
         self.places.get(number as usize).copied().unwrap_or(NONE)
     }
 
+    /// The same, if there is a value of at least one property.
+    pub(crate) fn place_of_value(&self, number: u32) -> u32 {
+        let place = self.place(number);
+        if self.key(place) == NO_KEY { NONE } else { place }
+    }
+
     /// The value at a place. [`NONE`]: there is no value.
     pub(crate) fn key(&self, place: u32) -> Key {
         self.keys.get(place as usize).copied().unwrap_or(NO_KEY)
@@ -333,17 +310,8 @@ pub(crate) fn shown<T>(
     merge: impl Fn(&mut T, T),
 ) -> (Vec<(BreakdownValue, T)>, bool) {
     let Some(filter) = divider.filter() else { return (Vec::new(), false) };
-    // A step without a value may have been found beside events without one.
-    let mut by_key: HashMap<Key, T> = HashMap::new();
-    for (place, total) in totals {
-        match by_key.entry(keys.key(place)) {
-            Entry::Vacant(place) => {
-                place.insert(total);
-            }
-            Entry::Occupied(mut place) => merge(place.get_mut(), total),
-        }
-    }
-    let (keys, totals): (Vec<Key>, Vec<T>) = by_key.into_iter().unzip();
+    let totals = totals.into_iter().map(|(place, total)| (keys.key(place), total));
+    let (keys, totals): (Vec<Key>, Vec<T>) = totals.unzip();
     let ranked = keys.iter().zip(&totals).enumerate();
     let ranked = ranked.map(|(at, (key, total))| (at, persons(total) as f64, *key)).collect();
     let chosen = first_ranked(divider, ranked, filter.limit);
@@ -366,29 +334,4 @@ pub(crate) fn shown<T>(
         shown.push((BreakdownValue::other(filter), other));
     }
     (shown, has_more)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn numbers(numbers: &[f64]) -> Vec<(Numeric, u64)> {
-        numbers.iter().map(|number| (Numeric::of(*number).unwrap(), 1)).collect()
-    }
-
-    #[test]
-    fn ranges_have_about_as_many_events() {
-        let found = bounds(numbers(&[4.0, 1.0, 3.0, 2.0, 5.0]), 2);
-        assert_eq!(found, [1.0, 3.0, 5.01]);
-        assert_eq!(range_of(&found, 1.0).as_deref(), Some("[1,3]"));
-        assert_eq!(range_of(&found, 2.9).as_deref(), Some("[1,3]"));
-        assert_eq!(range_of(&found, 3.0).as_deref(), Some("[3,5.01]"));
-        assert_eq!(range_of(&found, 5.0).as_deref(), Some("[3,5.01]"));
-        assert_eq!(range_of(&found, 0.5), None);
-        assert_eq!(range_of(&found, 7.0), None);
-        assert_eq!(bounds(numbers(&[0.129, 0.129]), 10), [0.12, 0.13]);
-        assert_eq!(bounds(vec![(Numeric::Whole(1), 9), (Numeric::Whole(10), 1)], 2), [1.0, 10.01]);
-        assert!(bounds(Vec::new(), 3).is_empty());
-        assert_eq!(range_of(&[], 1.0), None);
-    }
 }

@@ -60,6 +60,12 @@ impl ShortRecord {
     pub(crate) fn bits(self) -> u64 {
         (self.0 & ((1 << Self::BITS) - 1)) as u64
     }
+
+    /// The same event with other bits.
+    pub(crate) fn with_bits(self, bits: u64) -> Self {
+        let mask = (1 << Self::BITS) - 1;
+        Self(self.0 & !mask | u128::from(bits) & mask)
+    }
 }
 
 impl Record for ShortRecord {
@@ -151,7 +157,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn includes(self, person: u32) -> bool {
+    pub(crate) fn includes(self, person: u32) -> bool {
         self.count == 1 || person / PARTS as u32 % self.count == self.number
     }
 }

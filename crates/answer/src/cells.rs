@@ -187,6 +187,17 @@ impl<'a> Cells<'a> {
         })
     }
 
+    /// The number of actors that are in a cell, and in no earlier one of its row.
+    pub(crate) fn first_amounts(
+        self,
+        cells: usize,
+        row: impl Fn(usize) -> usize,
+    ) -> Result<Vec<f64>> {
+        let Form::Unique(unique) = self.form else { return Ok(vec![0.0; cells]) };
+        let counts = unique.first_counts(cells, row)?;
+        Ok(counts.into_iter().map(|count| count as f64).collect())
+    }
+
     /// The number of each cell. One without numbers has 0.
     pub(crate) fn amounts(self, math: &Math, cells: usize) -> Vec<f64> {
         let mut amounts: Vec<f64> = match self.form {

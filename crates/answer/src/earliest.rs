@@ -37,11 +37,6 @@ impl<'a> Earliest<'a> {
         Ok(())
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {
-        let seen = (0..).zip(&other.times).filter(|(_, time)| **time != NEVER);
-        seen.into_iter().try_for_each(|(person, time)| self.see(person, *time))
-    }
-
     /// `None`: the person was not seen.
     pub(crate) fn of(&self, person: u32) -> Option<i64> {
         self.times.get(person as usize).copied().filter(|time| *time != NEVER)

@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use weir_model::errors::FieldError;
 use weir_questions::evaluate::{
-    ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, histogram,
+    ExclusionRange, FunnelEvent, FunnelOutcome, FunnelRules, FunnelTotals, STEP_VALUES_MAX,
+    by_value, histogram,
 };
-use weir_questions::query::{
-    Attribution, AttributionKind, FunnelOrder, FunnelVisualization, FunnelsQuery,
-};
+use weir_questions::query::{BreakdownFilter, FunnelOrder, FunnelVisualization, FunnelsQuery};
 use weir_questions::results::{
     FunnelStepResult, FunnelTrendResult, TimeToConvertResult, funnel_steps,
 };
@@ -18,7 +17,7 @@ use crate::breakdown::{ByValue, Divider, SharedKeys, shown};
 use crate::by_person::{
     ByPerson, LongRecord, Pass, Reading, Record, ShortRecord, in_passes, visit,
 };
-use crate::error::Result;
+use crate::error::{AnswerError, Result};
 use crate::plan::Plan;
 use crate::run::{Reservation, Run};
 use crate::source::Source;
@@ -46,7 +45,7 @@ pub enum FunnelResults {
 /// The times of the events that the answer to a question about a funnel needs.
 ///
 /// # Errors
-/// [`AnswerError::Field`](crate::AnswerError::Field).
+/// [`AnswerError::Field`].
 pub fn funnel_times(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Vec<Range<i64>>> {
     Ok(vec![span(asked, query)?.times])
 }
@@ -54,7 +53,7 @@ pub fn funnel_times(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Vec<Range
 /// Answers a question about a funnel.
 ///
 /// # Errors
-/// See [`AnswerError`](crate::AnswerError).
+/// See [`AnswerError`].
 pub fn funnel(
     source: &dyn Source,
     run: &Run<'_>,
@@ -76,7 +75,8 @@ pub fn funnel(
         plan.add(node.event.as_deref(), &node.properties, asked, &path)?;
     }
     let actor = plan.actor(query.scope.group_type);
-    let divider = Divider::new(run, &mut plan, query.breakdown.as_ref())?.without_bins()?;
+    let breakdown = query.breakdown.as_ref().map(BreakdownFilter::of_funnels);
+    let divider = Divider::new(run, &mut plan, breakdown.as_ref())?.without_bins()?;
     let mut reading = Reading::new(source, run, &plan, actor);
     reading.properties = divider.slots().to_vec();
     reading.arrivals = plan.keeps_all;
@@ -91,16 +91,16 @@ pub fn funnel(
         exclusions.collect(),
     );
     let keys = SharedKeys::new(run);
-    let counting = Counting { query, span: &span, rules, divider: &divider, keys: &keys };
-    let is_short = divider.filter().is_none() && !plan.keeps_all;
+    let counter = FunnelCounter { query, span: &span, rules, divider: &divider, keys: &keys };
+    let is_short = divider.is_whole() && !plan.keeps_all;
     let totals = in_passes(
         |pass| match is_short {
-            true => counting.pass::<ShortRecord>(&reading, pass),
-            false => counting.pass::<LongRecord>(&reading, pass),
+            true => counter.pass::<ShortRecord>(&reading, pass),
+            false => counter.pass::<LongRecord>(&reading, pass),
         },
         Totals::merge,
     )?;
-    let (results, has_more) = counting.results(totals.by_value);
+    let (results, has_more) = counter.results(totals.by_value);
     Ok(Found { results, has_more, range: span.resolved() })
 }
 
@@ -114,7 +114,7 @@ fn span(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Span> {
 }
 
 /// How a funnel is counted.
-struct Counting<'q, 'a> {
+struct FunnelCounter<'q, 'a> {
     query: &'q FunnelsQuery,
     span: &'q Span,
     rules: FunnelRules,
@@ -228,20 +228,20 @@ impl Totals<'_> {
     /// Counts an outcome for a value. `interval`: attempts that begin in it.
     fn add(
         &mut self,
-        counting: &Counting<'_, '_>,
+        counter: &FunnelCounter<'_, '_>,
         value: u32,
         interval: usize,
         outcome: &FunnelOutcome,
     ) -> Result<()> {
-        let filter = &counting.query.filter;
+        let filter = &counter.query.filter;
         let did = |step: usize| outcome.steps() > step;
         if outcome.steps() == 0 {
             return Ok(());
         }
-        let intervals = counting.span.len();
+        let intervals = counter.span.len();
         if !self.by_value.contains_key(&value) {
             self.memory.hold_more(&mut self.bytes, TOTALS + 16 * intervals)?;
-            self.by_value.insert(value, ValueTotals::new(counting.query, intervals));
+            self.by_value.insert(value, ValueTotals::new(counter.query, intervals));
         }
         let Some(totals) = self.by_value.get_mut(&value) else { return Ok(()) };
         match filter.visualization {
@@ -268,7 +268,7 @@ impl Totals<'_> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> FunnelCounter<'_, 'a> {
     fn pass<R: Step>(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<Totals<'a>> {
         let begin = self.span.times.start;
         let kept = reading.read(
@@ -290,8 +290,12 @@ impl<'a> Counting<'_, 'a> {
         let states = visit(
             reading.run,
             kept,
-            |record| record.set_value(keys.place(record.value())),
-            || PersonState { events: Vec::new(), totals: self.totals(reading.run) },
+            |record| record.set_value(keys.place_of_value(record.value())),
+            || PersonState {
+                events: Vec::new(),
+                values: Vec::new(),
+                totals: self.totals(reading.run),
+            },
             |state, _, records| self.person(state, records),
         )?;
         let mut all = self.totals(reading.run);
@@ -316,29 +320,30 @@ impl<'a> Counting<'_, 'a> {
     }
 
     fn person<R: Step>(&self, state: &mut PersonState<'a>, records: &[R]) -> Result<()> {
-        let PersonState { events, totals } = state;
-        let is_divided = self.divider.filter().is_some();
-        let Attribution { kind, .. } = self.query.filter.attribution;
-        if !is_divided || kind != AttributionKind::AllEvents {
-            events.clear();
-            events.extend(records.iter().map(|record| self.event(record)));
-            return self.outcomes(events, |interval, outcome| {
-                let value = if is_divided { self.value_of(records, outcome) } else { NONE };
-                totals.add(self, value, interval, outcome)
-            });
+        let PersonState { events, values, totals } = state;
+        events.clear();
+        events.extend(records.iter().map(|record| self.event(record)));
+        if self.divider.is_whole() {
+            return self
+                .outcomes(events, |interval, outcome| totals.add(self, NONE, interval, outcome));
         }
-        // A person is counted for each value, with the events that have it.
-        let steps = records.iter().filter(|record| self.event(*record).steps != 0);
-        let mut values: Vec<u32> = steps.map(Step::value).collect();
-        values.sort_unstable();
-        values.dedup();
-        for value in values {
-            events.clear();
-            let own = records.iter().filter(|record| record.value() == value);
-            events.extend(own.map(|record| self.event(record)));
-            self.outcomes(events, |interval, outcome| totals.add(self, value, interval, outcome))?;
-        }
-        Ok(())
+        values.clear();
+        values.extend(records.iter().map(|record| Some(record.value()).filter(|of| *of != NONE)));
+        let (attribution, range) = (self.query.filter.attribution, &self.span.times);
+        let mut counted = Ok(());
+        by_value(attribution, events, values, range, |value, events| {
+            if counted.is_ok() {
+                let value = value.unwrap_or(NONE);
+                counted = self.outcomes(events, |interval, outcome| {
+                    totals.add(self, value, interval, outcome)
+                });
+            }
+        })
+        .map_err(|_| AnswerError::TooLarge {
+            what: "values of a step of one person".to_owned(),
+            limit: STEP_VALUES_MAX,
+        })?;
+        counted
     }
 
     /// Shows the outcome of the events of a person, for each interval in which it may begin.
@@ -367,33 +372,11 @@ impl<'a> Counting<'_, 'a> {
         Ok(())
     }
 
-    /// The value of the step that counts. [`NONE`]: the person did not do it.
-    fn value_of<R: Step>(&self, records: &[R], outcome: &FunnelOutcome) -> u32 {
-        let Attribution { kind, step } = self.query.filter.attribution;
-        let step = match kind {
-            AttributionKind::FirstTouch | AttributionKind::AllEvents => 0,
-            AttributionKind::LastTouch => outcome.steps().saturating_sub(1),
-            AttributionKind::Step => step,
-        };
-        let counted = outcome.times.get(..outcome.steps()).unwrap_or_default();
-        let Some(time) = counted.get(step) else { return NONE };
-        // In any order, the steps of an outcome are not known, but their times are.
-        let is_step = |steps: u32| match self.query.filter.order {
-            FunnelOrder::Unordered => steps != 0,
-            FunnelOrder::Ordered | FunnelOrder::Strict => steps & (1 << step) != 0,
-        };
-        let begin = self.span.times.start;
-        let first = records.partition_point(|record| record.time(begin) < *time);
-        let same = records.iter().skip(first).take_while(|record| record.time(begin) == *time);
-        let mut same = same.filter(|record| is_step(self.event(*record).steps));
-        same.next().map_or(NONE, Step::value)
-    }
-
     fn results(&self, mut totals: ByValue<ValueTotals>) -> (FunnelResults, Option<bool>) {
         let query = self.query;
         let filter = &query.filter;
         let new = || ValueTotals::new(query, self.span.len());
-        let is_divided = self.divider.filter().is_some();
+        let is_divided = !self.divider.is_whole();
         let (values, has_more) = match is_divided {
             true => {
                 let keys = self.keys.ordered(self.divider);
@@ -436,5 +419,7 @@ impl<'a> Counting<'_, 'a> {
 struct PersonState<'a> {
     /// The events of the person that it works on.
     events: Vec<FunnelEvent>,
+    /// The places of their values.
+    values: Vec<Option<u32>>,
     totals: Totals<'a>,
 }

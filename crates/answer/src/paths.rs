@@ -3,18 +3,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_questions::evaluate::{EDGES_MAX, PathEvent, PathRules, Paths, TooManyEdges};
+use weir_questions::evaluate::{
+    EDGES_MAX, Edge, PathEvent, PathNames, PathRules, Paths, TooManyEdges,
+};
 use weir_questions::query::{FilterGroup, PathEvents, PathsFilter, PathsQuery};
 use weir_questions::results::PathResult;
 use weir_segments::{Bits, NONE};
 
 use crate::batch::Batch;
-use crate::by_person::{ByPerson, LongRecord, Pass, Reading, in_passes, visit};
+use crate::by_person::{ByPerson, Pass, Reading, ShortRecord, in_passes, visit};
 use crate::error::{AnswerError, Result};
 use crate::plan::Plan;
 use crate::run::{Reservation, Run};
 use crate::source::Source;
-use crate::texts::{Texts, name};
+use crate::texts::Texts;
 use crate::{Asked, Found};
 
 /// The properties with the names of steps.
@@ -66,10 +68,10 @@ pub fn paths(
     let actor = plan.actor(query.scope.group_type);
     let mut reading = Reading::new(source, run, &plan, actor);
     reading.properties = slots.to_vec();
-    reading.arrivals = true;
     reading.names = true;
     let texts = Texts::new(run, "steps of paths");
-    let counting = Counting { filter, slots, texts: &texts };
+    let names = PathNames::new(filter);
+    let counter = PathCounter { filter, begin: times.start, names, slots, texts: &texts };
     // They have numbers also if no event has these names.
     let ends = [filter.start.as_deref(), filter.end.as_deref()];
     let mut numbers = [None; 2];
@@ -78,7 +80,7 @@ pub fn paths(
     }
     let gap = texts.number(GAP)?;
     let counted =
-        in_passes(|pass| counting.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
+        in_passes(|pass| counter.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
     let places = texts.ranks();
     let mut sorted: Vec<Arc<str>> = texts.all();
     sorted.sort_unstable();
@@ -89,9 +91,7 @@ pub fn paths(
     let mut edges = counted.paths.edges(most.saturating_add(1), bounds);
     let has_more = edges.len() > most;
     edges.truncate(most);
-    let result = |edge: &weir_questions::evaluate::Edge| {
-        PathResult::new(edge, text(edge.source), text(edge.target))
-    };
+    let result = |edge: &Edge| PathResult::new(edge, text(edge.source), text(edge.target));
     Ok(Found {
         results: edges.iter().map(result).collect(),
         has_more: Some(has_more),
@@ -99,21 +99,23 @@ pub fn paths(
     })
 }
 
-struct Counting<'q, 'a> {
+struct PathCounter<'q, 'a> {
     filter: &'q PathsFilter,
+    begin: i64,
+    names: PathNames<'q>,
     /// Of the address and of the name of a screen.
     slots: [usize; 2],
     texts: &'q Texts<'a>,
 }
 
 /// Edges with their memory.
-struct Counted<'a> {
+struct CountedPaths<'a> {
     paths: Paths,
     memory: Reservation<'a>,
     events: Vec<PathEvent>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedPaths<'a> {
     fn new(run: &Run<'a>, rules: PathRules) -> Self {
         Self { paths: Paths::new(rules), memory: run.memory.reservation(), events: Vec::new() }
     }
@@ -128,24 +130,23 @@ fn too_many(_: TooManyEdges) -> AnswerError {
     AnswerError::TooLarge { what: "different edges of paths".to_owned(), limit: EDGES_MAX }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> PathCounter<'_, 'a> {
     fn pass(
         &self,
         reading: &Reading<'_, 'a>,
         pass: Pass,
         ends: [Option<u32>; 2],
         gap: u32,
-    ) -> Result<Counted<'a>> {
+    ) -> Result<CountedPaths<'a>> {
         let run = reading.run;
         let kept = reading.read(
             || ByPerson::new(run, pass),
             |kept, batch, actors| {
                 let steps = self.steps(batch)?;
                 for row in batch.kept().ones() {
-                    let (person, value) = (actors[row], steps[row]);
-                    if value != NONE {
-                        let (time, arrival) = (batch.times()[row], batch.arrival(row));
-                        kept.push(LongRecord { person, time, arrival, bits: 0, value })?;
+                    let (person, time, step) = (actors[row], batch.times()[row], steps[row]);
+                    if step != NONE {
+                        kept.push(ShortRecord::new(person, self.begin, time, step.into()))?;
                     }
                 }
                 Ok(())
@@ -154,24 +155,27 @@ impl<'a> Counting<'_, 'a> {
         // The numbers of texts depend on threads, and their order does not.
         let places = self.texts.ranks();
         let place = |number: u32| places.get(number as usize).copied().unwrap_or(NONE);
+        let number = |record: &ShortRecord| record.bits() as u32;
         let [start, end] = ends.map(|end| end.map(place));
         let steps = usize::try_from(self.filter.steps).unwrap_or(usize::MAX);
         let rules = PathRules { steps, start, end, gap: place(gap) };
         let states = visit(
             run,
             kept,
-            |record: &mut LongRecord| record.value = place(record.value),
-            || Counted::new(run, rules),
+            |record: &mut ShortRecord| *record = record.with_bits(place(number(record)).into()),
+            || CountedPaths::new(run, rules),
             |counted, _, records| {
-                let event =
-                    |record: &LongRecord| PathEvent { time: record.time, name: record.value };
+                let event = |record: &ShortRecord| PathEvent {
+                    time: record.time(self.begin),
+                    name: number(record),
+                };
                 counted.events.clear();
                 counted.events.extend(records.iter().map(event));
                 counted.paths.person(&counted.events).map_err(too_many)?;
                 counted.memory.hold(counted.paths.bytes())
             },
         )?;
-        let mut all = Counted::new(run, rules);
+        let mut all = CountedPaths::new(run, rules);
         for state in states {
             all.merge(state)?;
         }
@@ -185,23 +189,16 @@ impl<'a> Counting<'_, 'a> {
         pages.reset(batch.rows());
         screens.reset(batch.rows());
         let mut steps = vec![NONE; batch.rows()];
-        let includes = |event: PathEvents| {
-            self.filter.events.is_empty() || self.filter.events.contains(&event)
-        };
         // By the code of a name.
         let mut known: Vec<Option<u32>> = Vec::new();
         for row in batch.kept().ones() {
             let Some((code, name)) = batch.name(row) else { continue };
             if name == PAGE.0.as_bytes() {
-                if includes(PathEvents::Pageviews) {
-                    pages.set(row);
-                }
+                pages.set(row);
                 continue;
             }
             if name == SCREEN.0.as_bytes() {
-                if includes(PathEvents::Screens) {
-                    screens.set(row);
-                }
+                screens.set(row);
                 continue;
             }
             let code = code as usize;
@@ -211,92 +208,37 @@ impl<'a> Counting<'_, 'a> {
             let number = match known[code] {
                 Some(number) => number,
                 None => {
-                    let is_step = match self.filter.events.is_empty() {
-                        true => true,
-                        false => includes(PathEvents::Custom) && !name.starts_with(b"$"),
-                    };
-                    let text = std::str::from_utf8(name).ok().filter(|_| is_step);
-                    let text = text.and_then(|text| self.step(text.to_owned()));
-                    text.map_or(Ok(NONE), |text| self.texts.number(&text))?
+                    let text = std::str::from_utf8(name).ok();
+                    let text = text.and_then(|text| self.names.name(text, None, None));
+                    text.map_or(Ok(NONE), |text| self.texts.number(text))?
                 }
             };
             known[code] = Some(number);
             steps[row] = number;
         }
-        for (slot, rows) in self.slots.into_iter().zip([pages, screens]) {
-            let Some(column) = batch.property(slot) else { continue };
-            let numbers = self.texts.numbers_of(column, &rows, batch.rows(), |value| {
-                self.step(without_slash(name(value)?))
-            })?;
-            rows.ones().for_each(|row| steps[row] = numbers[row]);
-        }
+        let [address, screen] = self.slots;
+        self.name(batch, address, &pages, &mut steps, |text| {
+            self.names.name(PAGE.0, Some(text), None).map(str::to_owned)
+        })?;
+        self.name(batch, screen, &screens, &mut steps, |text| {
+            self.names.name(SCREEN.0, None, Some(text)).map(str::to_owned)
+        })?;
         Ok(steps)
     }
 
-    /// The name of a step: that of the first grouping that it matches, or its own. `None`: it
-    /// is skipped.
-    fn step(&self, name: String) -> Option<String> {
-        let grouping = self.filter.groupings.iter().find(|pattern| is_like(&name, pattern));
-        let name = grouping.cloned().unwrap_or(name);
-        let is_name = |excluded: &String| {
-            *excluded == name || excluded.strip_suffix('/').is_some_and(|rest| rest == name)
-        };
-        (!self.filter.excluded.iter().any(is_name)).then_some(name)
-    }
-}
-
-/// An address without the slash at its end. A slash alone stays.
-fn without_slash(mut name: String) -> String {
-    if name.len() > 1 && name.ends_with('/') {
-        name.pop();
-    }
-    name
-}
-
-/// Whether all of a text matches a pattern in which `*` stands for any text. Parts between
-/// stars are found from the left, so that the time is bounded by the product of both lengths.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_stands_for_any_text() {
-        for (text, pattern, expected) in [
-            ("/a/1", "/a/*", true),
-            ("/a/", "/a/*", true),
-            ("/b/a/1", "/a/*", false),
-            ("/a/1/edit", "/a/*/edit", true),
-            ("/a/edit", "/a/*/edit", false),
-            ("/a", "/a", true),
-            ("/ab", "/a", false),
-            ("aba", "a*ba*ba", false),
-            ("abaxba", "a*ba*ba", true),
-            ("", "*", true),
-            ("xyz", "**z", true),
-            ("ä1ö", "ä*ö", true),
-        ] {
-            assert_eq!(is_like(text, pattern), expected, "{text} {pattern}");
-        }
-    }
-
-    #[test]
-    fn an_address_has_no_slash_at_its_end() {
-        for (name, expected) in [("/a/", "/a"), ("/a", "/a"), ("/", "/"), ("/a//", "/a/")] {
-            assert_eq!(without_slash(name.to_owned()), expected);
-        }
+    /// Numbers the names of some rows by the texts of a property.
+    fn name(
+        &self,
+        batch: &Batch<'_>,
+        slot: usize,
+        rows: &Bits,
+        steps: &mut [u32],
+        of: impl Fn(&str) -> Option<String>,
+    ) -> Result<()> {
+        let Some(column) = batch.property(slot) else { return Ok(()) };
+        let numbers =
+            self.texts.numbers_of(column, rows, batch.rows(), |value| of(&value.text()?))?;
+        rows.ones().for_each(|row| steps[row] = numbers[row]);
+        Ok(())
     }
 }

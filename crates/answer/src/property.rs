@@ -65,7 +65,7 @@ impl Value {
     }
 }
 
-/// The values of a property. Rows that were not asked for have none.
+/// The values of a property in the rows of a batch.
 #[derive(Debug)]
 pub(crate) enum PropertyColumn {
     /// For each row, the index of its value, or [`NONE`].
@@ -93,7 +93,17 @@ impl PropertyColumn {
         Self::Codes { codes, values: vec![Value::Boolean(false), Value::Boolean(true)] }
     }
 
-    /// The value of a row, without the rows that have none.
+    /// The bytes that its values take.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Codes { codes, values } => {
+                size_of_val(&codes[..]) + values.iter().map(Value::bytes).sum::<usize>()
+            }
+            Self::Numbers { values, .. } => size_of_val(&values[..]),
+        }
+    }
+
+    /// The value of a row. Rows that were not asked for have none.
     pub(crate) fn value(&self, row: usize) -> PropertyValue<'_> {
         match self {
             Self::Codes { codes, values } => codes

@@ -1,8 +1,9 @@
 //! Retention: how many persons come back.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use weir_questions::evaluate::{RETURNING, Retention, RetentionEvent, TARGET};
+use weir_questions::evaluate::{RETURNING, Retention, RetentionEvent, TARGET, grouped};
 use weir_questions::query::{RetentionKind, RetentionQuery};
 use weir_questions::results::{RetentionResult, retention as results};
 use weir_questions::time::Buckets;
@@ -10,12 +11,14 @@ use weir_segments::NONE;
 
 use crate::breakdown::{ByValue, Divider, SharedKeys, shown};
 use crate::by_person::{ByPerson, LongRecord, Pass, Reading, in_passes, visit};
-use crate::earliest::Earliest;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::run::{Reservation, Run};
 use crate::source::Source;
 use crate::{Asked, Found};
+
+/// Bytes of a person who began before the periods.
+const BEFORE: usize = 24;
 
 /// The times of the events that the answer to a question about retention needs.
 ///
@@ -61,23 +64,22 @@ pub fn retention(
     let divider = Divider::new(run, &mut plan, query.breakdown.as_ref())?.without_bins()?;
     let mut reading = Reading::new(source, run, &plan, actor);
     reading.properties = divider.slots().to_vec();
-    reading.arrivals = true;
     let keys = SharedKeys::new(run);
-    let counting = Counting { query, periods: &periods, divider: &divider, keys: &keys };
-    let mut totals = in_passes(|pass| counting.pass(&reading, pass), Totals::merge)?;
+    let counter = RetentionCounter { query, periods: &periods, divider: &divider, keys: &keys };
+    let mut totals = in_passes(|pass| counter.pass(&reading, pass), Totals::merge)?;
     let boundaries = periods.boundaries();
     let (results, has_more) = match divider.filter() {
         None => {
-            let all = totals.by_value.remove(&NONE).unwrap_or_else(|| counting.empty());
+            let all = totals.by_value.remove(&NONE);
+            let all = all.map_or_else(|| counter.empty(), |all| all.retention);
             (results(filter.period, boundaries, all.counts(), None), None)
         }
         Some(_) => {
             let keys = keys.ordered(&divider);
-            let persons = |of: &Retention| of.counts().iter().filter_map(|c| c.first()).sum();
-            let merge = |all: &mut Retention, more| all.merge(more);
-            let (values, has_more) = shown(&divider, &keys, totals.by_value, persons, merge);
+            let (values, has_more) =
+                shown(&divider, &keys, totals.by_value, |of| of.began, ValueTotals::merge);
             let values = values.iter().flat_map(|(value, of)| {
-                results(filter.period, boundaries, of.counts(), Some(value))
+                results(filter.period, boundaries, of.retention.counts(), Some(value))
             });
             (values.collect(), Some(has_more))
         }
@@ -86,16 +88,30 @@ pub fn retention(
     Ok(Found { results, has_more, range })
 }
 
-struct Counting<'q, 'a> {
+struct RetentionCounter<'q, 'a> {
     query: &'q RetentionQuery,
     periods: &'q Buckets,
     divider: &'q Divider<'a>,
     keys: &'q SharedKeys<'a>,
 }
 
+/// The persons of a value.
+struct ValueTotals {
+    retention: Retention,
+    /// Those who begin in any period.
+    began: u64,
+}
+
+impl ValueTotals {
+    fn merge(&mut self, other: Self) {
+        self.retention.merge(other.retention);
+        self.began += other.began;
+    }
+}
+
 /// Counts by the place of a value.
 struct Totals<'a> {
-    by_value: ByValue<Retention>,
+    by_value: ByValue<ValueTotals>,
     bytes: usize,
     memory: Reservation<'a>,
 }
@@ -110,7 +126,7 @@ impl<'a> Totals<'a> {
             match self.by_value.get_mut(&value) {
                 Some(all) => all.merge(more),
                 None => {
-                    self.memory.hold_more(&mut self.bytes, more.bytes())?;
+                    self.memory.hold_more(&mut self.bytes, more.retention.bytes())?;
                     self.by_value.insert(value, more);
                 }
             }
@@ -120,13 +136,32 @@ impl<'a> Totals<'a> {
 }
 
 /// What a thread keeps of events.
-struct Kept<'a> {
+struct KeptEvents<'a> {
     events: ByPerson<'a, LongRecord>,
-    /// When persons began before the periods.
-    before: Earliest<'a>,
+    before: EarlierTargets<'a>,
 }
 
-impl<'a> Counting<'_, 'a> {
+/// Persons who began before the periods, each with the number of the value of its event.
+struct EarlierTargets<'a> {
+    persons: HashSet<(u32, u32)>,
+    bytes: usize,
+    memory: Reservation<'a>,
+}
+
+impl<'a> EarlierTargets<'a> {
+    fn new(run: &Run<'a>) -> Self {
+        Self { persons: HashSet::new(), bytes: 0, memory: run.memory.reservation() }
+    }
+
+    fn insert(&mut self, person: u32, value: u32) -> Result<()> {
+        if self.persons.insert((person, value)) {
+            self.memory.hold_more(&mut self.bytes, BEFORE)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> RetentionCounter<'_, 'a> {
     fn empty(&self) -> Retention {
         let filter = &self.query.filter;
         let total = usize::try_from(filter.total).unwrap_or(usize::MAX);
@@ -138,39 +173,36 @@ impl<'a> Counting<'_, 'a> {
         let run = reading.run;
         let begin = self.periods.begin();
         let kept = reading.read(
-            || Kept { events: ByPerson::new(run, pass), before: Earliest::new(run) },
+            || KeptEvents { events: ByPerson::new(run, pass), before: EarlierTargets::new(run) },
             |kept, batch, actors| {
                 let masks = batch.masks();
                 let values = self.keys.numbers(self.divider, batch)?;
                 for row in batch.kept().ones() {
                     let (person, time, bits) = (actors[row], batch.times()[row], masks[row]);
+                    let value = values[row];
                     if time >= begin {
-                        let (arrival, value) = (batch.arrival(row), values[row]);
-                        let record = LongRecord { person, time, arrival, bits, value };
+                        let record = LongRecord { person, time, arrival: 0, bits, value };
                         kept.events.push(record)?;
-                    } else if bits & u64::from(TARGET) != 0 {
-                        kept.before.see(person, time)?;
+                    } else if bits & u64::from(TARGET) != 0 && pass.includes(person) {
+                        kept.before.insert(person, value)?;
                     }
                 }
                 Ok(())
             },
         )?;
-        let mut before = Earliest::new(run);
-        let mut events = Vec::new();
-        for kept in kept {
-            before.merge(&kept.before)?;
-            events.push(kept.events);
-        }
+        let (events, before): (Vec<_>, Vec<_>) =
+            kept.into_iter().map(|kept| (kept.events, kept.before)).unzip();
         let keys = self.keys.ordered(self.divider);
         let states = visit(
             run,
             events,
-            |record| record.value = keys.place(record.value),
+            |_| {},
             || Totals::new(run),
-            |totals, person, records| match before.of(person) {
-                // The person has begun before.
-                Some(_) => Ok(()),
-                None => self.person(totals, records),
+            |totals, person, records| {
+                let has_begun = |value: u32| {
+                    before.iter().any(|before| before.persons.contains(&(person, value)))
+                };
+                self.person(totals, records, has_begun, |value| keys.place_of_value(value))
             },
         )?;
         let mut all = Totals::new(run);
@@ -180,35 +212,39 @@ impl<'a> Counting<'_, 'a> {
         Ok(all)
     }
 
-    fn person(&self, totals: &mut Totals<'_>, records: &[LongRecord]) -> Result<()> {
-        let is_target = |record: &&LongRecord| record.bits & u64::from(TARGET) != 0;
-        let targets = records.iter().filter(is_target);
-        let mut values: Vec<u32> = match self.query.filter.kind {
-            RetentionKind::FirstTime => targets.take(1).map(|record| record.value).collect(),
-            RetentionKind::Recurring => targets.map(|record| record.value).collect(),
+    /// Counts a person for each value, with the events that have it.
+    fn person(
+        &self,
+        totals: &mut Totals<'_>,
+        records: &[LongRecord],
+        has_begun: impl Fn(u32) -> bool,
+        place: impl Fn(u32) -> u32,
+    ) -> Result<()> {
+        let event = |record: &LongRecord| RetentionEvent {
+            time: record.time,
+            entities: (record.bits & u64::from(TARGET | RETURNING)) as u8,
         };
-        values.sort_unstable();
-        values.dedup();
-        for value in values {
-            // A person begins with target events of the value, and comes back with any.
-            let entities = |record: &LongRecord| {
-                let bits = (record.bits & u64::from(TARGET | RETURNING)) as u8;
-                let is_other =
-                    record.value != value && self.query.filter.kind == RetentionKind::Recurring;
-                if is_other { bits & RETURNING } else { bits }
+        let events: Vec<RetentionEvent> = records.iter().map(event).collect();
+        let values: Vec<Option<u32>> = records.iter().map(|record| Some(record.value)).collect();
+        for (value, events) in grouped(&events, &values) {
+            let value = value.unwrap_or(NONE);
+            let is_new = || match self.query.filter.kind {
+                RetentionKind::FirstTime => !has_begun(value),
+                RetentionKind::Recurring => true,
             };
-            let event = |record: &LongRecord| RetentionEvent {
-                time: record.time,
-                entities: entities(record),
-            };
-            let events: Vec<RetentionEvent> = records.iter().map(event).collect();
-            if !totals.by_value.contains_key(&value) {
-                let empty = self.empty();
-                totals.memory.hold_more(&mut totals.bytes, empty.bytes())?;
-                totals.by_value.insert(value, empty);
+            let is_target = |event: &RetentionEvent| event.entities & TARGET != 0;
+            if !events.iter().any(is_target) || !is_new() {
+                continue;
             }
-            if let Some(counted) = totals.by_value.get_mut(&value) {
-                counted.person(&events);
+            let place = place(value);
+            if !totals.by_value.contains_key(&place) {
+                let retention = self.empty();
+                totals.memory.hold_more(&mut totals.bytes, retention.bytes())?;
+                totals.by_value.insert(place, ValueTotals { retention, began: 0 });
+            }
+            if let Some(counted) = totals.by_value.get_mut(&place) {
+                counted.retention.person(&events);
+                counted.began += 1;
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ pub(crate) fn scan<T: Send>(
 ) -> Result<Vec<T>> {
     let queue = Queue::new(source, plan);
     in_threads(run, || {
+        let _stops = StopsOnPanic(&queue);
         let mut state = make();
         let worked = work(source, run, plan, &queue, |batch| see(&mut state, batch));
         if worked.is_err() {
@@ -106,6 +107,17 @@ struct Queue<'a> {
     state: Mutex<State>,
     /// A part was opened, or the threads have to end.
     changed: Condvar,
+}
+
+/// Ends the other threads, which may wait for a part, when one panics.
+struct StopsOnPanic<'a, 'q>(&'q Queue<'a>);
+
+impl Drop for StopsOnPanic<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
 }
 
 struct State {

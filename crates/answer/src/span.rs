@@ -19,7 +19,11 @@ pub(crate) struct Span {
 impl Span {
     /// A range as one interval.
     pub(crate) fn whole(range: &TimeRange) -> Self {
-        let times = range.begin()..range.end();
+        Self::of(range.begin()..range.end())
+    }
+
+    /// Times as one interval.
+    pub(crate) fn of(times: Range<i64>) -> Self {
         Self { boundaries: vec![times.start, times.end], times, axis: Axis::default() }
     }
 

@@ -1,12 +1,13 @@
 //! Trends: numbers over time.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use weir_questions::query::{Display, EventsNode, Math, TrendsQuery};
+use weir_questions::query::{BREAKDOWNS_MAX, Display, EventsNode, Math, TrendsQuery};
 use weir_questions::results::{
     Amount, BreakdownValue, CompareLabel, ResolvedRange, TrendsResult, with_formula,
 };
+use weir_segments::NONE;
 
 use crate::batch::{Batch, Needs};
 use crate::breakdown::{Divider, Key, NO_KEY, SeenKeys, first_ranked};
@@ -24,6 +25,8 @@ use crate::{Asked, Found};
 const SESSION: &str = "$session_id";
 /// Most numbers of a question without a breakdown.
 const NUMBERS_MAX: usize = 4_000_000;
+/// Stands for all values that have no results of their own.
+const OTHER_KEY: Key = [NONE - 1; BREAKDOWNS_MAX];
 
 /// The times of the events that the answer to a question about trends needs.
 ///
@@ -48,32 +51,37 @@ pub fn trends(
     if width.saturating_mul(query.series.len()) > NUMBERS_MAX {
         return Err(AnswerError::TooLarge { what: "numbers".to_owned(), limit: NUMBERS_MAX });
     }
-    let times = spans.iter().map(|span| span.times.clone()).collect();
+    let times: Vec<Range<i64>> = spans.iter().map(|span| span.times.clone()).collect();
     let mut plan = Plan::new(&query.scope, asked, times)?;
     plan.add_series(&query.series, asked)?;
     let divider = Divider::new(run, &mut plan, query.breakdown.as_ref())?;
-    let inputs = query.series.iter().map(|series| Input::new(&mut plan, query, series)).collect();
-    let counting = Counting {
+    let inputs: Vec<Input> =
+        query.series.iter().map(|series| Input::new(&mut plan, query, series)).collect();
+    let names = Texts::new(run, "groups or sessions");
+    let counter = TrendsCounter {
         run,
         series: &query.series,
         spans: &spans,
         width,
         divider: &divider,
-        inputs,
-        names: Texts::new(run, "groups or sessions"),
+        inputs: &inputs,
+        names: &names,
+        shown: None,
     };
-    let needs = counting.needs();
-    let states = scan(
-        source,
-        run,
-        &plan,
-        || counting.state(),
-        |state, batch| counting.see(state, batch, &needs),
-    )?;
-    let state = counting.in_bins(counting.merge(states)?)?;
-    let series = shown(&counting, state, query)?;
-    let showing = Showing { query, spans: &spans, width, series };
-    Ok(Found { results: showing.results(), has_more: showing.has_more(), range: resolved(&spans) })
+    let in_one = counter.count(source, &plan).and_then(|state| {
+        let chosen = counter.chosen(&state, query)?;
+        counter.shown(state, query, &chosen)
+    });
+    let series = match in_one {
+        // The numbers of all values for each interval are many. Those for the range are
+        // fewer, and then only those of the values that results show are counted.
+        Err(AnswerError::Memory { .. }) if divider.has_values() => {
+            counter.in_two_scans(source, &mut plan, query)?
+        }
+        found => found?,
+    };
+    let maker = ResultMaker { query, spans: &spans, width, series };
+    Ok(Found { results: maker.results(), has_more: maker.has_more(), range: resolved(&spans) })
 }
 
 fn resolved(spans: &[Span]) -> ResolvedRange {
@@ -124,16 +132,18 @@ impl Input {
 
 /// How trends are counted. A cell is an interval of a value; the intervals of all ranges of a
 /// value follow each other.
-struct Counting<'q, 'a> {
+struct TrendsCounter<'q, 'a> {
     run: &'q Run<'a>,
     series: &'q [EventsNode],
     spans: &'q [Span],
     /// The number of cells of a value.
     width: usize,
     divider: &'q Divider<'a>,
-    inputs: Vec<Input>,
+    inputs: &'q [Input],
     /// Names of groups and ids of sessions.
-    names: Texts<'a>,
+    names: &'q Texts<'a>,
+    /// All other values are counted together.
+    shown: Option<HashSet<Key>>,
 }
 
 /// What was counted.
@@ -159,7 +169,7 @@ impl<'a> SeriesState<'a> {
     }
 }
 
-impl<'a> Counting<'_, 'a> {
+impl<'a> TrendsCounter<'_, 'a> {
     /// The slots that batches need, and whether they need persons.
     fn needs(&self) -> (Vec<usize>, bool) {
         let slots = self.inputs.iter().filter_map(|input| input.slot());
@@ -168,8 +178,21 @@ impl<'a> Counting<'_, 'a> {
         (slots, self.inputs.iter().any(is_person))
     }
 
+    /// Counts all events.
+    fn count(&self, source: &dyn Source, plan: &Plan) -> Result<State<'a>> {
+        let needs = self.needs();
+        let states = scan(
+            source,
+            self.run,
+            plan,
+            || self.state(),
+            |state, batch| self.see(state, batch, &needs),
+        )?;
+        self.in_bins(self.merge(states)?)
+    }
+
     fn state(&self) -> State<'a> {
-        let is_dense = self.divider.filter().is_none();
+        let is_dense = self.divider.is_whole();
         let series = self.series.iter().map(|series| SeriesState {
             cells: Cells::new(self.run, &series.math, is_dense),
             events: Vec::new(),
@@ -189,19 +212,21 @@ impl<'a> Counting<'_, 'a> {
         let keys = self.divider.keys(batch)?;
         // Without a breakdown all rows have the same value.
         let mut numbers = vec![0; batch.rows()];
-        if self.divider.filter().is_some() {
+        if !self.divider.is_whole() {
             for row in batch.kept().ones() {
-                numbers[row] = state.keys.number(keys.of(row))?;
+                let key = keys.of(row);
+                let is_shown = self.shown.as_ref().is_none_or(|shown| shown.contains(&key));
+                numbers[row] = state.keys.number(if is_shown { key } else { OTHER_KEY })?;
             }
         } else {
             state.keys.number(NO_KEY)?;
         }
         let values = state.keys.len();
-        let series = state.series.iter_mut().zip(&self.inputs).zip(batch.nodes());
+        let series = state.series.iter_mut().zip(self.inputs).zip(batch.nodes());
         for ((series, input), rows) in series {
             series.grow(values, self.spans.len(), self.width)?;
             let actors = match input {
-                Input::Actors(actor) => batch.actors(*actor, &self.names)?,
+                Input::Actors(actor) => batch.actors(*actor, self.names)?,
                 Input::Events | Input::Numbers { .. } => Vec::new(),
             };
             let column = match input {
@@ -241,6 +266,13 @@ impl<'a> Counting<'_, 'a> {
             series.cells.hold()?;
         }
         Ok(())
+    }
+
+    /// The number of the range and value of a cell.
+    fn row(&self, cell: usize) -> usize {
+        let (value, rest) = (cell / self.width, cell % self.width);
+        let first = self.spans.first().map_or(0, Span::len);
+        value * self.spans.len() + usize::from(rest >= first)
     }
 
     /// The states of all threads together.
@@ -305,97 +337,124 @@ struct ShownSeries {
     has_other: Vec<bool>,
 }
 
-/// The numbers of all series, of the values that have results of their own.
-fn shown(
-    counting: &Counting<'_, '_>,
-    state: State<'_>,
-    query: &TrendsQuery,
-) -> Result<Vec<ShownSeries>> {
-    let divider = counting.divider;
-    let keys = state.keys.keys();
-    let mut chosen = Vec::new();
-    for (series, node) in state.series.iter().zip(counting.series) {
-        chosen.push(match divider.filter() {
-            None => vec![0],
-            Some(filter) => ranked(counting, series, &node.math, keys, filter.limit)?,
-        });
-    }
-    if !query.filter.formulas.is_empty() {
-        // A formula needs the numbers of all series for a value that one of them shows.
-        let mut seen = HashSet::new();
-        let all = chosen.iter().flatten().copied().filter(|value| seen.insert(*value));
-        let all: Vec<usize> = all.collect();
-        chosen.fill(all);
-    }
-    let series = state.series.into_iter().zip(counting.series).zip(chosen);
-    series
-        .map(|((series, node), values)| show(counting, series, &node.math, keys, values))
-        .collect()
-}
-
-/// The values of a series that have results of their own, in order.
-fn ranked(
-    counting: &Counting<'_, '_>,
-    series: &SeriesState<'_>,
-    math: &Math,
-    keys: &[Key],
-    limit: usize,
-) -> Result<Vec<usize>> {
-    let ranges = counting.spans.len();
-    let current = 0..counting.spans.first().map_or(0, Span::len);
-    let totals = series.cells.totals(counting.run, math, keys.len(), counting.width, &current)?;
-    // A compared range has the values of the range of the question.
-    let is_current =
-        |value: &usize| series.events.get(value * ranges).is_some_and(|events| *events > 0);
-    let values = keys.iter().zip(totals).enumerate();
-    let values = values.filter(|(value, _)| is_current(value));
-    let values: Vec<_> = values.map(|(value, (key, total))| (value, total, *key)).collect();
-    Ok(first_ranked(counting.divider, values, limit))
-}
-
-fn show(
-    counting: &Counting<'_, '_>,
-    series: SeriesState<'_>,
-    math: &Math,
-    keys: &[Key],
-    values: Vec<usize>,
-) -> Result<ShownSeries> {
-    let (width, ranges) = (counting.width, counting.spans.len());
-    // Where each value goes: to its place, or to the others behind all places.
-    let mut to = vec![values.len(); keys.len()];
-    for (place, value) in values.iter().enumerate() {
-        if let Some(to) = to.get_mut(*value) {
-            *to = place;
+impl TrendsCounter<'_, '_> {
+    /// The values of each series that have results of their own, in order.
+    fn chosen(&self, state: &State<'_>, query: &TrendsQuery) -> Result<Vec<Vec<Key>>> {
+        let keys = state.keys.keys();
+        let mut chosen = Vec::new();
+        for (series, node) in state.series.iter().zip(self.series) {
+            chosen.push(match self.divider.filter() {
+                None => vec![NO_KEY],
+                Some(filter) => self.ranked(series, &node.math, keys, filter.limit)?,
+            });
         }
-    }
-    let mut has_other = vec![false; ranges];
-    for (at, events) in series.events.iter().enumerate() {
-        let is_other = to.get(at / ranges).is_some_and(|to| *to == values.len());
-        if let Some(has) = has_other.get_mut(at % ranges) {
-            *has |= is_other && *events > 0;
+        if !query.filter.formulas.is_empty() {
+            // A formula needs the numbers of all series for a value that one of them shows.
+            let mut seen = HashSet::new();
+            let all = chosen.iter().flatten().copied().filter(|value| seen.insert(*value));
+            let all: Vec<Key> = all.collect();
+            chosen.fill(all);
         }
+        Ok(chosen)
     }
-    let is_divided = counting.divider.filter().is_some();
-    let cells = (values.len() + usize::from(is_divided)) * width;
-    let mut all = Cells::new(counting.run, math, !is_divided);
-    all.merge(series.cells, cells, |cell| Some(to.get(cell / width)? * width + cell % width))?;
-    let value = |value: &usize| counting.divider.value(*keys.get(*value)?);
-    Ok(ShownSeries {
-        values: values.iter().map(value).collect(),
-        amounts: all.amounts(math, cells),
-        has_other,
-    })
+
+    fn ranked(
+        &self,
+        series: &SeriesState<'_>,
+        math: &Math,
+        keys: &[Key],
+        limit: usize,
+    ) -> Result<Vec<Key>> {
+        let ranges = self.spans.len();
+        let current = 0..self.spans.first().map_or(0, Span::len);
+        let totals = series.cells.totals(self.run, math, keys.len(), self.width, &current)?;
+        // A compared range has the values of the range of the question.
+        let is_current =
+            |value: usize| series.events.get(value * ranges).is_some_and(|events| *events > 0);
+        let values = keys.iter().zip(totals).enumerate();
+        let values = values.filter(|(value, _)| is_current(*value));
+        let values = values.map(|(value, (key, total))| (value, total, *key)).collect();
+        let first = first_ranked(self.divider, values, limit).into_iter();
+        Ok(first.filter_map(|value| keys.get(value).copied()).collect())
+    }
+
+    /// First the values that results show are found, by their totals in the range of the
+    /// question. Then they are counted, and all others together.
+    fn in_two_scans(
+        &self,
+        source: &dyn Source,
+        plan: &mut Plan,
+        query: &TrendsQuery,
+    ) -> Result<Vec<ShownSeries>> {
+        let current = self.spans.first().map_or(0..0, |span| span.times.clone());
+        let spans = [Span::of(current.clone())];
+        let totals = TrendsCounter { spans: &spans, width: 1, shown: None, ..*self };
+        let times = std::mem::replace(&mut plan.spans, vec![current]);
+        let chosen = totals.chosen(&totals.count(source, plan)?, query)?;
+        plan.spans = times;
+        let shown = Some(chosen.iter().flatten().copied().collect());
+        let counter = TrendsCounter { shown, ..*self };
+        counter.shown(counter.count(source, plan)?, query, &chosen)
+    }
+
+    /// The numbers of all series that results show.
+    fn shown(
+        &self,
+        state: State<'_>,
+        query: &TrendsQuery,
+        chosen: &[Vec<Key>],
+    ) -> Result<Vec<ShownSeries>> {
+        let series = state.series.into_iter().zip(self.series).zip(chosen);
+        let keys = state.keys.keys();
+        series
+            .map(|((series, node), chosen)| self.show(series, node, query, keys, chosen))
+            .collect()
+    }
+
+    fn show(
+        &self,
+        series: SeriesState<'_>,
+        node: &EventsNode,
+        query: &TrendsQuery,
+        keys: &[Key],
+        chosen: &[Key],
+    ) -> Result<ShownSeries> {
+        let math = &node.math;
+        let (width, ranges) = (self.width, self.spans.len());
+        // Where each value goes: to its place, or to the others behind all places.
+        let places: HashMap<Key, usize> =
+            chosen.iter().enumerate().map(|(place, key)| (*key, place)).collect();
+        let place = |key: &Key| places.get(key).copied().unwrap_or(chosen.len());
+        let to: Vec<usize> = keys.iter().map(place).collect();
+        let mut has_other = vec![false; ranges];
+        for (at, events) in series.events.iter().enumerate() {
+            let is_other = to.get(at / ranges).is_some_and(|to| *to == chosen.len());
+            if let Some(has) = has_other.get_mut(at % ranges) {
+                *has |= is_other && *events > 0;
+            }
+        }
+        let is_divided = !self.divider.is_whole();
+        let cells = (chosen.len() + usize::from(is_divided)) * width;
+        let mut all = Cells::new(self.run, math, !is_divided);
+        all.merge(series.cells, cells, |cell| Some(to.get(cell / width)? * width + cell % width))?;
+        let amounts = match query.counts_once(node) {
+            true => all.first_amounts(cells, |cell| self.row(cell))?,
+            false => all.amounts(math, cells),
+        };
+        let values = chosen.iter().map(|key| self.divider.value(*key)).collect();
+        Ok(ShownSeries { values, amounts, has_other })
+    }
 }
 
 /// Makes results of numbers.
-struct Showing<'a> {
+struct ResultMaker<'a> {
     query: &'a TrendsQuery,
     spans: &'a [Span],
     width: usize,
     series: Vec<ShownSeries>,
 }
 
-impl Showing<'_> {
+impl ResultMaker<'_> {
     fn results(&self) -> Vec<TrendsResult> {
         let ranges = 0..self.spans.len();
         let formulas = &self.query.filter.formulas;
@@ -409,13 +468,13 @@ impl Showing<'_> {
             return ranges.flat_map(of_range).collect();
         }
         let mut results = Vec::new();
-        for (order, formula) in formulas.iter().enumerate() {
+        for (number, formula) in formulas.iter().enumerate() {
             for range in ranges.clone() {
                 for place in self.places(range, 0..self.series.len()) {
                     let all = (0..self.series.len()).map(|at| self.result(range, at, place));
                     let all: Vec<TrendsResult> = all.collect();
                     let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                    results.extend(with_formula(formula, order, &all));
+                    results.extend(with_formula(formula, number, &all));
                 }
             }
         }

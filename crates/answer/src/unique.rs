@@ -70,11 +70,11 @@ impl<'a> Unique<'a> {
         self.push(pair(cell, actor)?)
     }
 
+    /// Keeps pairs from here on, if it kept bits.
     fn make_pairs(&mut self) -> Result<()> {
-        let bits = Form::Pairs { pairs: Vec::new(), limit: PAIRS };
-        let Form::Bits { cells, bytes } = std::mem::replace(&mut self.form, bits) else {
-            return Ok(());
-        };
+        let Form::Bits { cells, bytes } = &mut self.form else { return Ok(()) };
+        let (cells, bytes) = (std::mem::take(cells), *bytes);
+        self.form = Form::Pairs { pairs: Vec::new(), limit: PAIRS };
         let count: usize = cells.iter().flatten().map(|word| word.count_ones() as usize).sum();
         self.memory.hold(bytes + count * size_of::<u64>())?;
         if let Form::Pairs { pairs, limit } = &mut self.form {
@@ -95,7 +95,7 @@ impl<'a> Unique<'a> {
             *limit = PAIRS.max(pairs.len() * 2);
         }
         if pairs.len() == pairs.capacity() {
-            let more = pairs.len().clamp(PAIRS / 64, *limit - pairs.len());
+            let more = pairs.len().max(PAIRS / 64).min(*limit - pairs.len());
             // While it grows, both copies are in memory.
             self.memory.hold((2 * pairs.len() + more) * size_of::<u64>())?;
             pairs.reserve_exact(more);
@@ -126,6 +126,34 @@ impl<'a> Unique<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The number of actors that are in each cell, and in no cell before it of the same row.
+    pub(crate) fn first_counts(
+        mut self,
+        cells: usize,
+        row: impl Fn(usize) -> usize,
+    ) -> Result<Vec<u64>> {
+        self.make_pairs()?;
+        let mut counts = vec![0; cells];
+        let Form::Pairs { mut pairs, .. } = self.form else { return Ok(counts) };
+        pairs.sort_unstable();
+        pairs.dedup();
+        // Rows with actors, and the cell of each; cells come in their order.
+        self.memory.hold(pairs.len() * (size_of::<u64>() + size_of::<(u64, u32)>()))?;
+        let mut firsts: Vec<(u64, u32)> = Vec::with_capacity(pairs.len());
+        for found in pairs {
+            let cell = (found >> u32::BITS) as u32;
+            firsts.push((pair(row(cell as usize), found as u32)?, cell));
+        }
+        firsts.sort_unstable();
+        firsts.dedup_by_key(|(row, _)| *row);
+        for (_, cell) in firsts {
+            if let Some(count) = counts.get_mut(cell as usize) {
+                *count += 1;
+            }
+        }
+        Ok(counts)
     }
 
     /// The number of different actors in each cell.
@@ -191,8 +219,10 @@ mod tests {
     fn bits_and_pairs_count_the_same() {
         let (cancel, memory) = (Cancel::default(), MemoryPool::new(usize::MAX));
         let run = Run { threads: 1, cancel: &cancel, memory: &memory };
-        // The third one has more bits than there may be.
-        for (cells, actors, count) in [(1, 1, 3), (7, 500, 9_000), (900, 3_000_000, 150_000)] {
+        // The third one grows by little, and the last one has more bits than there may be.
+        for (cells, actors, count) in
+            [(1, 1, 3), (7, 500, 9_000), (1, 32_780, 140_000), (900, 3_000_000, 150_000)]
+        {
             let mut next = random(7);
             let mut expected: HashSet<(usize, u32)> = HashSet::new();
             let mut both = [Unique::new(&run, true), Unique::new(&run, false)];

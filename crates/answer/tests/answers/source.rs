@@ -23,7 +23,7 @@ pub(crate) enum Layout {
     Segments,
     Mixed,
     /// In segments with typed columns that do not hold all values.
-    Known,
+    TableColumns,
 }
 
 /// Events in memory and in files of a directory.
@@ -78,7 +78,7 @@ impl TestSource {
                 rest = later;
                 let is_block = match layout {
                     Layout::Blocks => true,
-                    Layout::Segments | Layout::Known => false,
+                    Layout::Segments | Layout::TableColumns => false,
                     Layout::Mixed => random.one_in(2),
                 };
                 source.add(part, is_block, world.last);
@@ -109,7 +109,7 @@ impl TestSource {
     fn segment(&self, events: &[OwnedEvent]) -> OpenPart {
         let path = self.directory.path().join(format!("{}.parquet", self.open.len()));
         let mut options = Options::default();
-        if self.layout == Layout::Known {
+        if self.layout == Layout::TableColumns {
             let known = |property: &str, kind| TypedColumn { property: property.to_owned(), kind };
             options.known = vec![
                 known("plan", ColumnType::Text),

@@ -175,7 +175,7 @@ impl World {
                 distinct_id: random.pick(&ids).clone(),
                 timestamp: time,
                 received_at: time,
-                properties: properties(random),
+                properties: properties(random, arrival),
                 elements_chain: String::new(),
                 historical: false,
                 warnings: Vec::new(),
@@ -269,7 +269,7 @@ impl World {
 pub(crate) fn case(random: &mut Random, size: usize) -> Case {
     let (ids, size) = (1 + random.below(12), random.below(size));
     let layouts =
-        [(Layout::Blocks, 1), (Layout::Segments, 1), (Layout::Mixed, 3), (Layout::Known, 2)];
+        [(Layout::Blocks, 1), (Layout::Segments, 1), (Layout::Mixed, 3), (Layout::TableColumns, 2)];
     case_of(random, ids, size, &layouts)
 }
 
@@ -306,8 +306,11 @@ fn filters_of(value: &Value) -> FilterGroup {
 
 /// Text of properties: in other orders, with names twice, escaped or missing, and with values
 /// of other types.
-fn properties(random: &mut Random) -> String {
+fn properties(random: &mut Random, arrival: u64) -> String {
     let mut members: Vec<String> = Vec::new();
+    if random.one_in(2) {
+        members.push(format!("\"uuid\":\"u{arrival}\""));
+    }
     let plans =
         [r#""pro""#, r#""free""#, r#""""#, "null", "5", "true", r#""pr\u006f""#, "[1,\"a\"]"];
     let prices = [
