@@ -382,5 +382,5 @@ fn the_times_of_a_question_are_those_of_all_its_parts() {
 const LAYOUTS: [(crate::source::Layout, usize); 3] = [
     (crate::source::Layout::Blocks, 1),
     (crate::source::Layout::Mixed, 3),
-    (crate::source::Layout::Known, 2),
+    (crate::source::Layout::TableColumns, 2),
 ];
