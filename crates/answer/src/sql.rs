@@ -235,8 +235,7 @@ fn result(context: Context<'_, '_>, select: &Select) -> Result<Found> {
     let mut memory = context.run.memory.reservation();
     let (mut rows, mut written, mut held) = (Vec::new(), 0, 0);
     for row in found.rows.iter().take(limit) {
-        let of_row = |value: &Owned| value::bytes(value) + 2;
-        written += row.iter().map(of_row).sum::<usize>();
+        written += row.iter().map(value::json_bytes).sum::<usize>();
         if written > RESULT_MAX && !rows.is_empty() {
             has_more = true;
             break;

@@ -64,6 +64,17 @@ pub(super) fn bytes(value: &Value<'_>) -> usize {
     size_of::<Owned>() + text
 }
 
+/// Roughly the bytes of a value in JSON.
+pub(super) fn json_bytes(value: &Owned) -> usize {
+    const UUID: usize = 39;
+    const OTHER: usize = 29;
+    match value {
+        Value::Text(text) | Value::Json(text) => text.len() + 3,
+        Value::Uuid(_) => UUID,
+        _ => OTHER,
+    }
+}
+
 /// The bytes of the values of a row in memory.
 pub(super) fn row_bytes(row: &[Owned]) -> usize {
     size_of::<Vec<Owned>>() + row.iter().map(bytes).sum::<usize>()

@@ -3,6 +3,7 @@
 //! The plain evaluation takes one event after another, and groups and sorts lists. It shares
 //! the evaluation of expressions with the engine, but nothing else.
 
+mod duckdb;
 mod hostile;
 mod lists;
 mod plain;
