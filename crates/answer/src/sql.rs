@@ -42,7 +42,6 @@ use weir_questions::time::{DateText, Interval};
 
 use self::clock::Clock;
 use self::stage::{Rows, Set, Stage};
-use self::value::Owned;
 use crate::Asked;
 use crate::error::{AnswerError, Result};
 use crate::run::Run;

@@ -1,20 +1,16 @@
 //! A source of events in blocks and segments.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tempfile::TempDir;
-use uuid::Uuid;
-use weir_answer::{
-    Block, BlockEvent, GroupRow, OpenPart, Part, PersonRow, RowSource, Source, SourceError,
-};
+use weir_answer::{Block, BlockEvent, OpenPart, Part, Source, SourceError};
 use weir_segments::{
     Bits, Codes, ColumnType, Options, OwnedEvent, Segment, SegmentEvent, TypedColumn, Writer,
 };
 
-use crate::world::{GROUPS, PROJECT, Person, Random, World};
+use crate::world::{Random, World};
 
 /// Where events are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +29,6 @@ pub(crate) struct TestSource {
     open: Vec<OpenPart>,
     ids: HashMap<Vec<u8>, u32>,
     persons: Vec<u32>,
-    /// By the number of the distinct id that stands for the person.
-    records: HashMap<u32, Person>,
-    uuids: Vec<Uuid>,
     /// By the number of the distinct id.
     erased: HashMap<u32, u64>,
     first_seen: Vec<(u32, i64)>,
@@ -59,8 +52,6 @@ impl TestSource {
             parts: Vec::new(),
             open: Vec::new(),
             persons,
-            records: world.records().into_iter().map(|(id, it)| (number(&id), it)).collect(),
-            uuids: numbered.iter().map(|(_, id)| World::person_id(id)).collect(),
             erased: world.erased.iter().map(|(id, bound)| (number(id), *bound)).collect(),
             first_seen: first_seen(world).into_iter().map(|(id, at)| (number(&id), at)).collect(),
             ids: ids.clone(),
@@ -175,77 +166,6 @@ impl Source for TestSource {
             see(person, *time);
             // A later time changes nothing.
             see(person, time.saturating_add(1));
-        }
-        Ok(())
-    }
-}
-
-impl RowSource for TestSource {
-    fn project(&self) -> i64 {
-        PROJECT
-    }
-
-    fn person_ids(&self, persons: &[u32], into: &mut Vec<Uuid>) {
-        into.extend(persons.iter().map(|person| self.uuids[*person as usize]));
-    }
-
-    fn person_properties(
-        &self,
-        persons: &[u32],
-        see: &mut dyn FnMut(usize, &str),
-    ) -> Result<(), SourceError> {
-        assert!(persons.len() <= 1_000);
-        for (at, person) in persons.iter().enumerate() {
-            if let Some(record) = self.records.get(person) {
-                see(at, &record.properties);
-            }
-        }
-        Ok(())
-    }
-
-    fn group_properties(
-        &self,
-        index: u8,
-        keys: &[&str],
-        see: &mut dyn FnMut(usize, &str),
-    ) -> Result<(), SourceError> {
-        for (at, key) in keys.iter().enumerate() {
-            let is_it = |group: &&(u8, &str, &str)| group.0 == index && group.1 == *key;
-            if let Some((.., properties)) = GROUPS.iter().find(is_it) {
-                see(at, properties);
-            }
-        }
-        Ok(())
-    }
-
-    fn each_person(
-        &self,
-        see: &mut dyn FnMut(PersonRow<'_>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
-        for (number, person) in &self.records {
-            let row = PersonRow {
-                id: self.uuids[*number as usize],
-                created_at: person.created_at,
-                properties: &person.properties,
-                is_identified: person.is_identified,
-                distinct_ids: &person.distinct_ids,
-            };
-            if see(row).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn each_group(
-        &self,
-        see: &mut dyn FnMut(GroupRow<'_>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
-        for (index, key, properties) in GROUPS {
-            let row = GroupRow { index, key, properties, created_at: 5_000_000 };
-            if see(row).is_break() {
-                break;
-            }
         }
         Ok(())
     }

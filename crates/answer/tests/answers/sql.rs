@@ -8,6 +8,7 @@ mod hostile;
 mod lists;
 mod plain;
 mod sessions;
+mod source;
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -50,7 +51,7 @@ impl Case {
         for (source, threads) in &self.sources {
             let (cancel, memory) = (Cancel::default(), MemoryPool::new(MEMORY));
             let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
-            let found = answer(source, &run);
+            let found = answer(&source::TestRows::new(source, &self.world), &run);
             assert_eq!(memory.used(), 0);
             match &first {
                 None => first = Some(found),
@@ -274,7 +275,7 @@ fn any_question(random: &mut Random) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn questions_in_sql_are_answered_as_by_a_plain_evaluation(seed in any::<u64>()) {

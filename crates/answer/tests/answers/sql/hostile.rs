@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use weir_answer::{AnswerError, Cancel, MemoryPool, Run, hogql};
 
+use super::source::TestRows;
 use super::{LAYOUTS, question};
 use crate::Case;
 use crate::world::{Random, case_of};
@@ -22,7 +23,8 @@ impl Case {
         for (source, threads) in &self.sources {
             let (cancel, memory) = (Cancel::at(Instant::now() + time), MemoryPool::new(memory));
             let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
-            let found = hogql(source, &run, &self.asked(), &query);
+            let source = TestRows::new(source, &self.world);
+            let found = hogql(&source, &run, &self.asked(), &query);
             assert_eq!(memory.used(), 0, "{text}");
             last = found.err();
             assert!(last.is_some(), "{text}");
@@ -82,7 +84,8 @@ fn work_for_one_row_is_bounded() {
         let (source, threads) = &case.sources[0];
         let (cancel, memory) = (Cancel::default(), MemoryPool::new(256 << 20));
         let run = Run { threads: *threads, cancel: &cancel, memory: &memory };
-        match hogql(source, &run, &case.asked(), &question(&text)) {
+        let source = TestRows::new(source, &case.world);
+        match hogql(&source, &run, &case.asked(), &question(&text)) {
             Ok(_) => {}
             Err(error) => assert!(error.to_string().contains("work for one row"), "{error}"),
         }
@@ -123,7 +126,8 @@ fn a_cancelled_question_ends() {
         "SELECT event FROM events",
         "SELECT count() FROM sessions",
     ] {
-        let found = hogql(source, &run, &case.asked(), &question(text));
+        let source = TestRows::new(source, &case.world);
+        let found = hogql(&source, &run, &case.asked(), &question(text));
         assert!(matches!(found, Err(AnswerError::Cancelled)), "{text}");
     }
 }

@@ -7,6 +7,7 @@ use weir_questions::Query;
 use weir_questions::query::EventsQuery;
 use weir_questions::results::EventsResult;
 
+use super::source::TestRows;
 use super::{CONDITIONS, LAYOUTS, ROWS, question};
 use crate::Case;
 use crate::world::{NAMES, Random, World, case, case_of};
@@ -32,7 +33,8 @@ impl Case {
     fn fault(&self, value: &Json) -> (String, String) {
         let (cancel, memory) = (Cancel::default(), MemoryPool::new(1 << 20));
         let run = Run { threads: 1, cancel: &cancel, memory: &memory };
-        match events(&self.sources[0].0, &run, &self.asked(), &list(value)) {
+        let source = TestRows::new(&self.sources[0].0, &self.world);
+        match events(&source, &run, &self.asked(), &list(value)) {
             Err(AnswerError::Field(fault)) => (fault.attr.unwrap(), fault.detail),
             other => panic!("{other:?}"),
         }
