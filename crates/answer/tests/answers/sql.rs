@@ -297,6 +297,74 @@ proptest! {
 }
 
 #[test]
+fn questions_that_are_easy_to_get_wrong_are_answered_as_by_a_plain_evaluation() {
+    for seed in 40..44 {
+        let case = case_of(&mut Random::new(seed), 9, 250, &LAYOUTS);
+        let events = case.world.counted_events();
+        let at = |place: usize| {
+            let time = events[place * events.len() / 4].0.timestamp;
+            weir_model::Timestamp::from_micros(time).to_string()
+        };
+        let (one, two) = (at(1).min(at(2)), at(1).max(at(2)));
+        // The same texts as texts and as numbers.
+        let mixed = "if(event = 'buy', properties.price, toString(properties.price))";
+        for text in [
+            "SELECT count() FROM events WHERE event = 'buy' AND event IN ('buy', '$screen')".into(),
+            "SELECT count() FROM events WHERE event IN ('buy', '$screen') AND event IN ('$screen', \
+             '$pageview') AND NOT event = 'x'"
+                .into(),
+            "SELECT count() FROM events WHERE event = 'buy' AND event = '$screen'".into(),
+            "SELECT event FROM events WHERE event = 'buy' AND event = '$screen'".into(),
+            format!("SELECT {mixed} AS x, count() FROM events GROUP BY x ORDER BY x"),
+            format!("SELECT DISTINCT {mixed} AS x FROM events ORDER BY x DESC"),
+            format!("SELECT groupUniqArray({mixed}), min({mixed}), max({mixed}) FROM events"),
+            format!("SELECT argMin({mixed}, toStartOfMonth(timestamp)) FROM events"),
+            "SELECT DISTINCT count() AS n FROM events GROUP BY distinct_id".into(),
+            "SELECT DISTINCT count() AS n FROM events GROUP BY distinct_id, event LIMIT 3 OFFSET 1"
+                .into(),
+            "SELECT DISTINCT event FROM events LIMIT 2".into(),
+            format!("SELECT count() FROM events WHERE timestamp = '{one}'"),
+            format!("SELECT count() FROM events WHERE timestamp > '{one}'"),
+            format!("SELECT count() FROM events WHERE timestamp >= '{one}'"),
+            format!("SELECT count() FROM events WHERE timestamp < '{two}'"),
+            format!("SELECT count() FROM events WHERE '{two}' >= timestamp"),
+            format!("SELECT count() FROM events WHERE timestamp BETWEEN '{one}' AND '{two}'"),
+            format!("SELECT count() FROM events WHERE timestamp NOT BETWEEN '{one}' AND '{two}'"),
+            format!("SELECT count() FROM events WHERE NOT timestamp > '{one}'"),
+            format!("SELECT uuid FROM events WHERE timestamp <= '{two}' ORDER BY timestamp DESC"),
+            "SELECT uuid FROM events ORDER BY timestamp LIMIT 5".into(),
+            "SELECT event FROM events LIMIT 0".into(),
+            "SELECT count() FROM events LIMIT 0".into(),
+            "SELECT count(), sum(properties.none), groupUniqArray(event) FROM events WHERE false"
+                .into(),
+            "SELECT event, count() FROM events WHERE false GROUP BY event".into(),
+            "SELECT 1 AS one, count() FROM events GROUP BY one".into(),
+            "SELECT count() FROM events HAVING count() < 0".into(),
+            "SELECT countIf(toHour(timestamp) = properties.count) FROM events WHERE \
+             toHour(timestamp) != properties.count"
+                .into(),
+            "SELECT uuid FROM events WHERE toDayOfWeek(timestamp) > properties.count".into(),
+            "SELECT person_id, person.properties FROM events WHERE person.properties IS NULL".into(),
+            "SELECT person.properties.o.x AS x, group_0.properties AS g, count() FROM events GROUP \
+             BY x, g"
+                .into(),
+            "SELECT count() FROM events WHERE NOT (person_id IN (SELECT id FROM persons))".into(),
+            "SELECT count() FROM events WHERE toString(person_id) IN (SELECT id FROM persons)"
+                .into(),
+            "SELECT count() FROM events WHERE properties.count IN (SELECT toInt(properties.count) \
+             FROM events WHERE properties.ok = true LIMIT 1)"
+                .into(),
+            "SELECT id, distinct_ids FROM persons LIMIT 2 OFFSET 1".into(),
+        ] {
+            let query = question(&text);
+            let found = case.hogql(&query);
+            let (rows, has_more) = plain::answer(&case, &query);
+            assert_eq!((found.results, found.has_more), (rows, has_more), "{text}");
+        }
+    }
+}
+
+#[test]
 fn filters_beside_a_query_are_conditions_of_it() {
     let mut random = Random::new(5);
     let case = case_of(&mut random, 8, 300, &LAYOUTS);

@@ -209,8 +209,8 @@ fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
 }
 
 /// The order of values.
-fn order(left: &Value<'_>, right: &Value<'_>) -> Ordering {
-    let rank = |value: &Value<'_>| -> (u8, f64, i128, String) {
+fn order(left: &Owned, right: &Owned) -> Ordering {
+    let rank = |value: &Owned| -> (u8, f64, i128, String) {
         let text = value.clone().into_text().unwrap_or_default().into_owned();
         let number = |number: f64, text: String| (0, number, 0, text);
         match value {
@@ -432,8 +432,8 @@ fn aggregate(call: &AggregateCall, rows: &[Row<'_>]) -> Owned {
             whole.map_or_else(|| double(total(&numbers)), Value::Integer)
         }
         Aggregate::Avg => double(total(&numbers) / numbers.len() as f64),
-        Aggregate::Min | Aggregate::Any => different.first().cloned().unwrap_or(Value::Null),
-        Aggregate::Max => different.last().cloned().unwrap_or(Value::Null),
+        Aggregate::Min | Aggregate::Any => values.into_iter().min_by(order).unwrap_or(Value::Null),
+        Aggregate::Max => values.into_iter().max_by(order).unwrap_or(Value::Null),
         Aggregate::Quantile(level) => {
             let mut numbers: Vec<f64> = numbers.iter().map(|number| number.value()).collect();
             percentile(&mut numbers, level).map_or(Value::Null, Value::Float)
