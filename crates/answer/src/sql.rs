@@ -52,60 +52,41 @@ pub use source::{GroupRow, PersonRow, RowSource};
 /// Most bytes of JSON of a result.
 const RESULT_MAX: usize = 32 << 20;
 
-/// The methods of [`QueryInput`](weir_query::QueryInput) about the clock, for an input with a
-/// field `clock`.
+/// The methods of [`QueryInput`](weir_query::QueryInput) about the clock, by the field of the
+/// input that is the clock.
 macro_rules! clock_methods {
-    () => {
+    ($($clock:ident).+) => {
         fn now(&self) -> Option<i64> {
-            Some(self.clock.now)
+            Some(self.$($clock).+.now)
         }
 
         fn local(&self, micros: i64) -> Option<i64> {
-            self.clock.local(micros)
+            self.$($clock).+.local(micros)
         }
 
         fn instant(&self, local: i64) -> Option<i64> {
-            self.clock.instant(local)
+            self.$($clock).+.instant(local)
         }
 
         fn start_of(&self, unit: weir_query::TimeUnit, micros: i64) -> Option<i64> {
-            self.clock.start_of(unit, micros)
+            self.$($clock).+.start_of(unit, micros)
         }
 
         fn shifted(&self, micros: i64, count: i64, unit: weir_query::TimeUnit) -> Option<i64> {
-            self.clock.shifted(micros, count, unit)
+            self.$($clock).+.shifted(micros, count, unit)
         }
     };
 }
 use clock_methods;
 
-/// The methods of [`QueryInput`](weir_query::QueryInput) about the clock and sets, for an input
-/// with a field `worker`.
+/// The methods about the clock and sets, for an input with a field `worker`.
 macro_rules! worker_methods {
     () => {
         fn set_has(&self, set: usize, value: &weir_query::Value<'_>) -> Option<bool> {
             self.worker.set_has(set, value)
         }
 
-        fn now(&self) -> Option<i64> {
-            Some(self.worker.clock.now)
-        }
-
-        fn local(&self, micros: i64) -> Option<i64> {
-            self.worker.clock.local(micros)
-        }
-
-        fn instant(&self, local: i64) -> Option<i64> {
-            self.worker.clock.instant(local)
-        }
-
-        fn start_of(&self, unit: weir_query::TimeUnit, micros: i64) -> Option<i64> {
-            self.worker.clock.start_of(unit, micros)
-        }
-
-        fn shifted(&self, micros: i64, count: i64, unit: weir_query::TimeUnit) -> Option<i64> {
-            self.worker.clock.shifted(micros, count, unit)
-        }
+        $crate::sql::clock_methods!(worker.clock);
     };
 }
 use worker_methods;

@@ -188,7 +188,7 @@ impl QueryInput for Constants<'_, '_> {
         &self.work_limit
     }
 
-    super::clock_methods!();
+    super::clock_methods!(clock);
 }
 
 /// The times of the events that a SELECT and those in it need.

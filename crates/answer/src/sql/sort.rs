@@ -14,16 +14,14 @@ const SPARE: usize = 1_024;
 
 /// What decides between rows with equal values of ORDER BY, so that the order is always the
 /// same: ascending.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Tie {
-    /// The number of a row, in the order of what is read.
-    #[default]
-    None,
-    /// Newest first: the negative time and arrival number, and the place.
+    /// The negative time and arrival number of an event, so that the newest one is first, and
+    /// the number of its part.
     Event(i64, i64, u64),
     /// Values, such as those of a group.
     Values(Vec<Owned>),
-    /// A number.
+    /// The number of a row, in the order of what is read.
     Number(u64),
 }
 
