@@ -7,7 +7,7 @@ use weir_capture::*;
 use weir_model::{Timestamp, errors, exports};
 // The included file `select` refers to names of `weir-query`.
 use weir_query::{
-    Aggregate, LIMIT_MAX, OFFSET_MAX, QueryError, SELECT_MAX, Select, Source, parse_select,
+    Aggregate, LIMIT_MAX, OFFSET_MAX, QueryError, SQL_MAX, Select, Source, parse_select,
 };
 
 #[path = "../../crates/capture/src/tests/corpus/checks.rs"]

@@ -4,6 +4,8 @@
 //! that a question keeps. What does not: which batches there are (`scan`), and what is made
 //! of the rows.
 
+mod rows;
+
 use std::ops::ControlFlow;
 
 use memchr::memmem::Finder;
@@ -15,6 +17,8 @@ use crate::property::{JsonColumn, PropertyColumn, see_json};
 use crate::run::{Reservation, Run};
 use crate::source::{Block, Source};
 use crate::texts::{Texts, name};
+
+pub(crate) use rows::TextColumn;
 
 /// Distinct ids that are numbered at a time.
 const PAGE: usize = 1_000;

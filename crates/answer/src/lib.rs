@@ -29,6 +29,7 @@ mod run;
 mod scan;
 mod source;
 mod span;
+mod sql;
 mod stickiness;
 mod texts;
 mod trends;
@@ -45,7 +46,8 @@ pub use lifecycle::{lifecycle, lifecycle_times};
 pub use paths::{path_times, paths};
 pub use retention::{retention, retention_times};
 pub use run::{Cancel, MemoryPool, Run};
-pub use source::{Block, OpenPart, Part, Source};
+pub use source::{Block, BlockEvent, OpenPart, Part, Source};
+pub use sql::{GroupRow, PersonRow, RowSource, events, events_times, hogql, hogql_times};
 pub use stickiness::{stickiness, stickiness_times};
 pub use trends::{trends, trends_times};
 

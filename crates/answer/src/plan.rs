@@ -147,6 +147,6 @@ fn slot(properties: &mut Vec<String>, property: &str) -> usize {
 }
 
 /// The property of an event with the key of its group of a type.
-fn group_property(group_type: u8) -> String {
+pub(crate) fn group_property(group_type: u8) -> String {
     format!("$group_{group_type}")
 }

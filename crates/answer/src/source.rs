@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use uuid::Uuid;
 use weir_segments::{Bits, Codes, Columns};
 
 use crate::error::SourceError;
@@ -88,4 +89,29 @@ pub trait Block: Send + Sync {
     /// # Errors
     /// They cannot be read.
     fn properties(&self, see: &mut dyn FnMut(u32, &str)) -> Result<(), SourceError>;
+
+    /// Calls `see` with each of these rows and its event, in order.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn events(
+        &self,
+        rows: &Bits,
+        see: &mut dyn FnMut(u32, BlockEvent<'_>),
+    ) -> Result<(), SourceError>;
+}
+
+/// What the columns of a [`Block`] do not have of an event.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockEvent<'a> {
+    /// Its uuid.
+    pub uuid: Uuid,
+    /// Its distinct id.
+    pub distinct_id: &'a str,
+    /// When it was accepted, microseconds since 1970.
+    pub received_at: i64,
+    /// Its compact element chain.
+    pub elements_chain: &'a str,
+    /// Its properties, a JSON object.
+    pub properties: &'a str,
 }

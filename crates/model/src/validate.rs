@@ -3,6 +3,9 @@
 
 use crate::errors::FieldError;
 
+/// Most characters of a question in SQL.
+pub const SQL_MAX: usize = 20_000;
+
 /// Validates a required text of 1 to `max` characters; removes blanks around it.
 ///
 /// # Errors

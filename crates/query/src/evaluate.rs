@@ -20,6 +20,7 @@ mod text;
 pub(crate) mod time;
 mod work_limit;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::fields::Field;
@@ -76,6 +77,12 @@ pub trait QueryInput {
     /// What clocks in the time zone show at this time, as microseconds since 1970 by them.
     fn local(&self, micros: i64) -> Option<i64> {
         Some(micros)
+    }
+
+    /// The time at which clocks in the time zone show this. A time that clocks skip becomes the
+    /// time after the change; of a time that comes twice, it is the first one.
+    fn instant(&self, local: i64) -> Option<i64> {
+        Some(local)
     }
 
     /// The start of the unit of a time, in the time zone.
@@ -142,7 +149,7 @@ impl Expression {
             Self::Or(items) => and_or(items, row, true),
             Self::Not(inner) => boolean_or_null(inner.evaluate(row).boolean().map(|value| !value)),
             Self::Compare(comparison, left, right) => {
-                let ordering = compare(&left.evaluate(row), &right.evaluate(row));
+                let ordering = compare(&left.evaluate(row), &right.evaluate(row), row);
                 boolean_or_null(ordering.map(|ordering| is_satisfied(*comparison, ordering)))
             }
             Self::In { value, among, is_negated } => {
@@ -153,13 +160,13 @@ impl Expression {
                 let work_limit = row.work_limit();
                 let found = among.iter().any(|other| {
                     work_limit.charge(value.size());
-                    !work_limit.is_used_up() && equal(&value, &other.evaluate(row))
+                    !work_limit.is_used_up() && equal(&value, &other.evaluate(row), row)
                 });
                 boolean_or_null(Some(found != *is_negated))
             }
             Self::Like { value, pattern, ignores_case, is_negated } => {
                 let (value, pattern) = (value.evaluate(row), pattern.evaluate(row));
-                let matches = match (value.into_text(), pattern.into_text()) {
+                let matches = match (text_of(value, row), text_of(pattern, row)) {
                     (Some(text), Some(pattern)) => {
                         pattern::matches(&text, &pattern, *ignores_case, row.work_limit())
                     }
@@ -169,8 +176,8 @@ impl Expression {
             }
             Self::Between { value, low, high, is_negated } => {
                 let value = value.evaluate(row);
-                let above = compare(&value, &low.evaluate(row)).map(Ordering::is_ge);
-                let below = compare(&value, &high.evaluate(row)).map(Ordering::is_le);
+                let above = compare(&value, &low.evaluate(row), row).map(Ordering::is_ge);
+                let below = compare(&value, &high.evaluate(row), row).map(Ordering::is_le);
                 let between = match (above, below) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
@@ -182,11 +189,11 @@ impl Expression {
                 Value::Boolean(value.evaluate(row).is_null() != *is_negated)
             }
             Self::Arithmetic(arithmetic, left, right) => {
-                calculate(*arithmetic, &left.evaluate(row), &right.evaluate(row))
+                calculate(*arithmetic, &left.evaluate(row), &right.evaluate(row), row)
                     .unwrap_or(Value::Null)
             }
             Self::Negative(inner) => {
-                calculate(Arithmetic::Subtract, &Value::Integer(0), &inner.evaluate(row))
+                calculate(Arithmetic::Subtract, &Value::Integer(0), &inner.evaluate(row), row)
                     .unwrap_or(Value::Null)
             }
             Self::Shift { time, count, unit } => {
@@ -246,21 +253,51 @@ fn is_satisfied(comparison: Comparison, ordering: Ordering) -> bool {
 }
 
 /// Whether two values are equal.
-fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
-    compare(left, right) == Some(Ordering::Equal)
+fn equal(left: &Value<'_>, right: &Value<'_>, row: &dyn QueryInput) -> bool {
+    compare(left, right, row) == Some(Ordering::Equal)
+}
+
+/// The value as microseconds since 1970. A date, and a text without an offset, is what clocks
+/// in the time zone show (QRY-53).
+fn instant_of(value: &Value<'_>, row: &dyn QueryInput) -> Option<i64> {
+    match value {
+        Value::Date(days) => row.instant(time::of_day(*days)),
+        Value::Text(text) => match time::read_local(text)? {
+            (local, false) => row.instant(local),
+            (micros, true) => Some(micros),
+        },
+        value => value.timestamp(),
+    }
+}
+
+impl Value<'_> {
+    /// The value as microseconds since 1970, as it is compared with a time. A date, and a text
+    /// without an offset, is what clocks in the time zone of the row show (QRY-53).
+    pub fn instant(&self, row: &dyn QueryInput) -> Option<i64> {
+        instant_of(self, row)
+    }
+}
+
+/// The value as text. A time is what clocks in the time zone show.
+fn text_of<'a>(value: Value<'a>, row: &dyn QueryInput) -> Option<Cow<'a, str>> {
+    match value {
+        Value::Timestamp(micros) => time::text(row.local(micros)?).map(Cow::Owned),
+        value => value.into_text(),
+    }
 }
 
 /// The order of two values; `None`: they cannot be compared.
 ///
 /// The more specific kind decides: a text is compared with a time as a time, and with a
 /// number as a number. A property that is not a text is compared with a text as text.
-fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+fn compare(left: &Value<'_>, right: &Value<'_>, row: &dyn QueryInput) -> Option<Ordering> {
     use Value::{Boolean, Date, Json, Null, Text, Timestamp, Uuid};
     match (left, right) {
         (Null, _) | (_, Null) => None,
         (Text(left) | Json(left), Text(right)) | (Text(left), Json(right)) => Some(left.cmp(right)),
+        (Date(left), Date(right)) => Some(left.cmp(right)),
         (Timestamp(_) | Date(_), _) | (_, Timestamp(_) | Date(_)) => {
-            Some(left.timestamp()?.cmp(&right.timestamp()?))
+            Some(instant_of(left, row)?.cmp(&instant_of(right, row)?))
         }
         (Uuid(_), _) | (_, Uuid(_)) => Some(left.uuid()?.cmp(&right.uuid()?)),
         (Boolean(left), Text(_)) => Some(left.cmp(&right.boolean()?)),
@@ -279,6 +316,7 @@ fn calculate(
     arithmetic: Arithmetic,
     left: &Value<'_>,
     right: &Value<'_>,
+    row: &dyn QueryInput,
 ) -> Option<Value<'static>> {
     use Value::{Date, Timestamp};
     let minus_one = number::Number::Integer(-1);
@@ -287,8 +325,13 @@ fn calculate(
             .and_then(|value| value.number())
     };
     match (arithmetic, left, right) {
-        (Arithmetic::Subtract, Timestamp(_) | Date(_), Timestamp(_) | Date(_)) => {
+        // Days have the same length by the calendar, whatever clocks do.
+        (Arithmetic::Subtract, Date(_), Date(_)) => {
             let micros = left.timestamp()?.checked_sub(right.timestamp()?)?;
+            Some(Value::Float(time::float_seconds(micros)))
+        }
+        (Arithmetic::Subtract, Timestamp(_) | Date(_), Timestamp(_) | Date(_)) => {
+            let micros = instant_of(left, row)?.checked_sub(instant_of(right, row)?)?;
             Some(Value::Float(time::float_seconds(micros)))
         }
         (Arithmetic::Add, Timestamp(at), by) | (Arithmetic::Add, by, Timestamp(at)) => {
@@ -318,7 +361,7 @@ fn shifted(
         Value::Date(day) if !matches!(unit, Second | Minute | Hour) => {
             time::day(time::shifted(time::of_day(*day), count, unit)?).map(Value::Date)
         }
-        value => row.shifted(value.timestamp()?, count, unit).map(Value::Timestamp),
+        value => row.shifted(instant_of(value, row)?, count, unit).map(Value::Timestamp),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Queries in subsets of HogQL: of exports, `SELECT … FROM events WHERE …` (EXP-15, EXP-16),
-//! and of questions, which also have groups, an order and subqueries ([`parse_select`]).
+//! and of questions, which also have groups, an order and subqueries ([`parse_select`]), or
+//! are sent in parts ([`parse_fragments`]).
 //!
 //! What belongs here: parsing the text to a typed tree, its normal form, the schema that
 //! the API returns, and evaluating expressions for an event, a row or a group. What does not:
@@ -33,9 +34,11 @@ pub use functions::Function;
 pub use regular_expression::RegularExpression;
 pub use schema::schema;
 pub use select::{
-    Aggregate, AggregateCall, Item, LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, Order, SELECT_MAX,
-    Select, Source, Table, parse_select,
+    Aggregate, AggregateCall, FragmentError, Fragments, Item, LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX,
+    Order, Select, SelectedFragments, Source, Table, parse_fragments, parse_select,
 };
+pub use weir_model::validate::SQL_MAX;
+
 pub use tree::{Arithmetic, Column, Comparison, Expression, Literal, Query, TimeUnit};
 pub use value::{Kind, Value};
 

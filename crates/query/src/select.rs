@@ -11,6 +11,7 @@
 
 mod aggregates;
 mod clauses;
+mod fragments;
 mod groups;
 mod names;
 mod pieces;
@@ -22,17 +23,17 @@ mod write;
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use weir_model::validate::SQL_MAX;
 
 use super::error::QueryError;
 use super::parser::Parser;
 use names::Scope;
 
 pub use aggregates::{Aggregate, AggregateCall};
+pub use fragments::{FragmentError, Fragments, SelectedFragments, parse_fragments};
 pub use tables::Table;
 pub use tree::{Item, Order, Select, Source};
 
-/// Maximum characters of a question in SQL.
-pub const SELECT_MAX: usize = 20_000;
 /// Rows of the result if the query has no LIMIT.
 pub const LIMIT_DEFAULT: u32 = 100;
 /// Maximum rows of a result.
@@ -92,7 +93,7 @@ const KEYWORDS: [&str; 27] = [
 /// # Errors
 /// The first fault with its position: first of the tokens, then of FROM, then of the rest.
 pub fn parse_select(text: &str, values: &BTreeMap<String, Json>) -> Result<Select, QueryError> {
-    let mut parser = Parser::new(text, SELECT_MAX)?;
+    let mut parser = Parser::new(text, SQL_MAX)?;
     parser.select = Some(Selecting::new(values));
     parser.question()
 }

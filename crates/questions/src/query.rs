@@ -45,7 +45,7 @@ pub use funnels::{
     Attribution, AttributionKind, Exclusion, FunnelOrder, FunnelVisualization, FunnelWindow,
     FunnelWindowUnit, FunnelsFilter, FunnelsQuery,
 };
-pub use hogql::{HOGQL_MAX, HogQLFilters, HogQLQuery};
+pub use hogql::{HogQLFilters, HogQLQuery};
 pub use lifecycle::{LifecycleQuery, LifecycleStatus};
 pub use paths::{PathEvents, PathKey, PathKeys, PathsFilter, PathsQuery};
 pub use retention::{RetentionEntity, RetentionFilter, RetentionKind, RetentionQuery};

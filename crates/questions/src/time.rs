@@ -8,6 +8,8 @@
 mod buckets;
 #[cfg(feature = "zones")]
 mod calendar;
+#[cfg(feature = "zones")]
+mod clock;
 mod dates;
 #[cfg(feature = "zones")]
 mod labels;

@@ -10,6 +10,7 @@ mod by_person;
 mod paths;
 mod random;
 mod source;
+mod sql;
 mod trends;
 mod world;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tempfile::TempDir;
-use weir_answer::{Block, OpenPart, Part, Source, SourceError};
+use weir_answer::{Block, BlockEvent, OpenPart, Part, Source, SourceError};
 use weir_segments::{
     Bits, Codes, ColumnType, Options, OwnedEvent, Segment, SegmentEvent, TypedColumn, Writer,
 };
@@ -176,7 +176,7 @@ struct TestBlock {
     times: Vec<i64>,
     names: Codes,
     ids: Vec<u32>,
-    properties: Vec<String>,
+    events: Vec<OwnedEvent>,
 }
 
 impl TestBlock {
@@ -195,7 +195,7 @@ impl TestBlock {
             times: events.iter().map(|event| event.timestamp).collect(),
             names: Codes { codes, values },
             ids: events.iter().map(|event| ids[event.distinct_id.as_bytes()]).collect(),
-            properties: events.iter().map(|event| event.properties.clone()).collect(),
+            events: events.to_vec(),
         }
     }
 }
@@ -218,7 +218,26 @@ impl Block for TestBlock {
     }
 
     fn properties(&self, see: &mut dyn FnMut(u32, &str)) -> Result<(), SourceError> {
-        (0..).zip(&self.properties).for_each(|(row, text)| see(row, text));
+        (0..).zip(&self.events).for_each(|(row, event)| see(row, &event.properties));
+        Ok(())
+    }
+
+    fn events(
+        &self,
+        rows: &Bits,
+        see: &mut dyn FnMut(u32, BlockEvent<'_>),
+    ) -> Result<(), SourceError> {
+        for row in rows.ones() {
+            let event = &self.events[row];
+            let found = BlockEvent {
+                uuid: event.uuid,
+                distinct_id: &event.distinct_id,
+                received_at: event.received_at,
+                elements_chain: &event.elements_chain,
+                properties: &event.properties,
+            };
+            see(u32::try_from(row).unwrap(), found);
+        }
         Ok(())
     }
 }

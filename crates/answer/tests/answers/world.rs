@@ -20,6 +20,24 @@ const ZONES: [&str; 4] = ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kath
 const NOW: &str = "2026-10-28T14:05:30Z";
 const HOUR: i64 = 3_600_000_000;
 
+/// The number of the project.
+pub(crate) const PROJECT: i64 = 7;
+/// The type, key and properties of the groups.
+pub(crate) const GROUPS: [(u8, &str, &str); 3] = [
+    (0, "acme", r#"{"size":10,"town":"Kyiv"}"#),
+    (0, "3", r#"{"size":2.50}"#),
+    (1, "acme", r#"{"size":99}"#),
+];
+
+/// A person that has a record.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    pub(crate) properties: String,
+    pub(crate) created_at: i64,
+    pub(crate) is_identified: bool,
+    pub(crate) distinct_ids: Vec<String>,
+}
+
 /// An event that counts.
 pub(crate) struct Event {
     pub(crate) name: String,
@@ -159,6 +177,52 @@ impl World {
             }
         };
         self.events.iter().filter(counts).map(event).collect()
+    }
+
+    /// The id of the person that a distinct id stands for.
+    pub(crate) fn person_id(distinct_id: &str) -> Uuid {
+        let number: u128 = distinct_id.trim_start_matches("id-").parse().unwrap();
+        Uuid::from_u128(number + 0xABC0_0000)
+    }
+
+    /// The persons that have a record, by the distinct id that stands for them.
+    pub(crate) fn records(&self) -> BTreeMap<String, Person> {
+        let mut records = BTreeMap::new();
+        for at in 0..self.persons.len() {
+            let id = format!("id-{at}");
+            let at = i64::try_from(at).unwrap();
+            if self.persons[&id] != id || at % 4 == 3 {
+                continue;
+            }
+            let tier = ["gold", "silver"][at as usize % 2];
+            let mut own: Vec<String> = self
+                .persons
+                .iter()
+                .filter(|(_, of)| **of == id)
+                .map(|(id, _)| id.clone())
+                .collect();
+            own.sort();
+            records.insert(
+                id,
+                Person {
+                    properties: format!(r#"{{"tier":"{tier}","age":{at}.0,"o":{{"x":[{at}]}}}}"#),
+                    created_at: 1_700_000_000_000_000 + at,
+                    is_identified: at % 3 == 0,
+                    distinct_ids: own,
+                },
+            );
+        }
+        records
+    }
+
+    /// The stored events that count, with the distinct ids that stand for their persons.
+    pub(crate) fn counted_events<'a>(&'a self) -> Vec<(&'a OwnedEvent, &'a str)> {
+        let counts = |event: &&OwnedEvent| {
+            let erased = self.erased.get(&event.distinct_id);
+            event.arrival <= self.last && erased.is_none_or(|bound| event.arrival > *bound)
+        };
+        let of = |event: &'a OwnedEvent| (event, self.persons[&event.distinct_id].as_str());
+        self.events.iter().filter(counts).map(of).collect()
     }
 
     pub(crate) fn earliest(&self) -> Option<Timestamp> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::{QueryInput, boolean_or_null, compare, equal, number, text, time};
+use super::{QueryInput, boolean_or_null, compare, equal, instant_of, number, text, text_of, time};
 use crate::functions::Function;
 use crate::path::{self, Step};
 use crate::tree::{Expression, Literal, TimeUnit};
@@ -44,7 +44,7 @@ impl<'a> Call<'a> {
             }
             Function::NullIf => {
                 let value = self.at(0);
-                (!equal(&value, &self.at(1))).then_some(value)
+                (!equal(&value, &self.at(1), self.row)).then_some(value)
             }
             Function::If | Function::MultiIf => Some(self.choice()),
             Function::IsNull => Some(Value::Boolean(self.at(0).is_null())),
@@ -105,18 +105,18 @@ impl<'a> Call<'a> {
     }
 
     fn text(&self, at: usize) -> Option<Cow<'a, str>> {
-        self.at(at).into_text()
+        text_of(self.at(at), self.row)
     }
 
     fn time(&self) -> Option<i64> {
-        self.at(0).timestamp()
+        instant_of(&self.at(0), self.row)
     }
 
     /// What clocks in the time zone show; a date has no time zone.
     fn local(&self, at: usize) -> Option<i64> {
         match self.at(at) {
             Value::Date(day) => Some(time::of_day(day)),
-            value => self.row.local(value.timestamp()?),
+            value => self.row.local(instant_of(&value, self.row)?),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
     fn difference(&self) -> Option<Value<'a>> {
         let unit = TimeUnit::of(&self.text(0)?)?;
         let number = |at: usize| {
-            let mut micros = self.at(at).timestamp()?;
+            let mut micros = instant_of(&self.at(at), self.row)?;
             let mut local = self.local(at)?;
             if unit == TimeUnit::Week {
                 micros = self.row.start_of(unit, micros)?;
@@ -162,7 +162,7 @@ impl<'a> Call<'a> {
         let mut found = self.at(0);
         for at in 1..self.arguments.len() {
             let value = self.at(at);
-            if compare(&value, &found)? == wanted {
+            if compare(&value, &found, self.row)? == wanted {
                 found = value;
             }
         }

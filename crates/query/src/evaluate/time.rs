@@ -7,6 +7,8 @@ use weir_model::Timestamp;
 use super::number::Number;
 use crate::tree::TimeUnit;
 
+/// Bytes of a date without a time, such as `2026-08-21`.
+const DAY_LENGTH: usize = 10;
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
@@ -18,12 +20,18 @@ const LAST: i64 = 253_402_300_799 * SECOND + 999_999;
 /// Parses a time: `2026-06-01`, `2026-06-01 10:00:05.25`, with an offset or in UTC, or
 /// seconds since 1970 (9 or 10 digits), or milliseconds (13).
 pub(crate) fn read(text: &str) -> Option<i64> {
+    read_local(text).map(|(micros, _)| micros)
+}
+
+/// As [`read`], and whether the text says which instant it is. Otherwise it has no offset, and
+/// is what clocks show.
+pub(super) fn read_local(text: &str) -> Option<(i64, bool)> {
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number: i64 = text.parse().ok()?;
         return match text.len() {
-            9 | 10 => Some(number * SECOND),
-            13 => Some(number * 1000),
+            9 | 10 => Some((number * SECOND, true)),
+            13 => Some((number * 1000, true)),
             _ => None,
         };
     }
@@ -31,7 +39,8 @@ pub(crate) fn read(text: &str) -> Option<i64> {
         Some(time) => time.micros(),
         None => midnight(NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?),
     };
-    within(micros)
+    let has_offset = text.get(DAY_LENGTH..).is_some_and(|time| time.contains(['Z', 'z', '+', '-']));
+    Some((within(micros)?, has_offset))
 }
 
 /// The time of these seconds since 1970.

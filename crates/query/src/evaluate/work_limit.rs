@@ -21,6 +21,11 @@ impl WorkLimit {
         self.0.set(self.0.get().saturating_sub(work));
     }
 
+    /// The work that was charged.
+    pub fn charged(&self) -> usize {
+        MAX_WORK - self.0.get()
+    }
+
     /// Whether nothing is left. It stays so.
     pub fn is_used_up(&self) -> bool {
         self.0.get() == 0

@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(columns.into_iter().map(|(expression, name)| Item { expression, name }).collect())
     }
 
-    fn item(&mut self) -> Parsed<Item> {
+    pub(super) fn item(&mut self) -> Parsed<Item> {
         let expression = self.whole()?;
         let name = match (self.alias()?, self.scope()) {
             (Some(alias), _) => alias,

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod faults;
+mod fragments;
 mod generated;
 mod hostile;
 mod normal;

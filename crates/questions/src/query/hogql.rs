@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use weir_model::errors::FieldError;
+use weir_model::validate::SQL_MAX;
 
 use super::common::{DateRange, filters, is_false};
 use super::filters::{FILTERS_MAX, FilterGroup, NAME_MAX, VALUE_MAX};
 use super::input::Fields;
 
-/// Most characters of a query.
-pub const HOGQL_MAX: usize = 20_000;
 /// Most values beside a query.
 const VALUES_MAX: usize = 100;
 
@@ -51,7 +50,7 @@ impl HogQLQuery {
             Some(input) => HogQLFilters::read(&input.object()?)?,
             None => HogQLFilters::default(),
         };
-        let query = fields.required("query")?.name(HOGQL_MAX)?;
+        let query = fields.required("query")?.name(SQL_MAX)?;
         Ok(Self { query, values: values(fields)?, filters })
     }
 }

@@ -162,8 +162,8 @@ proptest! {
         let (exact, float) = (Value::Integer(left), Value::Float(right as f64));
         let wide = number::Number::Integer(i128::from(left));
         let expected = i128::from(left).cmp(&(right as f64 as i128));
-        prop_assert_eq!(compare(&exact, &float), Some(expected));
-        prop_assert_eq!(compare(&float, &exact), Some(expected.reverse()));
+        prop_assert_eq!(compare(&exact, &float, &super::event("{}")), Some(expected));
+        prop_assert_eq!(compare(&float, &exact, &super::event("{}")), Some(expected.reverse()));
         prop_assert_eq!(wide.compare(wide), Ordering::Equal);
     }
 

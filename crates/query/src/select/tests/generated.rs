@@ -173,7 +173,7 @@ fn clause(name: &str, items: &[String]) -> String {
 #[track_caller]
 fn assert_normal(text: &str, select: &Select) {
     let normal = select.normal_form();
-    if normal.chars().count() > SELECT_MAX {
+    if normal.chars().count() > SQL_MAX {
         return;
     }
     match parse_select(&normal, &BTreeMap::new()) {

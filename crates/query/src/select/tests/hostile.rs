@@ -13,8 +13,8 @@ fn assert_refused(text: &str, fault: &str) {
 #[test]
 fn length_is_bounded() {
     let text = |length: usize| format!("SELECT '{}' AS x FROM events", "a".repeat(length - 26));
-    assert!(normal(&text(SELECT_MAX)).starts_with("SELECT"));
-    assert_refused(&text(SELECT_MAX + 1), "The query has more than 20000 characters");
+    assert!(normal(&text(SQL_MAX)).starts_with("SELECT"));
+    assert_refused(&text(SQL_MAX + 1), "The query has more than 20000 characters");
     assert_refused(&"(".repeat(1 << 20), "The query has more than 20000 characters");
     assert_refused(
         &format!("SELECT event FROM events WHERE match(event, '{}')", "a".repeat(1001)),

@@ -63,6 +63,10 @@ impl QueryInput for Row {
         micros.checked_add(AHEAD)
     }
 
+    fn instant(&self, local: i64) -> Option<i64> {
+        local.checked_sub(AHEAD)
+    }
+
     fn start_of(&self, unit: TimeUnit, micros: i64) -> Option<i64> {
         // Days are enough for these tests.
         assert!(matches!(unit, TimeUnit::Day | TimeUnit::Week), "{unit:?}");
@@ -287,5 +291,48 @@ impl QueryInput for Long {
 
     fn work_limit(&self) -> &WorkLimit {
         &self.work_limit
+    }
+}
+
+#[test]
+fn texts_without_an_offset_and_days_are_local() {
+    // Clocks show 00:20:30 of the next day.
+    for (expression, expected) in [
+        ("toDateTime('2026-06-16 00:20:30.123456') = timestamp", Value::Boolean(true)),
+        ("timestamp = '2026-06-16 00:20:30.123456'", Value::Boolean(true)),
+        ("timestamp = '2026-06-15T22:20:30.123456Z'", Value::Boolean(true)),
+        ("timestamp = '2026-06-16 00:20:30.123456+02:00'", Value::Boolean(true)),
+        ("timestamp >= '2026-06-16'", Value::Boolean(true)),
+        ("timestamp < '2026-06-16'", Value::Boolean(false)),
+        ("timestamp >= toDate('2026-06-16')", Value::Boolean(true)),
+        ("timestamp >= toDate('2026-06-17')", Value::Boolean(false)),
+        ("timestamp BETWEEN '2026-06-16' AND '2026-06-16 00:21'", Value::Boolean(true)),
+        ("timestamp IN ('2026-06-16 00:20:30.123456')", Value::Boolean(true)),
+        (
+            "toUnixTimestamp('2026-06-16 00:20:30') = toUnixTimestamp(timestamp)",
+            Value::Boolean(true),
+        ),
+        ("toHour('2026-06-16 00:20:30')", Value::Integer(0)),
+        ("toDate(timestamp) = '2026-06-16'", Value::Boolean(true)),
+        ("toDate('2026-06-16') - toDate('2026-06-15')", Value::Float(86_400.0)),
+        ("timestamp - toDate('2026-06-16')", Value::Float(1_230.123_456)),
+        ("dateDiff('day', '2026-06-15 23:59', '2026-06-16 00:01')", Value::Integer(1)),
+        ("toString(timestamp)", text("2026-06-16 00:20:30.123456")),
+        ("toDateTime(toString(timestamp)) = timestamp", Value::Boolean(true)),
+        ("toString(timestamp) LIKE '2026-06-16 00:%'", Value::Boolean(true)),
+        ("least(timestamp, '2026-06-16') = '2026-06-16'", Value::Boolean(true)),
+        // A number is an instant.
+        ("toDateTime(0) = '1970-01-01 02:00:00'", Value::Boolean(true)),
+        ("toDateTime('1781562030') = '2026-06-16 00:20:30'", Value::Boolean(true)),
+    ] {
+        assert_eq!(value_of(expression, &Row::default()), expected, "{expression}");
+    }
+    // Without a time zone, all of it is UTC.
+    for expression in [
+        "timestamp = '2026-06-15 22:20:30.123456'",
+        "timestamp >= toDate('2026-06-15')",
+        "toString(timestamp) = '2026-06-15 22:20:30.123456'",
+    ] {
+        assert_eq!(value_of(expression, &Bare::default()), Value::Boolean(true), "{expression}");
     }
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::{
-    Aggregate, LIMIT_MAX, OFFSET_MAX, QueryError, SELECT_MAX, Select, Source, parse_select,
-};
+use crate::{Aggregate, LIMIT_MAX, OFFSET_MAX, QueryError, SQL_MAX, Select, Source, parse_select};
 
 /// Maximum characters of a fault: the query is repeated only in part.
 const DETAIL_MAX: usize = 300;
@@ -67,7 +65,7 @@ fn check_tree(select: &Select) {
 
 fn check_normal_form(select: &Select) {
     let normal = select.normal_form();
-    if normal.chars().count() > SELECT_MAX {
+    if normal.chars().count() > SQL_MAX {
         return;
     }
     // The values are a part of it.
