@@ -157,7 +157,7 @@ async fn kinds_without_an_answer_are_named() {
 async fn an_answer_in_rows_is_computed_each_time() {
     let services = set_up().await;
     let project = entered(&services).await;
-    let sql = "SELECT count() AS n, max(created_at) AS last FROM persons";
+    let sql = "SELECT count() AS n, max(created_at) AS seen FROM persons";
     for (query, columns, types) in [
         (
             json!({"kind": "EventsQuery", "select": ["event", "*"]}),
@@ -166,8 +166,8 @@ async fn an_answer_in_rows_is_computed_each_time() {
         ),
         (
             json!({"kind": "HogQLQuery", "query": sql}),
-            ["n", "last"],
-            json!([["n", "Int64"], ["last", "DateTime64(6, 'UTC')"]]),
+            ["n", "seen"],
+            json!([["n", "Int64"], ["seen", "DateTime64(6, 'UTC')"]]),
         ),
     ] {
         let query = Query::read(&query).unwrap();
