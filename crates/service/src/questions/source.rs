@@ -201,9 +201,10 @@ impl RowSource for StoreSource {
     }
 
     fn person_ids(&self, persons: &[u32], into: &mut Vec<Uuid>) {
-        let id = |person: &u32| self.reading.people.person_id(*person);
-        let id = |person| id(person).map_or(Uuid::nil(), |id| id.0);
-        into.extend(persons.iter().map(id));
+        let people = &self.reading.people;
+        let ids = persons.iter().map(|person| people.person_id(*person));
+        // All of these numbers are of the map.
+        into.extend(ids.map(|id| id.map_or(Uuid::nil(), |id| id.0)));
     }
 
     fn person_properties(
