@@ -50,7 +50,7 @@ pub use events::{events, events_times};
 pub use source::{GroupRow, PersonRow, RowSource};
 
 /// Most bytes of JSON of a result.
-const RESULT_MAX: usize = 32 << 20;
+const RESULT_MAX: usize = 8 << 20;
 
 /// The methods of [`QueryInput`](weir_query::QueryInput) about the clock, by the field of the
 /// input that is the clock.

@@ -1,4 +1,4 @@
-//! Questions about the events of a project (QRY-1 to QRY-33, API-61).
+//! Questions about the events of a project (QRY-1 to QRY-59, API-61).
 //!
 //! What belongs here: who may ask, what a question depends on beside its events, running it
 //! within its limits, answers that were computed before, and the errors that callers see.
@@ -38,7 +38,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result};
 
-pub use self::kinds::KINDS;
+pub use self::kinds::{KINDS, RowsInfo};
 pub use self::recent::Status;
 
 /// The most characters of the id that a client gives a question.
@@ -160,6 +160,8 @@ pub struct Answered {
     /// The answer. The results have the shape that `weir_questions::results` has for the kind
     /// of the question.
     pub answer: Answer<Box<RawValue>>,
+    /// Of an answer in rows: a list of events, or one to a question in SQL.
+    pub rows: Option<RowsInfo>,
     /// The same for equal questions at the same time.
     pub cache_key: String,
 }
@@ -215,11 +217,12 @@ impl Questions {
             answer: Answer {
                 results: computed.results.clone(),
                 has_more: computed.has_more,
-                resolved_date_range: Some(computed.range.clone()),
+                resolved_date_range: computed.range.clone(),
                 timezone,
                 is_cached: found.is_cached,
                 last_refresh: computed.at,
             },
+            rows: computed.rows.clone(),
             cache_key: found.cache_key,
         })
     }

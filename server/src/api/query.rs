@@ -15,7 +15,7 @@ use weir_model::validate::invalid_choice;
 use weir_model::{Patch, Timestamp};
 use weir_questions::Query;
 use weir_questions::results::ResolvedRange;
-use weir_service::questions::{Answered, Asking, ID_MAX, Refresh, Status};
+use weir_service::questions::{Answered, Asking, ID_MAX, Refresh, RowsInfo, Status};
 
 use crate::api::NoContent;
 use crate::app::App;
@@ -33,12 +33,25 @@ pub struct QueryAnswer {
     /// The results. Their shape depends on the kind of the question.
     #[schema(value_type = Value)]
     pub results: Box<RawValue>,
-    /// Whether there are more breakdown values or edges than results; null if the question
-    /// has no limit.
+    /// Whether there are more breakdown values, edges or rows than results; null if the
+    /// question has no limit.
     #[serde(rename = "hasMore")]
     pub has_more: Option<bool>,
-    /// The range that the results are about.
+    /// The range that the results are about; null if they are rows.
     pub resolved_date_range: Option<QueryRange>,
+    /// The names of the columns of `results`; null if they are not rows, as are the other
+    /// members about rows.
+    pub columns: Option<Vec<String>>,
+    /// The types of the columns: for `EventsQuery` a text for each, for `HogQLQuery` a list
+    /// of its name and its type.
+    #[schema(value_type = Option<Vec<Value>>)]
+    pub types: Option<Value>,
+    /// The most rows.
+    pub limit: Option<u32>,
+    /// The number of rows that were skipped.
+    pub offset: Option<u32>,
+    /// The question as SQL.
+    pub hogql: Option<String>,
     /// The time zone of the project.
     pub timezone: String,
     /// Whether the results were computed before.
@@ -162,22 +175,33 @@ fn refresh(fields: &Fields) -> Result<Refresh, FieldError> {
 }
 
 /// Answer a question about the events of the project. `query` has the shape of its kind:
-/// `TrendsQuery`, `FunnelsQuery`, `RetentionQuery`, `PathsQuery`, `StickinessQuery` or
-/// `LifecycleQuery`, also within a node that says how it is drawn.
+/// `TrendsQuery`, `FunnelsQuery`, `RetentionQuery`, `PathsQuery`, `StickinessQuery`,
+/// `LifecycleQuery`, `EventsQuery` or `HogQLQuery`, also within a node that says how it is drawn.
 pub async fn create_query(
     auth: Authorized<QueryRead, InProject>,
     State(app): State<App>,
     body: ApiJson<QueryInput>,
 ) -> ApiResult<Json<QueryAnswer>> {
     let QueryInput { query, asking } = body.checked()?;
-    let Answered { answer, cache_key } =
+    let Answered { answer, rows, cache_key } =
         app.services.questions.ask(&auth.ctx, query, asking).await?;
     let range =
         |range: ResolvedRange| QueryRange { date_from: range.date_from, date_to: range.date_to };
+    let (columns, types, limit, offset, hogql) = match rows {
+        Some(RowsInfo { columns, types, limit, offset, hogql }) => {
+            (Some(columns), Some(types), Some(limit), Some(offset), Some(hogql))
+        }
+        None => (None, None, None, None, None),
+    };
     Ok(Json(QueryAnswer {
         results: answer.results,
         has_more: answer.has_more,
         resolved_date_range: answer.resolved_date_range.map(range),
+        columns,
+        types,
+        limit,
+        offset,
+        hogql,
         timezone: answer.timezone,
         is_cached: answer.is_cached,
         last_refresh: answer.last_refresh,

@@ -104,7 +104,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-answer",
-        uses: &["weir-json", "weir-model", "weir-questions", "weir-segments"],
+        uses: &["weir-json", "weir-model", "weir-query", "weir-questions", "weir-segments"],
         why: "an answer follows from columns and the question, whatever store has the events",
     },
     Layer {

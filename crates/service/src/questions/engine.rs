@@ -154,7 +154,9 @@ impl Engine {
         let times = times.map_err(|error| self.refusal(error))?;
         let key = question.key(&times);
         let erasures = erasures::version(&self.store, question.project);
+        let is_kept = kinds::is_kept(&question.query);
         let kept = match question.refresh {
+            _ if !is_kept => None,
             Refresh::Usual => self.results.recent(&key, erasures, Instant::now()),
             Refresh::Never => self.results.any(&key, erasures),
             Refresh::Always => None,
@@ -210,7 +212,9 @@ impl Engine {
         // After the events: so it has their merges.
         let (people, view) = people::of(store, project).await.map_err(of_store)?;
         let version = Version { events: snapshot.version(), people: view.version(), erasures };
-        if question.refresh != Refresh::Always
+        let is_kept = kinds::is_kept(&question.query);
+        if is_kept
+            && question.refresh != Refresh::Always
             && let Some(computed) = self.results.of_version(key, version)
         {
             return Ok((computed, true));
@@ -226,7 +230,9 @@ impl Engine {
         if source.has_later_erasures() {
             return Err(Failure::Changed);
         }
-        self.results.put(key, &computed, version, begun.elapsed());
+        if is_kept {
+            self.results.put(key, &computed, version, begun.elapsed());
+        }
         Ok((computed, false))
     }
 

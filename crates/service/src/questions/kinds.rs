@@ -5,24 +5,27 @@ use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use weir_answer::{self as answer, AnswerError, Asked, FunnelResults, Run, Source};
+use serde_json::{Value, json};
+use weir_answer::{self as answer, AnswerError, Asked, FunnelResults, RowSource, Run};
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_questions::Query;
 use weir_questions::query::Scope;
-use weir_questions::results::ResolvedRange;
+use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange};
 use weir_questions::time::DateText;
 
 use crate::Result;
 
 /// The words of the kinds that are answered.
-pub const KINDS: [&str; 6] = [
+pub const KINDS: [&str; 8] = [
     "TrendsQuery",
     "FunnelsQuery",
     "RetentionQuery",
     "PathsQuery",
     "StickinessQuery",
     "LifecycleQuery",
+    "EventsQuery",
+    "HogQLQuery",
 ];
 
 /// The most bytes of the results of a question.
@@ -32,29 +35,47 @@ const RESULT_BYTES: usize = 16 << 20;
 pub(super) struct Found {
     results: Box<RawValue>,
     has_more: Option<bool>,
-    range: ResolvedRange,
+    range: Option<ResolvedRange>,
+    rows: Option<RowsInfo>,
+}
+
+/// What an answer in rows has beside its results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowsInfo {
+    /// The names of the columns. For a list of events, as the question has them.
+    pub columns: Vec<String>,
+    /// The types of the columns: for a list of events a text for each, for SQL a list of its
+    /// name and its type.
+    pub types: Value,
+    /// Most rows.
+    pub limit: u32,
+    /// Rows that were skipped.
+    pub offset: u32,
+    /// The question as SQL.
+    pub hogql: String,
 }
 
 /// The results of a question, and when they were computed.
 pub(super) struct Computed {
     pub(super) results: Box<RawValue>,
     pub(super) has_more: Option<bool>,
-    pub(super) range: ResolvedRange,
+    pub(super) range: Option<ResolvedRange>,
+    pub(super) rows: Option<RowsInfo>,
     pub(super) at: Timestamp,
 }
 
 impl Found {
     pub(super) fn at(self, at: Timestamp) -> Computed {
-        let Self { results, has_more, range } = self;
-        Computed { results, has_more, range, at }
+        let Self { results, has_more, range, rows } = self;
+        Computed { results, has_more, range, rows, at }
     }
 }
 
 /// Refuses a kind of question that has no answer here.
 pub(super) fn check(query: &Query) -> Result<()> {
-    match scope(query) {
-        Some(_) => Ok(()),
-        None => Err(unanswered(query).into()),
+    match query {
+        Query::Actors(_) => Err(unanswered(query).into()),
+        _ => Ok(()),
     }
 }
 
@@ -63,7 +84,13 @@ fn unanswered(query: &Query) -> FieldError {
     FieldError::new("kind", "invalid_choice", detail)
 }
 
-/// `None`: the kind has no answer here.
+/// Whether an answer can be given again. One in rows follows the clock, and the properties of
+/// persons and groups, whose changes have no version.
+pub(super) fn is_kept(query: &Query) -> bool {
+    !matches!(query, Query::Events(_) | Query::HogQL(_))
+}
+
+/// `None`: the kind has no scope.
 fn scope(query: &Query) -> Option<&Scope> {
     match query {
         Query::Trends(query) => Some(&query.scope),
@@ -78,7 +105,11 @@ fn scope(query: &Query) -> Option<&Scope> {
 
 /// Whether the range of a question begins with the first event.
 pub(super) fn needs_earliest(query: &Query) -> bool {
-    scope(query).is_some_and(|scope| scope.dates.date_from == Some(DateText::All))
+    let dates = match query {
+        Query::HogQL(query) => Some(&query.filters.dates),
+        query => scope(query).map(|scope| &scope.dates),
+    };
+    dates.is_some_and(|dates| dates.date_from == Some(DateText::All))
 }
 
 /// The times of the events that the answer needs.
@@ -90,13 +121,15 @@ pub(super) fn times(asked: &Asked<'_>, query: &Query) -> Result<Vec<Range<i64>>,
         Query::Paths(query) => answer::path_times(asked, query),
         Query::Stickiness(query) => answer::stickiness_times(asked, query),
         Query::Lifecycle(query) => answer::lifecycle_times(asked, query),
-        Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => Err(unanswered(query).into()),
+        Query::Events(query) => answer::events_times(asked, query),
+        Query::HogQL(query) => answer::hogql_times(asked, query),
+        Query::Actors(_) => Err(unanswered(query).into()),
     }
 }
 
 /// Computes the answer. Blocks the thread.
 pub(super) fn compute(
-    source: &dyn Source,
+    source: &dyn RowSource,
     run: &Run<'_>,
     asked: &Asked<'_>,
     query: &Query,
@@ -125,20 +158,41 @@ pub(super) fn compute(
         Query::Paths(query) => written(answer::paths(source, run, asked, query)?),
         Query::Stickiness(query) => written(answer::stickiness(source, run, asked, query)?),
         Query::Lifecycle(query) => written(answer::lifecycle(source, run, asked, query)?),
-        Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => Err(unanswered(query).into()),
+        Query::Events(query) => {
+            let EventsResult { columns, types, results, has_more, limit, offset, hogql } =
+                answer::events(source, run, asked, query)?;
+            let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
+            in_rows(&results, has_more, rows)
+        }
+        Query::HogQL(query) => {
+            let HogQLResult { query: _, columns, types, results, has_more, limit, offset, hogql } =
+                answer::hogql(source, run, asked, query)?;
+            let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
+            in_rows(&results, has_more, rows)
+        }
+        Query::Actors(_) => Err(unanswered(query).into()),
     }
 }
 
 fn written<T: Serialize>(found: answer::Found<T>) -> Result<Found, AnswerError> {
+    let results = json_of(&found.results)?;
+    Ok(Found { results, has_more: found.has_more, range: Some(found.range), rows: None })
+}
+
+fn in_rows(results: &[Vec<Value>], has_more: bool, rows: RowsInfo) -> Result<Found, AnswerError> {
+    let results = json_of(&results)?;
+    Ok(Found { results, has_more: Some(has_more), range: None, rows: Some(rows) })
+}
+
+fn json_of<T: Serialize>(results: &T) -> Result<Box<RawValue>, AnswerError> {
     let mut bytes = Bounded(Vec::new());
-    let is_written = serde_json::to_writer(&mut bytes, &found.results).is_ok();
+    let is_written = serde_json::to_writer(&mut bytes, results).is_ok();
     let text = String::from_utf8(bytes.0).ok().filter(|_| is_written);
     let results = text.and_then(|text| RawValue::from_string(text).ok());
     // Results are plain data, so there is no other reason.
     let too_large =
         || AnswerError::TooLarge { what: "bytes of results".to_owned(), limit: RESULT_BYTES };
-    let results = results.ok_or_else(too_large)?;
-    Ok(Found { results, has_more: found.has_more, range: found.range })
+    results.ok_or_else(too_large)
 }
 
 /// Bytes, at most [`RESULT_BYTES`].

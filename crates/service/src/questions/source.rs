@@ -1,4 +1,5 @@
-//! The events of a project in the store, as they were at one moment.
+//! The events of a project in the store, as they were at one moment, and its persons and groups
+//! as they are now.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -7,14 +8,27 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use weir_answer::{Block, OpenPart, Part, Source, SourceError};
+use uuid::Uuid;
+use weir_answer::{
+    Block, BlockEvent, GroupRow, OpenPart, Part, PersonRow, RowSource, Source, SourceError,
+};
+use weir_model::{PersonId, ProjectId};
 use weir_segments::{Bits, Codes, Error as FileError};
-use weir_store::events::{self, EventSnapshot, Needed, OpenBlock, OpenSegment};
+use weir_store::events::{self, BorrowedEvent, EventSnapshot, Needed, OpenBlock, OpenSegment};
+use weir_store::groups::GroupPage;
 use weir_store::people::{self, People, PersonView};
-use weir_store::{Error, Store};
+use weir_store::persons::{PersonPage, PersonState};
+use weir_store::{ByteBudget, Error, ScanLimits, Store, groups, persons};
 
 /// Distinct ids that get their numbers at a time.
 const IDS: usize = 1_000;
+/// Persons or groups of a page. A page has about 4 MiB at most.
+const PAGE: usize = 1_000;
+/// Bytes of the persons or groups that are in memory at a time.
+const RECORD_BYTES: usize = 4 << 20;
+/// How often persons are read until all are found: a guard against damaged data, in which
+/// persons that were merged into each other could be a ring.
+const ROUNDS: usize = 10_000;
 
 /// Why events could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -112,15 +126,22 @@ impl Reading {
         needed: Needed,
     ) -> Result<events::OpenPart, SourceFault> {
         let reading = Arc::clone(self);
-        let opening = self.threads.spawn(async move {
+        let opening = async move {
             let Reading { store, snapshot, .. } = &*reading;
             match snapshot.parts().get(part) {
                 Some(part) => events::open_part(store, snapshot, part, needed).await,
                 None => Ok(None),
             }
-        });
-        match self.threads.block_on(opening) {
-            Ok(opened) => opened?.ok_or(SourceFault::Gone),
+        };
+        self.wait(opening)?.ok_or(SourceFault::Gone)
+    }
+
+    fn wait<T: Send + 'static>(
+        &self,
+        reading: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, SourceFault> {
+        match self.threads.block_on(self.threads.spawn(reading)) {
+            Ok(read) => Ok(read?),
             Err(error) => Err(SourceFault::Ended(error.to_string())),
         }
     }
@@ -174,7 +195,194 @@ impl Source for StoreSource {
     }
 }
 
-/// A block of the snapshot. Its properties are read when they are needed.
+impl RowSource for StoreSource {
+    fn project(&self) -> i64 {
+        self.reading.snapshot.project().0
+    }
+
+    fn person_ids(&self, persons: &[u32], into: &mut Vec<Uuid>) {
+        let people = &self.reading.people;
+        let ids = persons.iter().map(|person| people.person_id(*person));
+        // All of these numbers are of the map.
+        into.extend(ids.map(|id| id.map_or(Uuid::nil(), |id| id.0)));
+    }
+
+    fn person_properties(
+        &self,
+        persons: &[u32],
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<(), SourceError> {
+        let Reading { store, snapshot, people, .. } = &*self.reading;
+        // The places in the list, by the id that is read next.
+        let mut open: HashMap<PersonId, Vec<usize>> = HashMap::new();
+        for (at, person) in persons.iter().enumerate() {
+            if let Some(id) = people.person_id(*person) {
+                open.entry(id).or_default().push(at);
+            }
+        }
+        for _ in 0..ROUNDS {
+            if open.is_empty() {
+                break;
+            }
+            let ids = open.keys().copied().collect();
+            let reading = persons_of(store.clone(), snapshot.project(), ids);
+            let (found, is_complete) = self.reading.wait(reading)?;
+            let mut merged: Vec<(PersonId, Vec<usize>)> = Vec::new();
+            for record in found {
+                let places = open.remove(&record.id).unwrap_or_default();
+                match record.state {
+                    PersonState::Person(facts) => {
+                        places.into_iter().for_each(|at| see(at, &facts.properties));
+                    }
+                    // Merged since the question began.
+                    PersonState::Merged(pointer) => merged.push((pointer.into, places)),
+                    PersonState::Erased => {}
+                }
+            }
+            if is_complete {
+                // The others have no record.
+                open.clear();
+            }
+            for (id, places) in merged {
+                open.entry(id).or_default().extend(places);
+            }
+        }
+        Ok(())
+    }
+
+    fn group_properties(
+        &self,
+        index: u8,
+        keys: &[&str],
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<(), SourceError> {
+        let Reading { store, snapshot, .. } = &*self.reading;
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, key) in keys.iter().enumerate() {
+            open.entry(*key).or_default().push(at);
+        }
+        // Each time but the last one, at least one is found.
+        for _ in keys {
+            let wanted = open.keys().map(|key| (*key).to_owned()).collect();
+            let reading = groups_of(store.clone(), snapshot.project(), index, wanted);
+            let (found, is_complete) = self.reading.wait(reading)?;
+            for groups::Stored { group, .. } in found {
+                let places = open.remove(group.key.as_str()).unwrap_or_default();
+                places.into_iter().for_each(|at| see(at, &group.properties));
+            }
+            if is_complete {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn each_person(
+        &self,
+        see: &mut dyn FnMut(PersonRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let Reading { store, snapshot, .. } = &*self.reading;
+        let mut from = None;
+        loop {
+            let reading = person_page(store.clone(), snapshot.project(), from);
+            let PersonPage { persons, next } = self.reading.wait(reading)?;
+            for person in &persons {
+                let row = PersonRow {
+                    id: person.id.0,
+                    created_at: person.created_at.micros(),
+                    properties: &person.properties,
+                    is_identified: person.is_identified,
+                    distinct_ids: &person.distinct_ids,
+                };
+                if see(row).is_break() {
+                    return Ok(());
+                }
+            }
+            from = next;
+            if from.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn each_group(
+        &self,
+        see: &mut dyn FnMut(GroupRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let Reading { store, snapshot, .. } = &*self.reading;
+        let types = self.reading.wait(type_count(store.clone(), snapshot.project()))?;
+        for (index, _) in (0_u8..).zip(0..types) {
+            let mut from = None;
+            loop {
+                let reading = group_page(store.clone(), snapshot.project(), index, from);
+                let GroupPage { groups, next } = self.reading.wait(reading)?;
+                for group in &groups {
+                    let row = GroupRow {
+                        index: group.index,
+                        key: &group.key,
+                        properties: &group.properties,
+                        created_at: group.created_at.micros(),
+                    };
+                    if see(row).is_break() {
+                        return Ok(());
+                    }
+                }
+                from = next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The records of persons, and whether these are all that there are.
+async fn persons_of(
+    store: Store,
+    project: ProjectId,
+    ids: Vec<PersonId>,
+) -> Result<(Vec<persons::Stored>, bool), Error> {
+    let mut budget = ByteBudget::of(RECORD_BYTES);
+    let found = persons::by_ids(&store, project, &ids, &mut budget).await?;
+    Ok((found, !budget.is_used_up()))
+}
+
+/// The same for groups of a type.
+async fn groups_of(
+    store: Store,
+    project: ProjectId,
+    index: u8,
+    keys: Vec<String>,
+) -> Result<(Vec<groups::Stored>, bool), Error> {
+    let keys: Vec<(u8, &str)> = keys.iter().map(|key| (index, key.as_str())).collect();
+    let mut budget = ByteBudget::of(RECORD_BYTES);
+    let found = groups::by_keys(&store, project, &keys, &mut budget).await?;
+    Ok((found, !budget.is_used_up()))
+}
+
+async fn person_page(
+    store: Store,
+    project: ProjectId,
+    from: Option<PersonId>,
+) -> Result<PersonPage, Error> {
+    persons::page(&store, project, from, PAGE, ScanLimits::records(PAGE), |_| true).await
+}
+
+async fn group_page(
+    store: Store,
+    project: ProjectId,
+    index: u8,
+    from: Option<Uuid>,
+) -> Result<GroupPage, Error> {
+    groups::page(&store, project, index, from, PAGE, ScanLimits::records(PAGE), |_| true).await
+}
+
+async fn type_count(store: Store, project: ProjectId) -> Result<usize, Error> {
+    Ok(groups::types(&store, project).await?.len())
+}
+
+/// A block of the snapshot. Its events are read when more than its columns is needed.
 struct StoreBlock {
     reading: Arc<Reading>,
     part: usize,
@@ -193,6 +401,22 @@ impl StoreBlock {
         let number = |code: &u32| numbers.get(*code as usize).copied().unwrap_or(u32::MAX);
         let ids = codes.codes.iter().map(number).collect();
         Ok(Self { reading: Arc::clone(reading), part, open, ids })
+    }
+
+    /// Calls `see` with each row and its event, in order.
+    fn each_event(&self, mut see: impl FnMut(u32, &BorrowedEvent<'_>)) -> Result<(), SourceFault> {
+        let events::OpenPart::Block(open) = self.reading.open(self.part, Needed::Events)? else {
+            return Err(SourceFault::Gone);
+        };
+        // Events of erased persons may have been removed from it.
+        if open.columns().arrivals() != self.open.columns().arrivals() {
+            return Err(SourceFault::Gone);
+        }
+        open.each_event(|row, event| {
+            see(row, event);
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
     }
 }
 
@@ -214,18 +438,27 @@ impl Block for StoreBlock {
     }
 
     fn properties(&self, see: &mut dyn FnMut(u32, &str)) -> Result<(), SourceError> {
-        let events::OpenPart::Block(open) = self.reading.open(self.part, Needed::Events)? else {
-            return Err(SourceFault::Gone.into());
-        };
-        // Events of erased persons may have been removed from it.
-        if open.columns().arrivals() != self.arrivals() {
-            return Err(SourceFault::Gone.into());
-        }
-        let read = open.each_event(|row, event| {
-            see(row, event.properties);
-            ControlFlow::Continue(())
+        Ok(self.each_event(|row, event| see(row, event.properties))?)
+    }
+
+    fn events(
+        &self,
+        rows: &Bits,
+        see: &mut dyn FnMut(u32, BlockEvent<'_>),
+    ) -> Result<(), SourceError> {
+        let each = self.each_event(|row, event| {
+            if !rows.get(row as usize) {
+                return;
+            }
+            let found = BlockEvent {
+                uuid: event.uuid,
+                distinct_id: event.distinct_id,
+                received_at: event.received_at,
+                elements_chain: event.elements_chain,
+                properties: event.properties,
+            };
+            see(row, found);
         });
-        read.map_err(SourceFault::Store)?;
-        Ok(())
+        Ok(each?)
     }
 }

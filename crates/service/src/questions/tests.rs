@@ -23,7 +23,7 @@ fn computed(text: &str) -> Arc<Computed> {
     let time = Timestamp::from_micros(0);
     let range = ResolvedRange { date_from: time, date_to: time };
     let results = RawValue::from_string(json!(text).to_string()).unwrap();
-    Arc::new(Computed { results, has_more: None, range, at: time })
+    Arc::new(Computed { results, has_more: None, range: Some(range), rows: None, at: time })
 }
 
 async fn entered(services: &Services) -> ProjectCtx {
@@ -143,14 +143,46 @@ async fn a_stop_is_noticed_before_and_after_the_threads_begin() {
 async fn kinds_without_an_answer_are_named() {
     let services = set_up().await;
     let project = entered(&services).await;
-    for query in [
-        json!({"kind": "EventsQuery", "select": ["event"]}),
-        json!({"kind": "HogQLQuery", "query": "select 1"}),
+    let trends = json!({"kind": "TrendsQuery", "series": [{"kind": "EventsNode"}]});
+    let source = json!({"kind": "InsightActorsQuery", "source": trends, "series": 0});
+    let actors = json!({"kind": "ActorsQuery", "source": source, "select": ["actor"]});
+    let asked = Query::read(&actors).unwrap();
+    let refused = services.questions.ask(&project, asked, Asking::default()).await;
+    let Err(Error::Invalid(fault)) = refused else { panic!("{actors} was answered") };
+    assert_eq!(fault.attr.as_deref(), Some("kind"));
+    assert_eq!(fault.detail, "Questions of the kind ActorsQuery are not answered.");
+}
+
+#[tokio::test]
+async fn an_answer_in_rows_is_computed_each_time() {
+    let services = set_up().await;
+    let project = entered(&services).await;
+    let sql = "SELECT count() AS n, max(created_at) AS seen FROM persons";
+    for (query, columns, types) in [
+        (
+            json!({"kind": "EventsQuery", "select": ["event", "*"]}),
+            ["event", "*"],
+            json!(["String", "Tuple"]),
+        ),
+        (
+            json!({"kind": "HogQLQuery", "query": sql}),
+            ["n", "seen"],
+            json!([["n", "Int64"], ["seen", "DateTime64(6, 'UTC')"]]),
+        ),
     ] {
-        let asked = Query::read(&query).unwrap();
-        let refused = services.questions.ask(&project, asked, Asking::default()).await;
-        let Err(Error::Invalid(fault)) = refused else { panic!("{query} was answered") };
-        assert_eq!(fault.attr.as_deref(), Some("kind"));
-        assert!(fault.detail.contains(query["kind"].as_str().unwrap()), "{}", fault.detail);
+        let query = Query::read(&query).unwrap();
+        for refresh in [Refresh::Usual, Refresh::Usual, Refresh::Never] {
+            let asking = Asking { refresh, id: None };
+            let answered = services.questions.ask(&project, query.clone(), asking).await.unwrap();
+            assert!(!answered.answer.is_cached);
+            assert_eq!(answered.answer.has_more, Some(false));
+            assert!(answered.answer.resolved_date_range.is_none());
+            let rows = answered.rows.unwrap();
+            assert_eq!(
+                (rows.columns, rows.types),
+                (columns.map(str::to_owned).to_vec(), types.clone())
+            );
+            assert_eq!((rows.limit, rows.offset), (100, 0));
+        }
     }
 }
