@@ -15,21 +15,21 @@ pub(super) fn sections() -> AnyView {
     let series = || {
         let all = |values: [u64; 12]| values.into_iter().map(Some).collect::<Vec<_>>();
         vec![
-            Series { label: "Accepted", tone: Tone::Busy, values: all(ACCEPTED) },
-            Series { label: "Dropped", tone: Tone::Bad, values: all(DROPPED) },
+            Series::new("Accepted", Tone::Busy, all(ACCEPTED)),
+            Series::new("Dropped", Tone::Bad, all(DROPPED)),
         ]
     };
     let latency = |label, tone, slower| {
         let values = ACCEPTED.into_iter().enumerate();
         let value = |(at, value): (usize, u64)| (at != 4).then_some(value / 10 + slower);
-        Series { label, tone, values: values.map(value).collect() }
+        Series::new(label, tone, values.map(value).collect())
     };
     let waits = vec![
         latency("Half of them", Tone::Good, 0),
         latency("95 of 100", Tone::Warn, 20),
         latency("99 of 100", Tone::Bad, 45),
     ];
-    let nothing = vec![Series { label: "Accepted", tone: Tone::Busy, values: Vec::new() }];
+    let nothing = vec![Series::new("Accepted", Tone::Busy, Vec::new())];
     view! {
         <Section id="charts" title="Charts">
             <Bars
