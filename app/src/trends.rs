@@ -70,7 +70,7 @@ pub(crate) const RANGES: [(&str, &str); 8] = [
     ("all", "All time"),
 ];
 
-/// The names of the fields, which their faults have too.
+/// The names of the fields. Faults are at all of them but the last.
 pub(crate) const FIELDS: &[&str] =
     &["event", "math", "property", "interval", "range", "breakdown", "compare"];
 
@@ -204,14 +204,13 @@ impl TrendsForm {
 /// The field of the form that a fault of the question is at. `None`: that of no field.
 #[cfg(feature = "ssr")]
 pub(crate) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 7] = [
+    const PARTS: [(&str, &str); 6] = [
         ("series__0__event", "event"),
         ("series__0__math_property", "property"),
         ("series__0__math", "math"),
         ("interval", "interval"),
         ("dateRange", "range"),
         ("breakdownFilter", "breakdown"),
-        ("compareFilter", "compare"),
     ];
     PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
 }
