@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::ui::chart::NUMBERED;
+
 /// Number of values of a breakdown with a result of their own, as questions have it by default.
 pub(crate) const VALUES: usize = 25;
 /// The values without a choice.
@@ -122,6 +124,11 @@ impl TrendsForm {
             ("breakdown", self.breakdown.clone()),
             ("compare", compare.to_owned()),
         ]
+    }
+
+    /// How many series the chart draws. With the period before, each has two lines.
+    pub(crate) fn drawn(&self) -> usize {
+        if self.compare { NUMBERED / 2 } else { NUMBERED }
     }
 
     /// What is computed. `None`: the word is unknown.

@@ -1,7 +1,7 @@
 // Insights: a question of trends is asked, saved, opened again, changed and deleted.
 
 import type { Locator, Page } from "@playwright/test";
-import { alive, apiKey, call, checkPage, enter, expect, newOrganization, send, sent, type Server, shot, test } from "./helpers";
+import { alive, apiKey, call, checkPage, enter, expect, newOrganization, send, sent, type Server, test } from "./helpers";
 
 /** The numbers of the whole range. */
 const numbers = (page: Page): Locator => page.getByRole("table", { name: "Numbers of the whole range" }).locator("tbody > tr");
@@ -54,7 +54,6 @@ test("a question is asked, saved, opened again, changed and deleted", async ({ p
   await expect(numbers(page)).toHaveCount(2);
   await expect(numbers(page).filter({ hasText: "pro" }).getByRole("cell").first()).toHaveText("1");
   await expect(numbers(page).filter({ hasText: "Without a value" }).getByRole("cell").first()).toHaveText("1");
-  await shot(page, "insights");
   await checkPage(page, "an answer with a breakdown");
 
   await page.getByLabel("Break down by").fill("");

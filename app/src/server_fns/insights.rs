@@ -85,7 +85,7 @@ pub(crate) struct SeriesView {
 /// The numbers of a series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NumbersView {
-    /// One for each interval.
+    /// One for each interval. Empty if the chart does not draw the series.
     pub(crate) data: Vec<f64>,
     /// The number of the whole range. `None`: it is not known.
     pub(crate) whole: Option<f64>,
@@ -327,8 +327,11 @@ async fn answer(
         true => Vec::new(),
         false => ask(services, project, &form.query_of_range()).await?.0,
     };
-    let numbers = |one: &TrendsResult| NumbersView {
-        data: one.data.iter().map(|amount| amount.value()).collect(),
+    let numbers = |one: &TrendsResult, is_drawn: bool| NumbersView {
+        data: match is_drawn {
+            true => one.data.iter().map(|amount| amount.value()).collect(),
+            false => Vec::new(),
+        },
         whole: match is_sum {
             true => Some(one.count.value()),
             false => {
@@ -338,11 +341,16 @@ async fn answer(
         },
     };
     let is_before = |one: &&TrendsResult| one.compare_label == Some(CompareLabel::Previous);
-    let series = found.iter().filter(|one| !is_before(one)).map(|one| {
+    let series = found.iter().filter(|one| !is_before(one)).enumerate().map(|(at, one)| {
+        let is_drawn = at < form.drawn();
         let before = found
             .iter()
             .find(|other| is_before(other) && other.breakdown_value == one.breakdown_value);
-        SeriesView { label: label(one), numbers: numbers(one), before: before.map(&numbers) }
+        SeriesView {
+            label: label(one),
+            numbers: numbers(one, is_drawn),
+            before: before.map(|before| numbers(before, is_drawn)),
+        }
     });
     Ok(TrendsView {
         series: series.collect(),

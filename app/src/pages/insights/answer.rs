@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::insights::{NumbersView, SeriesView, TrendsView};
 use crate::trends::{INTERVALS, TrendsForm, VALUES};
-use crate::ui::chart::{NUMBERED, NamedLines, Series};
+use crate::ui::chart::{NamedLines, Series};
 use crate::ui::number::amount;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
@@ -20,7 +20,15 @@ const DECIMALS: u32 = 2;
 /// The answer to the question of a form, in a project of this zone.
 pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyView {
     let TrendsView { intervals, series, has_others, computed_at } = found;
-    let drawn = if form.compare { NUMBERED / 2 } else { NUMBERED };
+    if series.is_empty() {
+        return view! {
+            <div class="empty">
+                <p>"No event of the range matches the question, so there are no values to break it down by."</p>
+            </div>
+        }
+        .into_any();
+    }
+    let drawn = form.drawn();
     let is_cut = series.len() > drawn;
     let decimals = decimals(&series);
     let lines = series.iter().take(drawn).enumerate().flat_map(|(number, one)| {
@@ -63,7 +71,7 @@ fn summary(intervals: &[String], zone: &str) -> String {
     match (intervals.first(), intervals.last()) {
         (Some(first), Some(last)) if first != last => format!("From {first} to {last}, in {zone}."),
         (Some(only), _) => format!("{only}, in {zone}."),
-        _ => "There are no events.".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -159,6 +167,5 @@ mod tests {
         let days = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
         assert_eq!(summary(&days, "UTC"), "From 20-Aug-2026 to 21-Aug-2026, in UTC.");
         assert_eq!(summary(&days[..1], "UTC"), "20-Aug-2026, in UTC.");
-        assert_eq!(summary(&[], "UTC"), "There are no events.");
     }
 }

@@ -251,7 +251,7 @@ fn ending(project: i64, saved: &InsightView) -> AnyView {
     let path = format!("/api/projects/{project}/insights/{short_id}/");
     let call = ApiCall::new("PATCH", path, "insight:write").with(json!({ "deleted": true }));
     view! {
-        <Section id="ending" title="Delete insight" hint="It is removed from the list and from dashboards. Events stay as they are.">
+        <Section id="ending" title="Delete insight" hint="It is removed from the list. Events stay as they are.">
             <FormFailure result=result />
             <ActionForm action=action>
                 <input type="hidden" name="project" value=project.to_string() />
