@@ -62,6 +62,11 @@ impl Series {
         Self { label: Cow::Owned(label), class, values, texts: Some(texts) }
     }
 
+    /// Removes the values after so many.
+    pub(crate) fn cut(&mut self, count: usize) {
+        self.values.truncate(count);
+    }
+
     /// The text of the value of a time. `None`: unknown.
     fn text(&self, at: usize) -> Option<String> {
         let value = self.values.get(at).copied().flatten()?;

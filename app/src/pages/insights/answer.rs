@@ -38,7 +38,9 @@ pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyVie
         });
         std::iter::once(now).chain(before)
     });
-    let lines: Vec<Series> = lines.collect();
+    let mut lines: Vec<Series> = lines.collect();
+    // The period before can have more intervals.
+    lines.iter_mut().for_each(|line| line.cut(intervals.len()));
     let unit = form.math().map_or("numbers", |math| math.unit);
     let interval = INTERVALS.into_iter().find(|(word, _)| *word == form.interval);
     let interval = interval.map_or_else(String::new, |(_, label)| label.to_lowercase());
