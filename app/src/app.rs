@@ -6,8 +6,8 @@ use leptos_router::{SsrMode, path};
 
 use crate::areas::{
     account, activity, configs, definitions, domains, entrance, events, export_forms, exports,
-    gallery, health, help, keys, migrations, organization, overview, people, persons, plugins,
-    project, start, transformations,
+    gallery, health, help, insights, keys, migrations, organization, overview, people, persons,
+    plugins, project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -37,6 +37,9 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights") view=insights::Insights ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/definitions") view=definitions::EventDefinitions ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/definitions/:event") view=definitions::EventDefinition ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/health") view=health::Health ssr=SsrMode::Async />

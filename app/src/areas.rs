@@ -155,6 +155,12 @@ area!(events {
     Events => pages::events::Events,
 });
 
+area!(insights {
+    Insights => pages::insights::Insights,
+    NewInsight => pages::insights::question::NewInsight,
+    Insight => pages::insights::question::Insight,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -288,7 +294,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 68] = [
+const PAGES: [(&str, AreaPage); 71] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -302,6 +308,9 @@ const PAGES: [(&str, AreaPage); 68] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
+    ("/projects/:id/insights", insights::Insights),
+    ("/projects/:id/insights/new", insights::NewInsight),
+    ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/definitions", definitions::EventDefinitions),
     ("/projects/:id/definitions/:event", definitions::EventDefinition),
     ("/projects/:id/health", health::Health),

@@ -3,6 +3,7 @@
 
 use weir_model::exports::lists::{LogQuery, RunQuery};
 use weir_model::exports::{LogLevel, Status};
+use weir_model::insights::InsightQuery;
 use weir_model::members::MemberQuery;
 use weir_model::warnings::AffectedQuery;
 use weir_model::{ProjectId, Timestamp};
@@ -19,6 +20,11 @@ pub fn text(value: &str) -> Option<String> {
 /// The filter of members.
 pub fn members(search: &str) -> MemberQuery {
     MemberQuery { search: text(search), ..MemberQuery::default() }
+}
+
+/// The filter of saved insights.
+pub fn insights(search: &str) -> InsightQuery {
+    InsightQuery { search: text(search), ..InsightQuery::default() }
 }
 
 /// The filter of exports.

@@ -47,6 +47,7 @@ mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;
 pub mod theme;
+mod trends;
 mod ui;
 
 pub use app::App;

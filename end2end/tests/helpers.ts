@@ -329,6 +329,10 @@ export async function furnish(server: Server, key: string, token: string): Promi
     paused: true,
     destination: { type: "NoOp", config: {} },
   });
+  const insight = await call(server, key, "POST", "/api/projects/1/insights/", {
+    name: "Page views",
+    query: { kind: "TrendsQuery", series: [{ kind: "EventsNode", event: "page viewed" }] },
+  });
   const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
   const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
   // Events are readable a moment after they were taken.
@@ -343,6 +347,7 @@ export async function furnish(server: Server, key: string, token: string): Promi
     written: String(written),
     config: String(configs[0]),
     exported: exported.id,
+    insight: insight.short_id,
     domain: domain.id,
     invite: invite.token,
     person,

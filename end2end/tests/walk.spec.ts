@@ -327,6 +327,10 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/groups", "Groups", walk.rail("Groups"));
   await walk.stop("/projects/:id/groups/:type", "Groups", walk.tab("Group types", "company"));
   await walk.stop("/projects/:id/groups/:type/:key", "Acme", walk.follow("Acme"));
+  await walk.stop("/projects/:id/insights", "Insights", walk.rail("Insights"));
+  await walk.stop("/projects/:id/insights/new", "New insight", walk.follow("New insight"));
+  await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
+  await walk.stop("/projects/:id/insights/:insight", "Page views", walk.follow("Page views"));
   await walk.stop("/projects/:id/definitions", "Event definitions", walk.rail("Event definitions"));
   await walk.stop("/projects/:id/definitions/:event", "page viewed", walk.follow("page viewed"));
   await walk.stop("/projects/:id/health", "Health", walk.rail("Health"));

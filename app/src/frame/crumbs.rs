@@ -10,7 +10,9 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 31] = [
+const NAMES: [(&str, &str); 33] = [
+    ("/insights/new", "New insight"),
+    ("/insights/*", "Insight"),
     ("/definitions/*", "Event definition"),
     ("/persons/*", "Person"),
     ("/groups/*", "Group type"),
@@ -236,6 +238,8 @@ mod tests {
             ),
             ("/account/keys/7", "/account/keys/7", "Account, API keys, It"),
             ("/help/sign-in", "/help/sign-in", "Help, It"),
+            ("/projects/1/insights/abcdefgh", "/projects/1/insights/abcdefgh", "Insights, It"),
+            ("/projects/1/insights/new", "", "Insights, New insight"),
             ("/projects/1/transformations/new", "", "Transformations, Add transformation"),
             ("/projects/1/groups/a", "", "Groups, a"),
             ("/organizations/o/plugins/destinations", "", "Plugins, Destinations"),

@@ -51,6 +51,7 @@ pub(super) const RAIL: [Group; 3] = [
         entries: &[
             entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
             entry("Events", "live", "e", Of::Project, "/events"),
+            entry("Insights", "insight", "i", Of::Project, "/insights"),
             entry("Persons", "person", "p", Of::Project, "/persons"),
             entry("Groups", "group", "g", Of::Project, "/groups"),
             entry("Health", "health", "h", Of::Project, "/health"),

@@ -230,7 +230,7 @@ fn chart(counts: EventCounts, selection: &Selection) -> AnyView {
     let series = all
         .into_iter()
         .filter(|(.., outcomes)| outcome.is_empty() || outcomes.contains(&outcome))
-        .map(|(label, tone, values, _)| Series { label, tone, values })
+        .map(|(label, tone, values, _)| Series::new(label, tone, values))
         .collect();
     let note = chart_note(counted, &selection.filter);
     view! {

@@ -236,14 +236,14 @@ fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
         _ => "No request was answered in this range.".to_owned(),
     };
     let times_taken = vec![
-        Series { label: "Half (p50)", tone: Tone::Good, values: traffic.half.clone() },
-        Series { label: "95 of 100 (p95)", tone: Tone::Warn, values: traffic.most.clone() },
+        Series::new("Half (p50)", Tone::Good, traffic.half.clone()),
+        Series::new("95 of 100 (p95)", Tone::Warn, traffic.most.clone()),
     ];
     let deepest = traffic.waiting.iter().copied().max().unwrap_or(0);
     let depth =
         format!("At most {} waited to be processed, in the whole instance.", bytes::text(deepest));
     let (waiting, queue_unit) = sizes_of(some(&traffic.waiting));
-    let queue = vec![Series { label: "Waiting", tone: Tone::Busy, values: waiting }];
+    let queue = vec![Series::new("Waiting", Tone::Busy, waiting)];
     let sizes = match *largest {
         0 => "No request had a body in this range.".to_owned(),
         largest => format!(
@@ -254,7 +254,7 @@ fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
         ),
     };
     let (largest_bodies, body_unit) = sizes_of(traffic.largest.clone());
-    let bodies = vec![Series { label: "Largest body", tone: Tone::Busy, values: largest_bodies }];
+    let bodies = vec![Series::new("Largest body", Tone::Busy, largest_bodies)];
     let times = || traffic.times.clone();
     let end = || traffic.end.clone();
     view! {
@@ -283,9 +283,9 @@ fn events_by_receipt(traffic: &TrafficView, step: &str) -> AnyView {
     let Totals { accepted, dropped, rejected, .. } = &traffic.total;
     let summary = received(*accepted, *dropped, *rejected);
     let series = vec![
-        Series { label: "Accepted", tone: Tone::Good, values: some(&traffic.accepted) },
-        Series { label: "Dropped", tone: Tone::Warn, values: some(&traffic.dropped) },
-        Series { label: "Rejected requests", tone: Tone::Bad, values: some(&traffic.rejected) },
+        Series::new("Accepted", Tone::Good, some(&traffic.accepted)),
+        Series::new("Dropped", Tone::Warn, some(&traffic.dropped)),
+        Series::new("Rejected requests", Tone::Bad, some(&traffic.rejected)),
     ];
     let (times, end) = (traffic.times.clone(), traffic.end.clone());
     view! {
@@ -308,7 +308,7 @@ fn events_by_their_time(traffic: &TrafficView, step: &str) -> AnyView {
         "About {} stored events have a time in this range. Events that were stored together are divided evenly.",
         grouped(counts.iter().sum())
     );
-    let series = vec![Series { label: "Stored", tone: Tone::Good, values: some(counts) }];
+    let series = vec![Series::new("Stored", Tone::Good, some(counts))];
     let (times, end) = (traffic.times.clone(), traffic.end.clone());
     view! {
         <Bars id="events" title=format!("Events by event time, per {step}") summary=summary times=times until=end series=series unit="events" />

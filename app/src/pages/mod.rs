@@ -17,6 +17,7 @@ pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod help;
 pub(crate) mod home;
+pub(crate) mod insights;
 pub(crate) mod instance;
 pub(crate) mod key;
 mod key_form;

@@ -70,8 +70,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let end = form_action::<EndOldProjectKey>();
     let ended = form_result(end);
     let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
-    let mut series =
-        vec![Series { label: "Current key", tone: Tone::Good, values: values(&present) }];
+    let mut series = vec![Series::new("Current key", Tone::Good, values(&present))];
     let mut rows = vec![row("Current key", &present)];
     let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
     let summary = match &old {
@@ -81,7 +80,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
         None => format!("{} with the key.", came(&present)),
     };
     if let Some((traffic, _)) = &old {
-        series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
+        series.push(Series::new("Old key", Tone::Warn, values(traffic)));
         rows.push(row("Old key", traffic));
     }
     let columns = vec![

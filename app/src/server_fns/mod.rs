@@ -23,6 +23,7 @@ pub(crate) mod groups;
 pub(crate) mod help;
 pub(crate) mod identity;
 pub(crate) mod imports;
+pub(crate) mod insights;
 pub(crate) mod instance;
 pub(crate) mod invites;
 pub(crate) mod key_forms;

@@ -58,6 +58,10 @@ async fn in_project(services: &Services, project: &ProjectCtx, parts: &[&str]) -
             let name = group.and_then(|group| super::groups::name_in(&group.properties));
             Some(name.unwrap_or_else(|| key.to_owned()))
         }
+        ["insights", insight] => {
+            let found = services.insights.get(project, insight).await.ok()?;
+            Some(super::insights::name_of(&found))
+        }
         ["transformations" | "plugins", config] => {
             let stage = services.plugin_configs.stage(project, config).await.ok()?;
             Some(ConfigLine::from(stage).name)

@@ -32,6 +32,27 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// `312`, `-1,204.5`, `0.333`: at most three digits behind the decimal point.
+pub(crate) fn amount(number: f64) -> String {
+    /// Above this, not every whole number is a `f64`.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let size = number.abs();
+    if size > EXACT {
+        return format!("{number:e}");
+    }
+    let (whole, thousandths) = (size.trunc() as u64, (size.fract() * 1000.0).round() as u64);
+    let (whole, thousandths) = (whole + thousandths / 1000, thousandths % 1000);
+    let sign = if number < 0.0 && (whole, thousandths) != (0, 0) { "-" } else { "" };
+    let whole = grouped(whole);
+    match thousandths {
+        0 => format!("{sign}{whole}"),
+        _ => {
+            let digits = format!("{thousandths:03}");
+            format!("{sign}{whole}{}{}", form().decimal(), digits.trim_end_matches('0'))
+        }
+    }
+}
+
 /// `312`, `24.1k`, `1.2M`: abbreviated above 10,000, never rounded up.
 pub(crate) fn compact(count: u64) -> String {
     const MILLION: u64 = 1_000_000;
@@ -153,7 +174,7 @@ fn parts(id: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{brief, compact, counted, duration, grouped, parts, percent};
+    use super::{amount, brief, compact, counted, duration, grouped, parts, percent};
 
     #[test]
     fn thousands() {
@@ -166,6 +187,22 @@ mod tests {
             (u64::MAX, "18,446,744,073,709,551,615"),
         ] {
             assert_eq!(grouped(count), expected);
+        }
+    }
+
+    #[test]
+    fn amounts() {
+        for (number, expected) in [
+            (0.0, "0"),
+            (-0.0001, "0"),
+            (7.0, "7"),
+            (-1_204.5, "-1,204.5"),
+            (1.0 / 3.0, "0.333"),
+            (1.9996, "2"),
+            (2.05, "2.05"),
+            (1e18, "1e18"),
+        ] {
+            assert_eq!(amount(number), expected, "{number}");
         }
     }
 

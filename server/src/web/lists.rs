@@ -90,6 +90,7 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
             let project = asked.project(id).await?;
             match *rest {
                 ["events"] => project::events(asked, project).await?,
+                ["insights"] => project::insights(asked, project),
                 ["definitions"] => project::definitions(asked, project).await?,
                 ["definitions", event] => project::event_properties(project, event).await?,
                 ["health", "events"] => project::affected(asked, project),

@@ -7,6 +7,10 @@ use weir_model::organizations::Level;
 use weir_store::organizations::deletions;
 use weir_testkit::{Caller, TestApp};
 
+use crate::stored::send;
+use crate::traffic::function;
+use crate::web::session;
+
 fn path(app: &TestApp) -> String {
     format!("/api/projects/{}/insights/", app.project())
 }
@@ -364,4 +368,83 @@ async fn they_are_removed_with_their_project() {
     assert!(weir_store::insights::briefs(app.store(), project).await.unwrap().is_empty());
     assert!(weir_store::dashboards::briefs(app.store(), project).await.unwrap().is_empty());
     assert!(weir_store::annotations::all(app.store(), project).await.unwrap().is_empty());
+}
+
+/// Label and number of the whole range of each series, in order of the labels.
+fn wholes(answer: &Value) -> Vec<(String, f64)> {
+    let label = |one: &Value| one["label"].as_str().unwrap().to_owned();
+    let series = answer["series"].as_array().unwrap().iter();
+    let mut found: Vec<(String, f64)> =
+        series.map(|one| (label(one), one["numbers"]["whole"].as_f64().unwrap())).collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_answers_and_saves_the_question_of_its_form() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let project = app.project();
+    let paid = |id: &str, properties: Value| json!({"event": "paid", "distinct_id": id, "properties": properties});
+    send(
+        &app,
+        json!([
+            paid("ada", json!({"price": 2.5, "plan": "pro"})),
+            paid("ada", json!({"price": 4, "plan": "pro"})),
+            paid("bob", json!({"price": 1})),
+        ]),
+    )
+    .await;
+    let call = async |name: &str, more: &str| {
+        let body = format!("project={project}&event=paid&{more}");
+        function(&app, &cookie, name, &body).await
+    };
+    let all = |number: f64| vec![("paid".to_owned(), number)];
+    for (more, expected) in [
+        ("", 3.0),
+        ("math=dau", 2.0),
+        ("math=sum&property=price", 7.5),
+        ("math=avg&property=price", 2.5),
+    ] {
+        let answer = call("answer_trends", more).await;
+        assert_eq!(answer.status, 200, "{more}: {:?}", answer.body);
+        assert_eq!(wholes(&answer.json()), all(expected), "{more}");
+    }
+    let by_plan = call("answer_trends", "math=dau&breakdown=plan&compare=on").await.json();
+    let expected = [("Without a value".to_owned(), 1.0), ("pro".to_owned(), 1.0)];
+    assert_eq!(wholes(&by_plan), expected);
+    assert_eq!(by_plan["series"][0]["before"]["whole"].as_f64(), Some(0.0));
+    for (more, field) in [
+        ("math=sum", "property"),
+        ("math=most", "math"),
+        ("range=soon", "range"),
+        ("interval=minute", "interval"),
+    ] {
+        let answer = call("answer_trends", more).await;
+        assert_eq!(answer.status, 400, "{more}: {:?}", answer.body);
+        let text = answer.text();
+        assert!(text.contains(&format!("\"attr\":\"{field}\"")), "{more}: {text}");
+    }
+
+    assert!(call("save_insight", "name=Payers&math=dau").await.status < 400);
+    let caller = app.owner().key(&["insight:write"]).await;
+    let saved = caller.get(&path(&app)).await.json()["results"][0].clone();
+    assert_eq!(
+        (&saved["name"], &saved["query"]["series"][0]["math"]),
+        (&json!("Payers"), &json!("dau"))
+    );
+    assert_eq!(saved["derived_name"], "Unique persons: paid");
+    let short_id = saved["short_id"].as_str().unwrap();
+    let shown = call("get_insight", &format!("insight={short_id}")).await.json();
+    assert_eq!(shown["form"]["math"], "dau");
+    let change = format!("insight={short_id}&name=Payments&math=total&range=-30d");
+    assert!(call("save_insight", &change).await.status < 400);
+    let changed = caller.get(&one(&app, &saved)).await.json();
+    assert_eq!((&changed["name"], &changed["short_id"]), (&json!("Payments"), &saved["short_id"]));
+    assert_eq!(changed["query"]["dateRange"]["date_from"], "-30d");
+    let this = format!("insight={short_id}");
+    assert!(call("hide_insight", &this).await.status < 400);
+    assert!(ids(&caller, &path(&app)).await.is_empty());
+    assert!(call("restore_insight", &this).await.status < 400);
+    assert_eq!(ids(&caller, &path(&app)).await.len(), 1);
 }

@@ -73,7 +73,7 @@ async fn functions_need_a_session() {
     let app = TestApp::with_owner().await;
     let (home, project) = (app.organization().to_string(), app.project().to_string());
     let words = "after backfill before code config cursor days destination domain email end \
-                 event export file first_name group_type interval invite job key kind label last_code \
+                 event export file first_name group_type insight interval invite job key kind label last_code \
                  model name next numbers overlap path people person plan preset q range rows run sample \
                  scope search seen source start state text timezone token typed_name url user \
                  wanted zone";

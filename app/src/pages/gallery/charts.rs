@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use crate::ui::chart::{Bars, Lines, MiniBars, Series, ShareBar, Spark};
+use crate::ui::chart::{Bars, Lines, MiniBars, NUMBERED, NamedLines, Series, ShareBar, Spark};
+use crate::ui::number::amount;
 use crate::ui::sections::Section;
 use crate::ui::status::Tone;
 
@@ -15,21 +16,34 @@ pub(super) fn sections() -> AnyView {
     let series = || {
         let all = |values: [u64; 12]| values.into_iter().map(Some).collect::<Vec<_>>();
         vec![
-            Series { label: "Accepted", tone: Tone::Busy, values: all(ACCEPTED) },
-            Series { label: "Dropped", tone: Tone::Bad, values: all(DROPPED) },
+            Series::new("Accepted", Tone::Busy, all(ACCEPTED)),
+            Series::new("Dropped", Tone::Bad, all(DROPPED)),
         ]
     };
     let latency = |label, tone, slower| {
         let values = ACCEPTED.into_iter().enumerate();
         let value = |(at, value): (usize, u64)| (at != 4).then_some(value / 10 + slower);
-        Series { label, tone, values: values.map(value).collect() }
+        Series::new(label, tone, values.map(value).collect())
     };
     let waits = vec![
         latency("Half of them", Tone::Good, 0),
         latency("95 of 100", Tone::Warn, 20),
         latency("99 of 100", Tone::Bad, 45),
     ];
-    let nothing = vec![Series { label: "Accepted", tone: Tone::Busy, values: Vec::new() }];
+    let browsers = |number: usize| {
+        let values = ACCEPTED.map(|value| value * 10 / (number as u64 + 2));
+        let texts = values.iter().map(|value| amount(*value as f64 / 10.0)).collect();
+        let values = values.map(Some).to_vec();
+        let is_before = number + 1 == NUMBERED;
+        let (number, label) = match is_before {
+            true => (0, "Browser 1, period before".to_owned()),
+            false => (number, format!("Browser {}", number + 1)),
+        };
+        Series::numbered(label, number, is_before, values, texts)
+    };
+    let browsers = (0..NUMBERED).map(browsers).collect();
+    let days = (1..13).map(|day| format!("{day}-Aug-2026")).collect();
+    let nothing = vec![Series::new("Accepted", Tone::Busy, Vec::new())];
     view! {
         <Section id="charts" title="Charts">
             <Bars
@@ -47,6 +61,15 @@ pub(super) fn sections() -> AnyView {
                 times=times
                 series=waits
                 unit="ms"
+            />
+            <NamedLines
+                id="chart-named"
+                title="Average by browser"
+                summary="From 1-Aug-2026 to 12-Aug-2026, in UTC."
+                names=days
+                series=browsers
+                unit="average"
+                decimals=1
             />
             <Bars
                 id="chart-empty"

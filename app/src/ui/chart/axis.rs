@@ -4,27 +4,49 @@
 use leptos::prelude::*;
 use weir_model::Timestamp;
 
-use super::scale::{Tick, share, ticks, width};
+use super::scale::{SLOT, Tick, share, ticks, width};
 use crate::ui::time::in_page_zone;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const MINUTE: i64 = 60_000_000;
+/// Limit of labels that are texts.
+const NAMES: usize = 6;
 
 /// The axis. It is drawn again when the zone of the page changes.
 pub(super) fn axis(times: Vec<String>) -> AnyView {
     let labels = move || {
         let slots = times.len();
         let ticks = ticks(&minutes(&times, in_page_zone));
-        ticks.into_iter().map(|tick| label(tick, slots)).collect_view().into_any()
+        let labels = ticks.into_iter().map(|tick| label(width(tick.slot), slots, words(tick)));
+        labels.collect_view().into_any()
     };
     view! { <svg class="chart-axis" aria-hidden="true" focusable="false">{labels}</svg> }.into_any()
 }
 
-fn label(tick: Tick, slots: usize) -> AnyView {
-    let x = share(width(tick.slot), width(slots));
+/// The axis of times that have texts, with a label at the middle of every so many of them.
+pub(super) fn named_axis(names: &[String]) -> AnyView {
+    let slots = names.len();
+    let shown = names.iter().enumerate().step_by(slots.div_ceil(NAMES).max(1));
+    let labels =
+        shown.map(|(at, name)| label(width(at) + SLOT / 2, slots, without_year(name).to_owned()));
+    let labels = labels.collect_view();
+    view! { <svg class="chart-axis" aria-hidden="true" focusable="false">{labels}</svg> }.into_any()
+}
+
+/// `21-Aug` of `21-Aug-2026`, because a label has little room.
+fn without_year(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((day, year)) if year.len() == 4 && year.bytes().all(|it| it.is_ascii_digit()) => day,
+        _ => name,
+    }
+}
+
+/// A label at a position, in units of the view box.
+fn label(at: u64, slots: usize, text: String) -> AnyView {
+    let x = share(at, width(slots));
     // A label at an end does not extend beyond it.
-    let anchor = match tick.slot * 100 / slots.max(1) {
+    let anchor = match at * 100 / width(slots).max(1) {
         0..5 => "start",
         5..95 => "middle",
         _ => "end",
@@ -32,7 +54,7 @@ fn label(tick: Tick, slots: usize) -> AnyView {
     view! {
         <g class="chart-tick">
             <line x1=x.clone() x2=x.clone() y1="0" y2="100%" />
-            <text x=x y="100%" dy="-0.25em" text-anchor=anchor>{words(tick)}</text>
+            <text x=x y="100%" dy="-0.25em" text-anchor=anchor>{text}</text>
         </g>
     }
     .into_any()
@@ -72,7 +94,7 @@ fn minutes(times: &[String], in_zone: impl Fn(&str) -> String) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::super::scale::Tick;
-    use super::{minutes, words};
+    use super::{minutes, without_year, words};
 
     #[test]
     fn labels_are_times_or_days() {
@@ -80,6 +102,12 @@ mod tests {
         assert_eq!(label(14 * 60 + 5, false), "14:05");
         assert_eq!(label(24 * 60, true), "2 Jan");
         assert_eq!(label(31 * 24 * 60, true), "1 Feb");
+    }
+
+    #[test]
+    fn a_text_has_no_year() {
+        let texts = ["21-Aug-2026", "21-Aug 14:00", "Aug 2026", "17–23 Aug"];
+        assert_eq!(texts.map(without_year), ["21-Aug", "21-Aug 14:00", "Aug 2026", "17–23 Aug"]);
     }
 
     #[test]

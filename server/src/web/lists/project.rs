@@ -1,10 +1,11 @@
-//! The lists of a project: events, event definitions with their properties, persons, groups,
+//! The lists of a project: events, insights, event definitions with their properties, persons, groups,
 //! imports, transformations, the log of a config, keys. For staff, unknown project keys.
 
 use weir_app::filters;
 use weir_model::definitions::EventOrder;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
 use weir_model::imports::ImportSource;
+use weir_model::insights::Insight;
 use weir_model::live::{LiveRow, OutcomeLabel, RowCursor};
 use weir_model::pagination::Page;
 use weir_model::persons::{PersonQuery, PersonRef};
@@ -61,6 +62,18 @@ const AFFECTED: &[Column<AffectedRow>] = &[
     ("distinct_id", |(_, it)| optional(it.distinct_id.as_ref())),
     ("uuid", |(_, it)| optional(it.uuid.as_ref())),
     ("payload", |(_, it)| it.payload.clone()),
+];
+
+const INSIGHTS: &[Column<Insight>] = &[
+    ("short_id", |it| it.short_id.clone()),
+    ("name", |it| optional(it.name.as_ref().or(it.derived_name.as_ref()))),
+    ("description", |it| optional(it.description.as_ref())),
+    ("tags", |it| it.tags.join("; ")),
+    ("question", |it| it.query.to_string()),
+    ("created", |it| it.created_at.to_string()),
+    ("created_by", |it| optional(it.created_by.as_ref().map(|user| &user.email))),
+    ("changed", |it| it.last_modified_at.to_string()),
+    ("changed_by", |it| optional(it.last_modified_by.as_ref().map(|user| &user.email))),
 ];
 
 /// An event name, and the number of events of the project that are not counted by name.
@@ -200,6 +213,16 @@ pub(super) fn affected(asked: &Asked<'_>, within: Project) -> CsvList {
         }
     });
     CsvList::new("dropped-and-altered-events", &name, AFFECTED, pages)
+}
+
+pub(super) fn insights(asked: &Asked<'_>, within: Project) -> CsvList {
+    let name = within.name.clone();
+    let query = filters::insights(&asked.value("q"));
+    let pages = by_offset(move |page| {
+        let (Project { services, project, .. }, query) = (within.clone(), query.clone());
+        async move { services.insights.list(&project, &query, page).await }
+    });
+    CsvList::new("insights", &name, INSIGHTS, pages)
 }
 
 pub(super) async fn definitions(

@@ -1,0 +1,306 @@
+//! The question of the form for trends: its fields, and the same question as JSON.
+//!
+//! What belongs here: the choices of the form, and which questions it can show. What does not:
+//! the answer (`server_fns::insights`), and the form itself (`pages::insights`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::ui::chart::NUMBERED;
+
+/// Number of values of a breakdown with a result of their own, as questions have it by default.
+pub(crate) const VALUES: usize = 25;
+/// The values without a choice.
+const USUAL_MATH: &str = "total";
+const USUAL_INTERVAL: &str = "day";
+const USUAL_RANGE: &str = "-7d";
+
+/// What can be computed of events.
+pub(crate) struct Math {
+    /// The word in questions.
+    pub(crate) word: &'static str,
+    pub(crate) label: &'static str,
+    /// The unit of the numbers.
+    pub(crate) unit: &'static str,
+    /// Whether it is computed of a property.
+    pub(crate) has_property: bool,
+    /// Whether the number of a range is the sum of the numbers of its intervals.
+    #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads it"))]
+    pub(crate) is_sum: bool,
+}
+
+impl Math {
+    const fn of_events(word: &'static str, label: &'static str, unit: &'static str) -> Self {
+        Self { word, label, unit, has_property: false, is_sum: false }
+    }
+
+    const fn of_property(word: &'static str, label: &'static str, unit: &'static str) -> Self {
+        Self { word, label, unit, has_property: true, is_sum: false }
+    }
+
+    const fn summed(self) -> Self {
+        Self { is_sum: true, ..self }
+    }
+}
+
+/// All of them, in the order of the form.
+pub(crate) static MATHS: [Math; 9] = [
+    Math::of_events("total", "Number of events", "events").summed(),
+    Math::of_events("dau", "Unique persons", "persons"),
+    Math::of_events("unique_session", "Unique sessions", "sessions"),
+    Math::of_property("sum", "Sum", "sum").summed(),
+    Math::of_property("avg", "Average", "average"),
+    Math::of_property("median", "Median", "median"),
+    Math::of_property("p90", "90th percentile", "90th percentile"),
+    Math::of_property("min", "Smallest value", "smallest value"),
+    Math::of_property("max", "Largest value", "largest value"),
+];
+
+/// The lengths of an interval: word and label.
+pub(crate) const INTERVALS: [(&str, &str); 5] =
+    [("minute", "Minute"), ("hour", "Hour"), ("day", "Day"), ("week", "Week"), ("month", "Month")];
+
+/// The ranges: the date of their beginning, and label.
+pub(crate) const RANGES: [(&str, &str); 8] = [
+    ("-1h", "Last hour"),
+    ("-24h", "Last 24 hours"),
+    ("-7d", "Last 7 days"),
+    ("-30d", "Last 30 days"),
+    ("-90d", "Last 90 days"),
+    ("mStart", "This month"),
+    ("yStart", "This year"),
+    ("all", "All time"),
+];
+
+/// The names of the fields. Faults are at all of them but the last.
+pub(crate) const FIELDS: &[&str] =
+    &["event", "math", "property", "interval", "range", "breakdown", "compare"];
+
+/// The values of the form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrendsForm {
+    /// The name of the events. Empty: all events.
+    pub(crate) event: String,
+    /// The word of a [`Math`].
+    pub(crate) math: String,
+    /// The property that it is computed of.
+    pub(crate) property: String,
+    /// A word of [`INTERVALS`].
+    pub(crate) interval: String,
+    /// A date of [`RANGES`].
+    pub(crate) range: String,
+    /// The property of events whose values divide the answer. Empty: nothing does.
+    pub(crate) breakdown: String,
+    /// Whether the period before is answered too.
+    pub(crate) compare: bool,
+}
+
+impl TrendsForm {
+    /// The form with the values of its fields. Empty ones have their usual values.
+    pub(crate) fn read(value: impl Fn(&str) -> String) -> Self {
+        let or = |name: &str, usual: &str| {
+            Some(value(name)).filter(|it| !it.is_empty()).unwrap_or_else(|| usual.to_owned())
+        };
+        Self {
+            event: value("event"),
+            math: or("math", USUAL_MATH),
+            property: value("property"),
+            interval: or("interval", USUAL_INTERVAL),
+            range: or("range", USUAL_RANGE),
+            breakdown: value("breakdown"),
+            compare: !value("compare").is_empty(),
+        }
+    }
+
+    /// Names and values of the fields.
+    pub(crate) fn pairs(&self) -> [(&'static str, String); 7] {
+        let compare = if self.compare { "on" } else { "" };
+        [
+            ("event", self.event.clone()),
+            ("math", self.math.clone()),
+            ("property", self.property.clone()),
+            ("interval", self.interval.clone()),
+            ("range", self.range.clone()),
+            ("breakdown", self.breakdown.clone()),
+            ("compare", compare.to_owned()),
+        ]
+    }
+
+    /// How many series the chart draws. With the period before, each has two lines.
+    pub(crate) fn drawn(&self) -> usize {
+        if self.compare { NUMBERED / 2 } else { NUMBERED }
+    }
+
+    /// What is computed. `None`: the word is unknown.
+    pub(crate) fn math(&self) -> Option<&'static Math> {
+        MATHS.iter().find(|math| math.word == self.math)
+    }
+
+    /// The question.
+    pub(crate) fn query(&self) -> Value {
+        let event = Some(self.event.as_str()).filter(|event| !event.is_empty());
+        let mut series = json!({ "kind": "EventsNode", "event": event, "math": self.math });
+        if self.math().is_some_and(|math| math.has_property) && !self.property.is_empty() {
+            series["math_property"] = json!(self.property);
+        }
+        let mut query = json!({
+            "kind": "TrendsQuery",
+            "series": [series],
+            "interval": self.interval,
+        });
+        if self.range != USUAL_RANGE {
+            query["dateRange"] = json!({ "date_from": self.range });
+        }
+        if !self.breakdown.is_empty() {
+            query["breakdownFilter"] =
+                json!({ "breakdown": self.breakdown, "breakdown_type": "event" });
+        }
+        if self.compare {
+            query["compareFilter"] = json!({ "compare": true });
+        }
+        query
+    }
+
+    /// The question for one number for the whole range.
+    #[cfg(feature = "ssr")]
+    pub(crate) fn query_of_range(&self) -> Value {
+        let mut query = self.query();
+        query["trendsFilter"] = json!({ "display": "ActionsTable" });
+        query
+    }
+
+    /// The form of a saved question. `None`: the question has parts that the form has not.
+    #[cfg(feature = "ssr")]
+    pub(crate) fn of_query(query: &Value) -> Option<Self> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let series = &query["series"][0];
+        let form = Self::read(|name| match name {
+            "event" => text(&series["event"]),
+            "math" => text(&series["math"]),
+            "property" => text(&series["math_property"]),
+            "interval" => text(&query["interval"]),
+            "range" => text(&query["dateRange"]["date_from"]),
+            "breakdown" => text(&query["breakdownFilter"]["breakdown"]),
+            _ => match query["compareFilter"]["compare"].as_bool() {
+                Some(true) => "on".to_owned(),
+                _ => String::new(),
+            },
+        });
+        let is_offered =
+            form.math().is_some() && RANGES.iter().any(|(from, _)| *from == form.range);
+        let same = weir_questions::Query::read(&form.query()).ok()?;
+        let same = serde_json::to_value(&same).ok()?;
+        (is_offered && same == *query).then_some(form)
+    }
+
+    /// What is asked, in words: `Unique persons: signed up, by plan`.
+    pub(crate) fn title(&self) -> String {
+        let event = if self.event.is_empty() { "All events" } else { &self.event };
+        let what = match self.math() {
+            Some(math) if math.has_property => format!("{} of {}", math.label, self.property),
+            Some(math) => math.label.to_owned(),
+            None => self.math.clone(),
+        };
+        match self.breakdown.as_str() {
+            "" => format!("{what}: {event}"),
+            property => format!("{what}: {event}, by {property}"),
+        }
+    }
+}
+
+/// The field of the form that a fault of the question is at. `None`: that of no field.
+#[cfg(feature = "ssr")]
+pub(crate) fn field_of(attr: &str) -> Option<&'static str> {
+    const PARTS: [(&str, &str); 6] = [
+        ("series__0__event", "event"),
+        ("series__0__math_property", "property"),
+        ("series__0__math", "math"),
+        ("interval", "interval"),
+        ("dateRange", "range"),
+        ("breakdownFilter", "breakdown"),
+    ];
+    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use serde_json::{Value, json};
+    use weir_questions::Query;
+
+    use super::{FIELDS, INTERVALS, MATHS, RANGES, TrendsForm, VALUES, field_of};
+
+    fn form(fields: &[(&str, &str)]) -> TrendsForm {
+        let value = |name: &str| fields.iter().find(|(field, _)| *field == name);
+        TrendsForm::read(|name| value(name).map(|(_, value)| *value).unwrap_or_default().to_owned())
+    }
+
+    fn canonical(query: &Value) -> Value {
+        serde_json::to_value(Query::read(query).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_choice_is_a_question_that_the_form_shows_again() {
+        for math in &MATHS {
+            for (interval, _) in INTERVALS {
+                for (range, _) in RANGES {
+                    let whole = form(&[
+                        ("event", "paid"),
+                        ("math", math.word),
+                        ("property", if math.has_property { "price" } else { "" }),
+                        ("interval", interval),
+                        ("range", range),
+                        ("breakdown", "plan"),
+                        ("compare", "on"),
+                    ]);
+                    let read = TrendsForm::of_query(&canonical(&whole.query()));
+                    assert_eq!(read, Some(whole), "{} {interval} {range}", math.word);
+                }
+            }
+        }
+        let usual = form(&[]);
+        assert_eq!(TrendsForm::of_query(&canonical(&usual.query())), Some(usual));
+    }
+
+    #[test]
+    fn a_question_with_more_is_not_shown() {
+        let usual = canonical(&form(&[]).query());
+        assert_eq!(usual.get("breakdownFilter"), None);
+        let divided = canonical(&form(&[("breakdown", "plan")]).query());
+        assert_eq!(divided["breakdownFilter"]["breakdown_limit"], json!(VALUES));
+        for more in [
+            json!({"series": [{"event": "a"}, {"event": "b"}]}),
+            json!({"series": [{"event": "a", "math": "p99", "math_property": "b"}]}),
+            json!({"dateRange": {"date_from": "-5d"}}),
+            json!({"properties": [{"key": "plan", "value": "pro", "operator": "exact"}]}),
+            json!({"trendsFilter": {"display": "ActionsPie"}}),
+        ] {
+            let mut query = usual.clone();
+            for (name, value) in more.as_object().unwrap() {
+                query[name] = value.clone();
+            }
+            assert_eq!(TrendsForm::of_query(&canonical(&query)), None, "{more}");
+        }
+    }
+
+    #[test]
+    fn faults_are_at_fields_of_the_form() {
+        let at = |fields: &[(&str, &str)]| {
+            let fault = Query::read(&form(fields).query()).unwrap_err();
+            field_of(&fault.attr.unwrap()).unwrap()
+        };
+        assert_eq!(at(&[("math", "sum")]), "property");
+        assert_eq!(at(&[("math", "most")]), "math");
+        assert_eq!(at(&[("interval", "year")]), "interval");
+        assert_eq!(at(&[("range", "soon")]), "range");
+        assert_eq!(field_of("query"), None);
+        assert!(form(&[]).pairs().iter().all(|(name, _)| FIELDS.contains(name)));
+    }
+
+    #[test]
+    fn a_question_has_words() {
+        assert_eq!(form(&[]).title(), "Number of events: All events");
+        let sum =
+            [("event", "paid"), ("math", "sum"), ("property", "price"), ("breakdown", "plan")];
+        assert_eq!(form(&sum).title(), "Sum of price: paid, by plan");
+    }
+}
