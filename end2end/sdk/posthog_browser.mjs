@@ -126,7 +126,11 @@ const drive = {
     await page.goto(origin);
     await isReady();
   },
-  click: ({ selector }) => page.click(selector),
+  async click({ selector }) {
+    // The library sees clicks once it knows the settings of the project.
+    await allAnswered();
+    await page.click(selector);
+  },
   async reload() {
     await allAnswered();
     await page.reload();
