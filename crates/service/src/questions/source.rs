@@ -103,7 +103,7 @@ impl StoreSource {
             return Err(Error::Damaged { file: path, detail: error.to_string() });
         };
         let Reading { store, snapshot, .. } = &*self.reading;
-        events::open_again(store, snapshot, &segment, error).await.map(drop)
+        events::open_replaced(store, snapshot, &segment, error).await.map(drop)
     }
 }
 

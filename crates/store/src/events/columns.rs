@@ -176,7 +176,7 @@ pub async fn open_part(
 /// # Errors
 /// `error` as one of the store ([`Error::Damaged`], [`Error::File`]) when there is no sound
 /// copy; errors of the bucket and of the store.
-pub async fn open_again(
+pub async fn open_replaced(
     store: &Store,
     snapshot: &EventSnapshot,
     segment: &OpenSegment,
@@ -256,7 +256,7 @@ impl Part {
         let span = sealed.times;
         let has_some = span.from < times.end && span.to >= times.start;
         let events = sealed.rows;
-        has_some.then(|| Self { times: span, events, kind: Kind::Segment(sealed) })
+        has_some.then_some(Self { times: span, events, kind: Kind::Segment(sealed) })
     }
 
     /// A block; `None`: it has no events in the range of times.

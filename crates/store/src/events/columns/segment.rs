@@ -49,7 +49,7 @@ impl OpenSegment {
     /// `None`: there are none. Without an erasure nothing is read.
     ///
     /// # Errors
-    /// When the file cannot be read, or is damaged: see [`open_again`](super::open_again).
+    /// When the file cannot be read, or is damaged: see [`open_replaced`](super::open_replaced).
     pub fn erased_rows(&self, group: RowGroup) -> Result<Option<Bits>, FileError> {
         let partition = self.sealed.partition;
         let erased = self.erased.as_deref();

@@ -26,7 +26,7 @@ use crate::erasures::erase_stored;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     Copied, HeldObjects, Needed, OpenPart, Scan, SealBounds, SealReport, SegmentCopies,
-    SegmentFile, Selection, StoredEvent, TimeRange, apply, damage_found, open_again, open_part,
+    SegmentFile, Selection, StoredEvent, TimeRange, apply, damage_found, open_replaced, open_part,
     position, purge, repair_runs, seal_all, snapshot, stored_uuids, uses_bucket, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};
@@ -448,7 +448,7 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
     for part in &held {
         let OpenPart::Segment(segment) = part else { continue };
         let Err(error) = read_properties(segment) else { continue };
-        let again = open_again(&opened.store, &found, segment, error).await.unwrap();
+        let again = open_replaced(&opened.store, &found, segment, error).await.unwrap();
         read_properties(&again).unwrap();
         fetched += 1;
     }

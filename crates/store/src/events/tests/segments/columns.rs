@@ -16,7 +16,7 @@ use crate::events::columns::OPEN_BYTES;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, StoredEvent, TimeRange, apply,
-    open_again, open_part, purge, snapshot,
+    open_replaced, open_part, purge, snapshot,
 };
 use crate::people::{self, People};
 use crate::transaction::tests::{overwrite, stored_of};
@@ -521,7 +521,7 @@ async fn a_damaged_segment_is_an_error() {
     for part in &held {
         let OpenPart::Segment(segment) = part else { continue };
         let Err(error) = read_properties(segment) else { continue };
-        let error = open_again(&opened.store, &before, segment, error).await.unwrap_err();
+        let error = open_replaced(&opened.store, &before, segment, error).await.unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
         failed += 1;
