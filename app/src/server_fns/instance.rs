@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, process_facts, ui_error};
+use crate::context::{anyone, enter, process_facts, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::process_facts::ProcessFacts;
 
@@ -139,7 +139,7 @@ pub(crate) async fn save_provider(
     let client_secret = client_secret.into();
     let input = ProviderInput { name, label, issuer, client_id, client_secret };
     services.providers.save(&ctx, input).await.map_err(ui_error)?;
-    done(INSTANCE, "The provider is saved.");
+    redirect_with_notice(INSTANCE, "The provider is saved.");
     Ok(())
 }
 
@@ -148,7 +148,7 @@ pub(crate) async fn save_provider(
 pub(crate) async fn remove_provider(name: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.providers.remove(&ctx, &name).await.map_err(ui_error)?;
-    done(INSTANCE, "The provider is removed.");
+    redirect_with_notice(INSTANCE, "The provider is removed.");
     Ok(())
 }
 

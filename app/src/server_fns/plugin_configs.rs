@@ -16,7 +16,7 @@ use weir_service::plugin_configs::Stage;
 use weir_service::{ProjectCtx, Services};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
+use crate::context::{enter_project, go, notice, notice_with_undo, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
@@ -130,7 +130,7 @@ pub(crate) async fn create_plugin_config(
     let line = ConfigLine::from(made);
     let state = if line.enabled { "It works from now on." } else { "It is switched off." };
     let path = config_path(project, line.transforms, &line.id);
-    done(&path, &format!("Added {}. {state}", line.name));
+    redirect_with_notice(&path, &format!("Added {}. {state}", line.name));
     Ok(())
 }
 
@@ -317,7 +317,7 @@ pub(crate) async fn delete_plugin_config(
         ),
         Ok(_) | Err(_) => format!("/projects/{project}/{TRANSFORMATIONS}"),
     };
-    done(&path, &format!("Deleted {} permanently.", line.name));
+    redirect_with_notice(&path, &format!("Deleted {} permanently.", line.name));
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use weir_service::OrgCtx;
 use weir_service::plugins::ListedPlugin;
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, go, notice, ui_error};
+use crate::context::{enter_organization, go, notice, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, PluginListView, UseView};
 
@@ -161,7 +161,7 @@ pub(crate) async fn install_plugin(
     let found = services.plugins.get_listed(&org, &made.id.to_string()).await.map_err(ui_error)?;
     let line = PluginLine::from(found);
     let path = plugin_path(&organization, &line.plugin_list, &line.id);
-    done(&path, &format!("Added {}.", line.name));
+    redirect_with_notice(&path, &format!("Added {}.", line.name));
     Ok(())
 }
 
@@ -279,6 +279,6 @@ pub(crate) async fn remove_plugin(
     refuse_other_name(&typed_name, &name)?;
     plugins.delete(&org, changeable).await.map_err(ui_error)?;
     let list = format!("/organizations/{organization}/plugins/{}", found.plugin_list.text());
-    done(&list, &format!("Removed {name}."));
+    redirect_with_notice(&list, &format!("Removed {name}."));
     Ok(())
 }
