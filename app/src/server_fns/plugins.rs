@@ -62,11 +62,11 @@ pub(crate) async fn list_plugins(
     let (services, org) = enter_organization(&organization).await?;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
     let found = services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?;
-    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    let read_only_reason = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
     Ok(PluginListView {
         organization_name: home.row.name,
         plugins: found.into_iter().map(PluginLine::from).collect(),
-        refusal,
+        read_only_reason,
     })
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn get_plugin(
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     let plugins = &services.plugins;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
-    let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
+    let read_only_reason = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
     let offers = found.is_own && plugins.offers(&org).await.map_err(ui_error)?;
     let uses = plugins.uses(&org, &plugin).await.map_err(ui_error)?;
     let page = Page { limit: RECENT_ENTRIES, offset: 0 };
@@ -99,7 +99,7 @@ pub(crate) async fn get_plugin(
     let uses = uses.here.into_iter().map(|one| UseView::of(one, &projects)).collect();
     Ok(PluginDetail {
         organization_name: home.row.name,
-        refusal,
+        read_only_reason,
         offers,
         uses,
         elsewhere,
@@ -131,8 +131,15 @@ pub(crate) async fn list_catalogue(
     for plugin_list in PluginList::ALL {
         installed.extend(services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?);
     }
-    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
-    Ok(CatalogueView::of(home.row.name, refusal, plugin_list, entries, &installed, &search))
+    let read_only_reason = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    Ok(CatalogueView::of(
+        home.row.name,
+        read_only_reason,
+        plugin_list,
+        entries,
+        &installed,
+        &search,
+    ))
 }
 
 /// Installs a plugin from the catalogue or another host, and redirects to it.
