@@ -73,10 +73,10 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/organizations/:id/domains/:domain") view=domains::Domain ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/domains/:domain/token") view=domains::DomainToken ssr=SsrMode::Async />
                     <Route path=path!("/organizations/:id/activity") view=activity::Activity ssr=SsrMode::Async />
-                    <Route path=path!("/organizations/:id/plugins/:group") view=plugins::PluginList ssr=SsrMode::Async />
-                    <Route path=path!("/organizations/:id/plugins/:group/add") view=plugins::PluginAdd ssr=SsrMode::Async />
-                    <Route path=path!("/organizations/:id/plugins/:group/:plugin") view=plugins::PluginDetail ssr=SsrMode::Async />
-                    <Route path=path!("/organizations/:id/plugins/:group/:plugin/source") view=plugins::PluginSource ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:list") view=plugins::PluginList ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:list/add") view=plugins::PluginAdd ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:list/:plugin") view=plugins::PluginDetail ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:list/:plugin/source") view=plugins::PluginSource ssr=SsrMode::Async />
                     <Route path=path!("/search") view=help::Search ssr=SsrMode::Async />
                     <Route path=path!("/help") view=help::HelpIndex ssr=SsrMode::Async />
                     <Route path=path!("/help/:page") view=help::HelpPage ssr=SsrMode::Async />

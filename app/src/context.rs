@@ -394,7 +394,7 @@ pub(crate) fn notice_with_undo(text: &str, function: &str, fields: &[(&str, &str
 }
 
 /// Redirects to another page of this site, and shows a notice there.
-pub(crate) fn done(path: &str, text: &str) {
+pub(crate) fn redirect_with_notice(path: &str, text: &str) {
     notice(text);
     go(path);
 }

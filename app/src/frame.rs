@@ -21,7 +21,7 @@ use self::nav_target::{NavTarget, PathIds};
 use self::rail::Rail;
 use self::top_line::TopLine;
 use crate::error::UiError;
-use crate::server_fns::account::{FailingNav, Viewer, find_failing, get_viewer};
+use crate::server_fns::account::{NavFailures, Viewer, find_failing, get_viewer};
 use crate::server_fns::object_names::find_object_name;
 use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
@@ -31,7 +31,7 @@ const RAIL_ID: &str = "rail";
 
 /// The logo, next to the product name.
 #[component]
-pub(crate) fn Mark() -> impl IntoView {
+pub(crate) fn Logo() -> impl IntoView {
     view! {
         <svg class="mark" aria-hidden="true" focusable="false">
             <use href="/icons.svg#mark"></use>
@@ -39,10 +39,10 @@ pub(crate) fn Mark() -> impl IntoView {
     }
 }
 
-/// The link to the start.
+/// The link to the home page.
 #[component]
 fn Brand() -> impl IntoView {
-    view! { <a class="brand" href="/" aria-label="Weir, start"><Mark /> <span>"Weir"</span></a> }
+    view! { <a class="brand" href="/" aria-label="Weir, start"><Logo /> <span>"Weir"</span></a> }
 }
 
 /// Navigation and the page.
@@ -58,6 +58,7 @@ pub(crate) fn Frame() -> impl IntoView {
     }
     FormActions::provide_for_frame();
     let path = use_location().pathname;
+    // A changed number reloads the navigation.
     let changes = FrameChanges::provide();
     #[cfg(not(feature = "ssr"))]
     crate::client::navigation::follow_frame(changes);
@@ -65,11 +66,11 @@ pub(crate) fn Frame() -> impl IntoView {
     let ids = Memo::new(move |_| path.with(|path| PathIds::of(path)));
     // The frame can be gone when the page has changed.
     let inputs = move || (ids.try_get().unwrap_or_default(), changes.get());
-    let loaded = Resource::new(inputs, move |(ids, _)| load(ids));
+    let loaded = Resource::new(inputs, move |(ids, _)| load_navigation(ids));
     let object = Memo::new(move |_| path.with(|path| object_of(path).to_owned()));
     let inputs = move || (object.try_get().unwrap_or_default(), changes.get());
     let named = Resource::new(inputs, move |(object, _)| load_name(object));
-    let head = move || {
+    let frame_head = move || {
         Suspend::new(async move {
             let Ok((viewer, failing)) = loaded.await else {
                 // The page itself shows the error.
@@ -92,7 +93,7 @@ pub(crate) fn Frame() -> impl IntoView {
     };
     view! {
         <div class="frame">
-            <header class="frame-head"><Transition>{head}</Transition></header>
+            <header class="frame-head"><Transition>{frame_head}</Transition></header>
             <main id="main" tabindex="-1">
                 <Notice />
                 <Outlet />
@@ -104,7 +105,7 @@ pub(crate) fn Frame() -> impl IntoView {
 }
 
 /// The viewer, and what fails in the organization and project of the page.
-async fn load(ids: PathIds) -> Result<(Viewer, FailingNav), UiError> {
+async fn load_navigation(ids: PathIds) -> Result<(Viewer, NavFailures), UiError> {
     let viewer = get_viewer().await?;
     let target = NavTarget::for_ids(&viewer.organizations, viewer.project, &ids);
     let failing = match target.organization {
@@ -112,7 +113,7 @@ async fn load(ids: PathIds) -> Result<(Viewer, FailingNav), UiError> {
             let project = target.project.map(|(id, _)| id);
             find_failing(id, project).await.unwrap_or_default()
         }
-        None => FailingNav::default(),
+        None => NavFailures::default(),
     };
     Ok((viewer, failing))
 }

@@ -234,8 +234,8 @@ mod tests {
         TrendsForm::read(|name| value(name).map(|(_, value)| *value).unwrap_or_default().to_owned())
     }
 
-    fn canonical(query: &Value) -> Value {
-        serde_json::to_value(Query::read(query).unwrap()).unwrap()
+    fn canonical(query: &Value) -> Option<Value> {
+        serde_json::to_value(Query::read(query).ok()?).ok()
     }
 
     #[test]
@@ -252,20 +252,20 @@ mod tests {
                         ("breakdown", "plan"),
                         ("compare", "on"),
                     ]);
-                    let read = TrendsForm::of_query(&canonical(&whole.query()));
+                    let read = TrendsForm::of_query(&canonical(&whole.query()).unwrap());
                     assert_eq!(read, Some(whole), "{} {interval} {range}", math.word);
                 }
             }
         }
         let usual = form(&[]);
-        assert_eq!(TrendsForm::of_query(&canonical(&usual.query())), Some(usual));
+        assert_eq!(TrendsForm::of_query(&canonical(&usual.query()).unwrap()), Some(usual));
     }
 
     #[test]
     fn a_question_with_more_is_not_shown() {
-        let usual = canonical(&form(&[]).query());
+        let usual = canonical(&form(&[]).query()).unwrap();
         assert_eq!(usual.get("breakdownFilter"), None);
-        let divided = canonical(&form(&[("breakdown", "plan")]).query());
+        let divided = canonical(&form(&[("breakdown", "plan")]).query()).unwrap();
         assert_eq!(divided["breakdownFilter"]["breakdown_limit"], json!(VALUES));
         for more in [
             json!({"series": [{"event": "a"}, {"event": "b"}]}),
@@ -278,7 +278,7 @@ mod tests {
             for (name, value) in more.as_object().unwrap() {
                 query[name] = value.clone();
             }
-            assert_eq!(TrendsForm::of_query(&canonical(&query)), None, "{more}");
+            assert_eq!(TrendsForm::of_query(&canonical(&query).unwrap()), None, "{more}");
         }
     }
 

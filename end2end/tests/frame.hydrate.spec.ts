@@ -170,3 +170,15 @@ test("keyboard shortcuts open pages, unless they are switched off", async ({ pag
   await expect(page.getByRole("dialog", { name: "Find anything" })).toBeVisible();
   await expect(list).toBeHidden();
 });
+
+test("a list that cannot be loaded has its own title", async ({ page, server }) => {
+  await enter(page, server, true, "/account");
+  await alive(page, true);
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Plugins" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Destinations" })).toBeVisible();
+  await page.route("**/_fn/list_plugins**", (route) => route.abort());
+  await page.getByRole("navigation", { name: "Plugin lists" }).getByRole("link", { name: "Frontend apps" }).click();
+  await expect(page.getByRole("link", { name: "Try again" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Frontend apps");
+  await expect(page).toHaveTitle("Frontend apps - Weir");
+});

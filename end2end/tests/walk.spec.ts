@@ -300,15 +300,15 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/organizations/:id/exports/:export/logs", "Nowhere", walk.follow("Logs"));
 
   // Its plugins, and one of them in the project.
-  await walk.stop("/organizations/:id/plugins/:group", "Destinations", walk.rail("Plugins"));
-  await walk.stop("/organizations/:id/plugins/:group/add", "Add destination", walk.follow("Add destination"));
-  await walk.pass("/organizations/:id/plugins/:group", "Destinations", walk.follow("Back to Destinations"));
-  await walk.stop("/organizations/:id/plugins/:group/:plugin", "Written", walk.follow("Written"));
+  await walk.stop("/organizations/:id/plugins/:list", "Destinations", walk.rail("Plugins"));
+  await walk.stop("/organizations/:id/plugins/:list/add", "Add destination", walk.follow("Add destination"));
+  await walk.pass("/organizations/:id/plugins/:list", "Destinations", walk.follow("Back to Destinations"));
+  await walk.stop("/organizations/:id/plugins/:list/:plugin", "Written", walk.follow("Written"));
   await walk.stop("/projects/:id/plugins/new", "Add Written", walk.follow(`Use in ${person.project}`));
   await page.getByLabel("Switch on").uncheck();
   await walk.stop("/projects/:id/plugins/:config", "Written", walk.press("Add to project"));
-  await walk.pass("/organizations/:id/plugins/:group/:plugin", "Written", walk.follow("Written"));
-  await walk.stop("/organizations/:id/plugins/:group/:plugin/source", "Source", walk.follow("Edit source"));
+  await walk.pass("/organizations/:id/plugins/:list/:plugin", "Written", walk.follow("Written"));
+  await walk.stop("/organizations/:id/plugins/:list/:plugin/source", "Source", walk.follow("Edit source"));
 
   // Transformations.
   await walk.stop("/projects/:id/transformations", "Transformations", walk.rail("Transformations"));

@@ -1,8 +1,8 @@
 //! Search in a dialog over the page: `Ctrl K`, `⌘ K`, or the search link.
-//! Results come from the search page.
+//! Results come from the search page. Its listener for clicks closes the other dialogs too.
 //!
 //! The dialog is a popover. `showModal` would compute the style of the whole page again before
-//! the first frame with the dialog; here the page becomes inert after that frame.
+//! the first paint with the dialog; here the page becomes inert after that paint.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(120);
 
 thread_local! {
     /// Number of the newest search. Answers of older searches are ignored.
-    static ASKED: Cell<u32> = const { Cell::new(0) };
+    static LATEST_SEARCH: Cell<u32> = const { Cell::new(0) };
     /// The text whose results are shown.
     static SHOWN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -42,7 +42,7 @@ pub(super) fn start() {
                 event.prevent_default();
             }
         } else if let Some(dialog) = closest(target, OPEN) {
-            walk(event, target, &dialog);
+            handle_key(event, target, &dialog);
         }
     });
     on("click", |event, target| {
@@ -64,7 +64,7 @@ pub(super) fn start() {
     });
     on("input", |_, target| {
         if target.id() == "palette-q" {
-            ask(PAUSE);
+            search_after(PAUSE);
         }
     });
     // Before it closes, because the browser then restores the focus.
@@ -86,23 +86,23 @@ fn field() -> Option<HtmlInputElement> {
 /// Opens the dialog, unless another one is open.
 fn open() -> bool {
     let Some(dialog) = dialog() else { return false };
-    if found("dialog[open]") || !found(OPEN) && dialog.show_popover().is_err() {
+    if exists("dialog[open]") || !exists(OPEN) && dialog.show_popover().is_err() {
         return false;
     }
     if let Some(field) = field() {
         let _ = field.focus();
         field.select();
     }
-    ask(Duration::ZERO);
+    search_after(Duration::ZERO);
     paint::later(|| {
-        if found(OPEN) {
+        if exists(OPEN) {
             set_inert(true);
         }
     });
     true
 }
 
-pub(super) fn found(selector: &str) -> bool {
+pub(super) fn exists(selector: &str) -> bool {
     document().query_selector(selector).is_ok_and(|element| element.is_some())
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn set_inert(inert: bool) {
     each::<HtmlElement>(PAGE, |part| part.set_inert(inert));
 }
 
-/// Closes the dialog on a click on its button or outside of it. The browser restores the
+/// Closes any dialog on a click on its button or outside of it. The browser restores the
 /// focus.
 fn close(target: &Element) {
     let is_button = closest(target, "[data-closes]").is_some();
@@ -128,7 +128,7 @@ fn close(target: &Element) {
 }
 
 /// Arrow keys move through the results. Enter in the field opens the first result.
-fn walk(event: &KeyboardEvent, target: &Element, dialog: &Element) {
+fn handle_key(event: &KeyboardEvent, target: &Element, dialog: &Element) {
     let links = all_within(dialog, "[data-palette-found] a");
     let in_field = target.id() == "palette-q";
     if event.key() == "Enter" && in_field && is_shown(target) {
@@ -148,24 +148,24 @@ fn is_shown(field: &Element) -> bool {
 }
 
 /// Searches after a delay, unless more was typed in the meantime.
-fn ask(after: Duration) {
-    let number = ASKED.get().wrapping_add(1);
-    ASKED.set(number);
+fn search_after(pause: Duration) {
+    let number = LATEST_SEARCH.get().wrapping_add(1);
+    LATEST_SEARCH.set(number);
     set_timeout(
         move || {
-            if ASKED.get() == number
+            if LATEST_SEARCH.get() == number
                 && let Some(field) = field()
             {
-                spawn_local(show(field.value(), number));
+                spawn_local(load_results(field.value(), number));
             }
         },
-        after,
+        pause,
     );
 }
 
-async fn show(text: String, number: u32) {
+async fn load_results(text: String, number: u32) {
     let page = fetch(&text).await;
-    if ASKED.get() != number {
+    if LATEST_SEARCH.get() != number {
         return;
     }
     let found = page.and_then(|page| page.query_selector("[data-found]").ok().flatten());
@@ -174,8 +174,8 @@ async fn show(text: String, number: u32) {
         None => (String::new(), Some("The search gave no answer. Press Enter to try.".to_owned())),
     };
     let Some(dialog) = dialog() else { return };
-    if let Some(place) = within::<Element>(&dialog, "[data-palette-found]") {
-        place.set_inner_html(&html);
+    if let Some(results) = within::<Element>(&dialog, "[data-palette-found]") {
+        results.set_inner_html(&html);
     }
     if let Some(status) = within::<Element>(&dialog, "[data-palette-count]") {
         status.set_text_content(count.as_deref());

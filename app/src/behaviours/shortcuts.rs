@@ -26,7 +26,7 @@ pub(super) fn start() {
         }
         let now = event.time_stamp();
         let follows = began.take().is_some_and(|began| now - began < PATIENCE);
-        let in_dialog = palette::found("dialog[open]") || palette::found(palette::OPEN);
+        let in_dialog = palette::exists("dialog[open]") || palette::exists(palette::OPEN);
         if in_dialog || !is_free(event, target, &key) {
             return;
         }

@@ -7,7 +7,7 @@ use super::links::{EXPORTS, NavEntry, PLUGINS, RAIL, TRANSFORMATIONS};
 use super::nav_target::NavTarget;
 use super::switcher::Switcher;
 use super::{Brand, RAIL_ID};
-use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
+use crate::server_fns::account::{FailingLine, NavFailures, Viewer};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 use crate::ui::number::grouped;
@@ -21,7 +21,7 @@ pub(super) fn Rail(
     target: NavTarget,
     path: String,
     /// What fails in the organization and project.
-    failing: FailingNav,
+    failing: NavFailures,
 ) -> impl IntoView {
     let Viewer { name, email, organizations, staff, .. } = viewer;
     let groups = RAIL
@@ -79,7 +79,7 @@ struct Badge {
 }
 
 /// The badge of a page behind which something fails.
-fn badge(entry: NavEntry, failing: &FailingNav) -> Option<Badge> {
+fn badge(entry: NavEntry, failing: &NavFailures) -> Option<Badge> {
     let of_configs = || "Failed in the last 24 hours".to_owned();
     let (count, what, title) = if entry == EXPORTS {
         (failing.exports, ("failing export", "failing exports"), reasons(failing))
@@ -117,7 +117,7 @@ fn link(entry: NavEntry, target: &NavTarget, path: &str, badge: Option<Badge>) -
 }
 
 /// Since when exports fail and why, one export per line.
-fn reasons(failing: &FailingNav) -> String {
+fn reasons(failing: &NavFailures) -> String {
     let line = |export: &FailingLine| {
         let FailingLine { name, since, next_try, error } = export;
         let next =
@@ -140,7 +140,7 @@ fn reasons(failing: &FailingNav) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXPORTS, FailingLine, FailingNav, PLUGINS, TRANSFORMATIONS, badge, reasons};
+    use super::{EXPORTS, FailingLine, NavFailures, PLUGINS, TRANSFORMATIONS, badge, reasons};
 
     #[test]
     fn a_failing_export_has_its_time_its_next_try_and_its_reason() {
@@ -153,7 +153,7 @@ mod tests {
         let failed =
             FailingLine { name: "Lake".to_owned(), next_try: None, error: None, ..retried.clone() };
         let first = vec![retried, failed];
-        let failing = FailingNav { exports: 4, first, ..FailingNav::default() };
+        let failing = NavFailures { exports: 4, first, ..NavFailures::default() };
         let expected = [
             "Warehouse: Failing since 2026-08-21 14:05 UTC, next try 2026-08-21 15:00 UTC. \
              TimedOut: No answer.",
@@ -165,11 +165,11 @@ mod tests {
 
     #[test]
     fn what_fails_is_counted_beside_its_own_page() {
-        let failing = FailingNav { exports: 1, transformations: 2, plugins: 3, first: Vec::new() };
+        let failing = NavFailures { exports: 1, transformations: 2, plugins: 3, first: Vec::new() };
         for (entry, count) in [(EXPORTS, 1), (TRANSFORMATIONS, 2), (PLUGINS, 3)] {
             let shown = badge(entry, &failing).map(|badge| badge.count);
             assert_eq!(shown, Some(count), "{}", entry.label);
-            assert!(badge(entry, &FailingNav::default()).is_none(), "{}", entry.label);
+            assert!(badge(entry, &NavFailures::default()).is_none(), "{}", entry.label);
         }
     }
 }

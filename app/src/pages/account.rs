@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 
 use super::account_nav::AccountNav;
-use crate::server_fns::account::{Address, ChangeAddress, RenameAccount, get_address};
+use crate::server_fns::account::{ChangeAddress, OwnProfile, RenameAccount, get_profile};
 use crate::server_fns::identity::SignOut;
 use crate::server_fns::links::AskConfirmation;
 use crate::ui::alert::Alert;
@@ -19,12 +19,12 @@ const TITLE: &str = "Account";
 
 #[component]
 pub(crate) fn Account() -> impl IntoView {
-    page(TITLE, || (), |()| get_address(), |(), address| draw(address))
+    page(TITLE, || (), |()| get_profile(), |(), profile| draw(profile))
 }
 
-fn draw(address: Address) -> AnyView {
+fn draw(profile: OwnProfile) -> AnyView {
     let sign_out = form_action::<SignOut>();
-    let Address { id, first_name, last_name, email, pending, sends_mail } = address;
+    let OwnProfile { id, first_name, last_name, email, pending, sends_mail } = profile;
     let address = match pending {
         Some(pending) => view! { <Pending id=id email=email.clone() pending=pending /> }.into_any(),
         None => view! { <AddressForm sends_mail=sends_mail /> }.into_any(),
@@ -62,16 +62,17 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
         method: "PATCH",
         path: "/api/users/@me/".to_owned(),
         scope: "user:write",
+        // Placeholders for the form fields.
         body: Some(json!({"first_name": "{first_name}", "last_name": "{last_name}"})),
     };
-    let shows = vec![
+    let shown_values = vec![
         ("first_name".to_owned(), first_name.clone()),
         ("last_name".to_owned(), last_name.clone()),
     ];
     view! {
         <ActionForm action=rename>
             <FormFailure result=result fields=&["first_name", "last_name"] />
-            <ShownValues result=result values=shows />
+            <ShownValues result=result values=shown_values />
             <ReturnAddress />
             <Field result=result name="first_name" label="First name" autocomplete="given-name" max=150
                 value=first_name />
@@ -87,14 +88,14 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
 #[component]
 fn Pending(id: String, email: String, pending: String) -> impl IntoView {
     let again = form_action::<AskConfirmation>();
-    let keep = form_action::<ChangeAddress>();
-    let (sent_again, kept) = (form_result(again), form_result(keep));
-    let present = email.clone();
+    let cancel_change = form_action::<ChangeAddress>();
+    let (sent_again, kept) = (form_result(again), form_result(cancel_change));
+    let current = email.clone();
     view! {
         <Alert kind="note">
             <p>
                 "A mail with a link is on its way to " <strong class="wrap">{pending}</strong>
-                ". Until you open it you sign in with " <strong class="wrap">{present}</strong>
+                ". Until you open it you sign in with " <strong class="wrap">{current}</strong>
                 ". An address that another account has gets no mail."
             </p>
         </Alert>
@@ -104,7 +105,7 @@ fn Pending(id: String, email: String, pending: String) -> impl IntoView {
             <ReturnAddress />
             <Submit result=sent_again label="Send the mail again" busy="Sending the mail..." saved="On its way" />
         </ActionForm>
-        <ActionForm action=keep>
+        <ActionForm action=cancel_change>
             <FormFailure result=kept />
             <input type="hidden" name="email" value=email />
             <ReturnAddress />

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::frame::Mark;
+use crate::frame::Logo;
 use crate::ui::alert::Alert;
 
 /// A page with one form.
@@ -11,7 +11,7 @@ pub(crate) fn Entrance(children: Children) -> impl IntoView {
     view! {
         <div class="entrance">
             <main id="main" class="entrance-form" tabindex="-1">
-                <p class="brand"><Mark /> "Weir"</p>
+                <p class="brand"><Logo /> "Weir"</p>
                 {children()}
             </main>
             <div class="entrance-picture" aria-hidden="true">

@@ -37,7 +37,7 @@ struct Inputs {
     group_type: String,
     search: String,
     /// Cursor of a continued search.
-    after: String,
+    cursor: String,
     list_page: ListPage,
 }
 
@@ -46,19 +46,19 @@ fn read() -> Inputs {
         project: project_in_path(),
         group_type: in_path("type"),
         search: in_query("q"),
-        after: in_query("after"),
+        cursor: in_query("after"),
         list_page: page_in_query(PAGE_SIZE),
     }
 }
 
-async fn load(asked: Inputs) -> Result<(ProjectView, GroupList), UiError> {
-    let Inputs { project, group_type, search, after, list_page } = asked;
+async fn load(inputs: Inputs) -> Result<(ProjectView, GroupList), UiError> {
+    let Inputs { project, group_type, search, cursor, list_page } = inputs;
     let ListPage { limit, offset } = list_page;
-    let groups = list_groups(project, group_type, search, limit, offset, after);
+    let groups = list_groups(project, group_type, search, limit, offset, cursor);
     try_join(get_project(project), groups).await
 }
 
-fn draw(asked: Inputs, (project_view, found): (ProjectView, GroupList)) -> AnyView {
+fn draw(inputs: Inputs, (project_view, found): (ProjectView, GroupList)) -> AnyView {
     let name = project_view.name.clone();
     if found.types.is_empty() {
         return view! {
@@ -67,7 +67,7 @@ fn draw(asked: Inputs, (project_view, found): (ProjectView, GroupList)) -> AnyVi
         }
         .into_any();
     }
-    let (project, search) = (asked.project, asked.search.clone());
+    let (project, search) = (inputs.project, inputs.search.clone());
     let types = found.types.clone();
     let file = (!found.groups.is_empty()).then(|| view! { <DownloadCsv /> });
     view! {
@@ -76,20 +76,21 @@ fn draw(asked: Inputs, (project_view, found): (ProjectView, GroupList)) -> AnyVi
         <FilterForm label="Search groups">
             <SearchField label="Key or property" value=search />
         </FilterForm>
-        {list(&project_view, asked, found)}
+        {list(&project_view, inputs, found)}
     }
     .into_any()
 }
 
-fn list(project_view: &ProjectView, asked: Inputs, found: GroupList) -> AnyView {
-    let Inputs { project, group_type, search, after, list_page } = asked;
-    let is_continued = !after.is_empty();
+fn list(project_view: &ProjectView, inputs: Inputs, found: GroupList) -> AnyView {
+    let Inputs { project, group_type, search, cursor, list_page } = inputs;
+    let is_continued = !cursor.is_empty();
     let shown = found.groups.len();
     let continue_search =
         found.search_cursor.map(|cursor| view! { <ContinueSearch what="groups" cursor=cursor /> });
     if shown == 0 && search.is_empty() && list_page.offset == 0 && !is_continued {
         no_created_group(project_view, group_type, &found.types)
     } else if shown == 0 && search.is_empty() {
+        // A continued list without a search can be empty too.
         view! {
             <EmptyPage what="groups" />
             {continue_search}
@@ -148,11 +149,11 @@ fn row(project: i64, group: GroupRow) -> TableRow {
 
 /// An example event that creates a group of this type.
 fn snippet(project: &ProjectView, group_type: &str) -> String {
-    let ProjectView { key, capture_host: host, .. } = project;
+    let ProjectView { key, capture_host: capture_url, .. } = project;
     // Quoted, so that the shell reads it as part of one word.
     let group_type = serde_json::to_string(group_type).unwrap_or_default().replace('\'', r"'\''");
     format!(
-        "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
+        "curl -sS {capture_url}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
            \"api_key\": \"{key}\",\n    \
            \"event\": \"$groupidentify\",\n    \
            \"distinct_id\": \"me\",\n    \

@@ -17,7 +17,7 @@ use crate::ui::status::{Status, Tone};
 
 /// Days before the end of a certificate from which on it needs attention. By then it should
 /// have been renewed.
-const SOON: i64 = 7;
+const CERTIFICATE_WARNING_DAYS: i64 = 7;
 
 #[component]
 pub(crate) fn Instance() -> impl IntoView {
@@ -34,8 +34,8 @@ fn draw(found: InstanceView) -> AnyView {
         projects,
         events,
         providers,
-        refused,
-        callback,
+        refused_sign_ins,
+        callback_url,
     } = found;
     view! {
         <PageHead title="Instance" />
@@ -44,7 +44,7 @@ fn draw(found: InstanceView) -> AnyView {
         <Data disk=facts.disk.clone() files=files />
         {facts.backups.clone().map(backups::draw)}
         <Work facts=facts />
-        <providers::Providers providers=providers refused=refused callback=callback />
+        <providers::Providers providers=providers refused_sign_ins=refused_sign_ins callback_url=callback_url />
         <Section id="limits" title="Limits of organizations"
             hint="How many events, members and exports each organization may have, and how much disk space.">
             <p><a href="/instance/organizations">"Organizations of this instance"</a></p>
@@ -101,7 +101,7 @@ fn certificate(days: i64) -> impl IntoView {
         ..0 => (Tone::Bad, "Expired".to_owned()),
         0 => (Tone::Bad, "Expires in less than a day".to_owned()),
         days => {
-            let tone = if days < SOON { Tone::Warn } else { Tone::Good };
+            let tone = if days < CERTIFICATE_WARNING_DAYS { Tone::Warn } else { Tone::Good };
             (tone, format!("Expires in {}", counted(days.unsigned_abs(), "day", "days")))
         }
     };
@@ -126,7 +126,7 @@ fn on_disk(disk: DiskFacts, files: FilesView) -> AnyView {
         <dl class="facts">
             <dt>"Directory"</dt><dd><code class="wrap">{disk.directory}</code></dd>
             <dt>"Total size"</dt><dd>{bytes::text(disk.all_bytes)}</dd>
-            <dt>"Database"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
+            <dt>"Stored data"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
             <dt>"Ingest log"</dt><dd>{bytes::text(disk.log_bytes)}</dd>
             <dt>"Other files"</dt>
             <dd>{bytes::text(others)} ", most of it the reserve for a full disk"</dd>
@@ -151,17 +151,17 @@ fn in_bucket(bucket: BucketView) -> impl IntoView {
     view! {
         <dt>"Files of events"</dt><dd><code class="wrap">{location}</code></dd>
         <dt>"Bucket"</dt><dd>{state}</dd>
-        <dt>"Copies of these files"</dt><dd>{bytes::text(cached_bytes)}</dd>
+        <dt>"Cached on this machine"</dt><dd>{bytes::text(cached_bytes)}</dd>
     }
 }
 
 /// Damage of the files of stored events. Shown only if there is any.
-fn damaged_files(times: u64) -> impl IntoView {
+fn damaged_files(findings: u64) -> impl IntoView {
     view! {
         <dt>"Damaged files of events"</dt>
         <dd>
             <Status tone=Tone::Bad label="Damaged" />
-            " Found " {counted(times, "time", "times")} " since the start. "
+            " Found " {counted(findings, "time", "times")} " since the start. "
             <a href="/help/running#files-of-events">"What to do"</a>
         </dd>
     }
@@ -171,17 +171,17 @@ fn damaged_files(times: u64) -> impl IntoView {
 fn damaged(damage: DamageFacts) -> impl IntoView {
     let DamageFacts { copies, bytes, missing_bytes } = damage;
     let broken = (copies > 0).then(|| {
-        let places = counted(copies, "place", "places");
+        let ranges = counted(copies, "range", "ranges");
         view! {
-            {places} " with " {bytes::text(bytes)} " cannot be read. Copies are in "
+            {ranges} " with " {bytes::text(bytes)} " cannot be read. Copies are in "
             <code>"log/quarantine"</code> ". "
         }
     });
     let missing = (missing_bytes > 0).then(|| {
-        view! { {bytes::text(missing_bytes)} " of it are missing. " }
+        view! { {bytes::text(missing_bytes)} " of the log are missing. " }
     });
     view! {
-        <dt>"Ingest log"</dt>
+        <dt>"Damage of the ingest log"</dt>
         <dd>
             <Status tone=Tone::Bad label="Damaged" />
             " " {broken} {missing} <a href="/help/running#damage-of-the-ingest-log">"What to do"</a>

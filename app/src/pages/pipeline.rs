@@ -59,8 +59,8 @@ fn draw(project: i64, found: PipelineView) -> AnyView {
     };
     let (switched, hidden) = (form_result(actions.switch), form_result(actions.hide));
     let restored = form_result(actions.restore);
-    let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
-    let may_change = refusal.is_none();
+    let PipelineView { project_name, organization, listed, hidden: gone, read_only_reason } = found;
+    let may_change = read_only_reason.is_none();
     let order = Order::of(project, &listed);
     let all_switched = form_result(form_action::<SwitchPluginConfigs>());
     let asking = conflict(actions.reorder, &order, &listed);
@@ -87,7 +87,7 @@ fn draw(project: i64, found: PipelineView) -> AnyView {
             "They change only new events. Stored events stay as they are. "
             <a href=plugins>"Plugins for transformations"</a>
         </p>
-        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        {read_only_reason.map(|why| view! { <ReadOnly why=why /> })}
         <FormFailure result=switched />
         <FormFailure result=hidden />
         <FormFailure result=all_switched />

@@ -2,9 +2,9 @@
 
 pub(crate) mod add;
 pub(crate) mod detail;
-mod ending;
+mod list_labels;
+mod offer_and_remove;
 pub(crate) mod source;
-mod words;
 
 use leptos::prelude::*;
 
@@ -17,17 +17,17 @@ use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
-use crate::ui::page::{PageHead, page};
+use crate::ui::page::{PageHead, page_with_title};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status, Tone};
-use words::Words;
+use list_labels::ListLabels;
 
 /// The list in the address.
 #[component]
 pub(crate) fn PluginList() -> impl IntoView {
-    page(
-        untrack(|| Words::of(&in_path("group")).title),
-        || (id_in_path(), in_path("group")),
+    page_with_title(
+        || ListLabels::of(&in_path("list")).title,
+        || (id_in_path(), in_path("list")),
         |(organization, plugin_list)| list_plugins(organization, plugin_list),
         draw,
     )
@@ -36,33 +36,33 @@ pub(crate) fn PluginList() -> impl IntoView {
 fn draw((organization, plugin_list): (String, String), found: PluginListView) -> AnyView {
     let (check, upgrade) = (form_action::<CheckPlugin>(), form_action::<UpgradePlugin>());
     let (checked, upgraded) = (form_result(check), form_result(upgrade));
-    let words = Words::of(&plugin_list);
-    let PluginListView { organization_name, plugins, refusal } = found;
+    let labels = ListLabels::of(&plugin_list);
+    let PluginListView { organization_name, plugins, read_only_reason } = found;
     let root = format!("/organizations/{organization}/plugins/{plugin_list}");
-    let may_install = refusal.is_none();
+    let may_install = read_only_reason.is_none();
     let file = (!plugins.is_empty()).then(|| view! { <DownloadCsv /> });
     let content = if plugins.is_empty() {
-        nothing(&words, &root, may_install)
+        empty_list(&labels, &root, may_install)
     } else {
         let lines = plugins
             .into_iter()
-            .map(|line| entry(line, &organization, may_install, check, upgrade))
+            .map(|line| plugin_card(line, &organization, may_install, check, upgrade))
             .collect_view();
         view! { <ul class="plain plugins">{lines}</ul> }.into_any()
     };
-    let adding = may_install.then(|| {
+    let add_button = may_install.then(|| {
         view! {
             <a class="button button-primary" href=format!("{root}/add")>
                 <Icon name="plus" />
-                {words.add}
+                {labels.add}
             </a>
         }
     });
     view! {
-        <PageHead title=words.title within=organization_name>{file} {adding}</PageHead>
-        <SubNav label="Kinds of plugins" tabs=tabs(&organization) />
-        <p class="lead">{words.lead}</p>
-        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        <PageHead title=labels.title within=organization_name>{file} {add_button}</PageHead>
+        <SubNav label="Plugin lists" tabs=tabs(&organization) />
+        <p class="lead">{labels.lead}</p>
+        {read_only_reason.map(|why| view! { <ReadOnly why=why /> })}
         <FormFailure result=checked />
         <FormFailure result=upgraded />
         {content}
@@ -71,7 +71,7 @@ fn draw((organization, plugin_list): (String, String), found: PluginListView) ->
 }
 
 /// A request about a plugin. `rest` is the end of its path.
-fn call(method: &'static str, organization: &str, line: &PluginLine, rest: &str) -> ApiCall {
+fn api_call(method: &'static str, organization: &str, line: &PluginLine, rest: &str) -> ApiCall {
     let PluginLine { group, id, .. } = line;
     let scope = if method == "GET" { "plugin:read" } else { "plugin:write" };
     ApiCall::new(method, format!("/api/organizations/{organization}/{group}/{id}/{rest}"), scope)
@@ -79,21 +79,21 @@ fn call(method: &'static str, organization: &str, line: &PluginLine, rest: &str)
 
 /// Links to all lists.
 fn tabs(organization: &str) -> Vec<Tab> {
-    let tab = |(word, words): (&'static str, Words)| Tab {
-        href: format!("/organizations/{organization}/plugins/{word}"),
-        label: words.title.to_owned(),
+    let tab = |(name, labels): (&'static str, ListLabels)| Tab {
+        href: format!("/organizations/{organization}/plugins/{name}"),
+        label: labels.title.to_owned(),
         count: None,
     };
-    Words::all().into_iter().map(tab).collect()
+    ListLabels::all().into_iter().map(tab).collect()
 }
 
-fn nothing(words: &Words, root: &str, may_install: bool) -> AnyView {
-    let (add, example) = (words.add, words.example);
+fn empty_list(labels: &ListLabels, root: &str, may_install: bool) -> AnyView {
+    let (add, example) = (labels.add, labels.example);
     let action = may_install.then(|| {
         view! { <p><a class="button button-primary" href=format!("{root}/add")>{add}</a></p> }
     });
     view! {
-        <Empty title=words.none>
+        <Empty title=labels.none>
             <p>{example}</p>
             {action}
         </Empty>
@@ -101,7 +101,7 @@ fn nothing(words: &Words, root: &str, may_install: bool) -> AnyView {
     .into_any()
 }
 
-fn entry(
+fn plugin_card(
     line: PluginLine,
     organization: &str,
     may_install: bool,
@@ -110,7 +110,7 @@ fn entry(
 ) -> AnyView {
     let path = plugin_path(organization, &line.plugin_list, &line.id);
     let may_change = may_install && line.is_own;
-    let actions = (may_change && line.is_elsewhere).then(|| match &line.newer {
+    let actions = (may_change && line.is_hosted_elsewhere).then(|| match &line.newer {
         Some(newer) => upgrade_form(&line, newer, organization, upgrade),
         None => check_form(&line, organization, check),
     });
@@ -161,7 +161,8 @@ fn badges(line: &PluginLine) -> AnyView {
 }
 
 fn metrics(metrics: &[(String, String)]) -> AnyView {
-    let names: Vec<String> = metrics.iter().map(|(name, how)| format!("{name} ({how})")).collect();
+    let names: Vec<String> =
+        metrics.iter().map(|(name, aggregation)| format!("{name} ({aggregation})")).collect();
     view! { <div><dt>"Metrics"</dt><dd>{names.join(", ")}</dd></div> }.into_any()
 }
 

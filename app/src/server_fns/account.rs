@@ -67,7 +67,7 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
 
 /// What fails behind the links of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct FailingNav {
+pub(crate) struct NavFailures {
     /// The number of failing exports of the organization.
     pub(crate) exports: u64,
     /// The exports that fail longest.
@@ -96,7 +96,7 @@ pub(crate) struct FailingLine {
 pub(crate) async fn find_failing(
     organization: String,
     project: Option<i64>,
-) -> Result<FailingNav, UiError> {
+) -> Result<NavFailures, UiError> {
     /// Limit of exports with their reason.
     const SHOWN: usize = 5;
 
@@ -122,7 +122,7 @@ pub(crate) async fn find_failing(
             .and_then(|text| text.lines().next())
             .map(str::to_owned),
     };
-    Ok(FailingNav {
+    Ok(NavFailures {
         exports: exports.len() as u64,
         first: exports.iter().take(SHOWN).map(line).collect(),
         transformations: configs.transformations as u64,
@@ -192,9 +192,9 @@ pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// The name and e-mail address of a user.
+/// The signed-in user, for the page of the own account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Address {
+pub(crate) struct OwnProfile {
     /// Id of the user.
     pub(crate) id: String,
     pub(crate) first_name: String,
@@ -208,12 +208,12 @@ pub(crate) struct Address {
     pub(crate) sends_mail: bool,
 }
 
-/// Returns the name and address of the signed-in user.
-#[server(prefix = "/_fn", endpoint = "get_address")]
-pub(crate) async fn get_address() -> Result<Address, UiError> {
+/// Returns the id, name and address of the signed-in user.
+#[server(prefix = "/_fn", endpoint = "get_profile")]
+pub(crate) async fn get_profile() -> Result<OwnProfile, UiError> {
     let (services, ctx) = enter()?;
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
-    Ok(Address {
+    Ok(OwnProfile {
         id: me.uuid.to_string(),
         first_name: me.first_name,
         last_name: me.last_name,

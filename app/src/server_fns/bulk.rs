@@ -7,7 +7,8 @@ use server_fn::ServerFn;
 
 #[cfg(feature = "ssr")]
 use crate::context::{
-    done, enter, enter_organization, enter_project, notice, notice_with_undo, ui_error,
+    enter, enter_organization, enter_project, notice, notice_with_undo, redirect_with_notice,
+    ui_error,
 };
 use crate::error::UiError;
 use crate::ui::number::counted;
@@ -176,7 +177,7 @@ pub(crate) async fn remove_members(
         outcome.add(user, &name, removed.map_err(ui_error))?;
     }
     outcome.check(WORDS)?;
-    done(&format!("/organizations/{id}/members"), &outcome.message(WORDS));
+    redirect_with_notice(&format!("/organizations/{id}/members"), &outcome.message(WORDS));
     Ok(())
 }
 
@@ -283,7 +284,7 @@ pub(crate) async fn delete_persons(
         outcome.add(id, &name, deleted)?;
     }
     outcome.check(WORDS)?;
-    done(&list, &outcome.message(WORDS));
+    redirect_with_notice(&list, &outcome.message(WORDS));
     Ok(())
 }
 

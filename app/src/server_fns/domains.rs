@@ -8,7 +8,7 @@ use weir_model::domains::{DomainDetails, SignInImpact};
 use weir_model::sso::ConnectionTest;
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter_organization, go, ui_error};
+use crate::context::{anyone, enter_organization, go, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::server_fns::scim::ScimView;
 
@@ -292,6 +292,9 @@ pub(crate) async fn remove_domain(
     }
     let changeable = services.domains.changeable(&org, &domain).await.map_err(ui_error)?;
     services.domains.delete(&org, changeable).await.map_err(ui_error)?;
-    done(&format!("/organizations/{id}/domains"), &format!("{present} is removed."));
+    redirect_with_notice(
+        &format!("/organizations/{id}/domains"),
+        &format!("{present} is removed."),
+    );
     Ok(())
 }

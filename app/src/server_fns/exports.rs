@@ -12,7 +12,9 @@ use server_fn::ServerFn;
 use weir_model::exports::{BatchExport, Run};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
+use crate::context::{
+    enter_organization, notice, notice_with_undo, redirect_with_notice, ui_error,
+};
 use crate::error::UiError;
 
 /// An organization with the names that pages about exports show.
@@ -183,6 +185,6 @@ pub(crate) async fn delete_export(
     }
     services.exports.delete((&org).into(), &export).await.map_err(ui_error)?;
     let text = format!("Deleted {}. Delivered rows stay at the destination.", present.name);
-    done(&format!("/organizations/{organization}/exports"), &text);
+    redirect_with_notice(&format!("/organizations/{organization}/exports"), &text);
     Ok(())
 }

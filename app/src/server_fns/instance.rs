@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, process_facts, ui_error};
+use crate::context::{anyone, enter, process_facts, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::process_facts::ProcessFacts;
 
@@ -48,9 +48,9 @@ pub(crate) struct InstanceView {
     /// The providers of single sign-on.
     pub(crate) providers: Vec<ProviderView>,
     /// Why sign-ins through them were refused, the newest reason of each provider first.
-    pub(crate) refused: Vec<RefusedView>,
+    pub(crate) refused_sign_ins: Vec<RefusedView>,
     /// Where a provider sends browsers back to, with `NAME` for its name.
-    pub(crate) callback: String,
+    pub(crate) callback_url: String,
 }
 
 /// A provider of single sign-on.
@@ -91,9 +91,9 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         client_id: facts.client_id,
         is_fixed: facts.is_fixed,
     };
-    let mut refused = Vec::new();
+    let mut refused_sign_ins = Vec::new();
     for (name, list) in services.identity.refused_sign_ins(&ctx).await.map_err(ui_error)? {
-        refused.extend(list.into_iter().map(|one| RefusedView {
+        refused_sign_ins.extend(list.into_iter().map(|one| RefusedView {
             provider: name.text().to_owned(),
             reason: one.reason,
             count: one.count,
@@ -115,8 +115,8 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         projects: counts.projects,
         events: counts.events,
         providers: providers.into_iter().map(shown).collect(),
-        refused,
-        callback: format!("{}/complete/NAME/", visit.origin),
+        refused_sign_ins,
+        callback_url: format!("{}/complete/NAME/", visit.origin),
     })
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn save_provider(
     let client_secret = client_secret.into();
     let input = ProviderInput { name, label, issuer, client_id, client_secret };
     services.providers.save(&ctx, input).await.map_err(ui_error)?;
-    done(INSTANCE, "The provider is saved.");
+    redirect_with_notice(INSTANCE, "The provider is saved.");
     Ok(())
 }
 
@@ -148,7 +148,7 @@ pub(crate) async fn save_provider(
 pub(crate) async fn remove_provider(name: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.providers.remove(&ctx, &name).await.map_err(ui_error)?;
-    done(INSTANCE, "The provider is removed.");
+    redirect_with_notice(INSTANCE, "The provider is removed.");
     Ok(())
 }
 

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::members::full_name;
 use super::members::{Choosable, level_of};
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter_organization, enter_with_token, notice, ui_error};
+use crate::context::{
+    anyone, enter_organization, enter_with_token, notice, redirect_with_notice, ui_error,
+};
 use crate::error::UiError;
 
 /// A page of invites.
@@ -209,7 +211,10 @@ pub(crate) async fn send_invites(
         true => "The mail is on its way.",
         false => "This instance sends no mail: send the links yourself.",
     };
-    done(&format!("/organizations/{id}/invites"), &format!("Invited {people}. {how}"));
+    redirect_with_notice(
+        &format!("/organizations/{id}/invites"),
+        &format!("Invited {people}. {how}"),
+    );
     Ok(())
 }
 

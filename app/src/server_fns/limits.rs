@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::limits::{InstanceOrganization, OrganizationLimits};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter, enter_organization, ui_error};
+use crate::context::{enter, enter_organization, redirect_with_notice, ui_error};
 use crate::error::UiError;
 
 /// Most organizations on one page.
@@ -112,7 +112,7 @@ pub(crate) async fn save_limits(
     edits.check()?;
     services.limits.set(&ctx, &id, patch).await.map_err(ui_error)?;
     let page = format!("/instance/organizations/{id}");
-    done(&page, &format!("The limits of {} are saved.", organization.name));
+    redirect_with_notice(&page, &format!("The limits of {} are saved.", organization.name));
     Ok(())
 }
 

@@ -4,7 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
+use crate::context::{
+    enter_organization, notice, notice_with_undo, redirect_with_notice, ui_error,
+};
 use crate::error::UiError;
 
 /// Limit of members on one page, because the consequences of a removal are computed for
@@ -211,6 +213,6 @@ pub(crate) async fn leave_organization(id: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
     let member = services.members.changeable(&org, "@me").await.map_err(ui_error)?;
     services.members.remove(&org, member).await.map_err(ui_error)?;
-    done("/organizations", "You left the organization.");
+    redirect_with_notice("/organizations", "You left the organization.");
     Ok(())
 }

@@ -14,8 +14,8 @@ use super::identity::set_session_cookies;
 use super::second_factor::{end_failed, show_codes};
 #[cfg(feature = "ssr")]
 use crate::context::{
-    anyone, done, enter, enter_with_token, forget_pending, go, keep_passkey, keep_session,
-    refuse_without_session, ui_error,
+    anyone, enter, enter_with_token, forget_pending, go, keep_passkey, keep_session,
+    redirect_with_notice, refuse_without_session, ui_error,
 };
 use crate::error::UiError;
 
@@ -103,7 +103,7 @@ pub(crate) async fn add_passkey(
     let added = identity.add_passkey(&ctx, &name, &answer, from).await.map_err(ui_error)?;
     keep_session(&added.session);
     if added.codes.is_empty() {
-        done(SECURITY, "The passkey is added.");
+        redirect_with_notice(SECURITY, "The passkey is added.");
         return Ok(());
     }
     show_codes(&services, &added.session, &visit, &added.codes).await
@@ -120,7 +120,7 @@ pub(crate) async fn rename_passkey(id: String, new_name: String) -> Result<(), U
         }
         other => ui_error(other),
     })?;
-    done(SECURITY, "The passkey is renamed.");
+    redirect_with_notice(SECURITY, "The passkey is renamed.");
     Ok(())
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn remove_passkey(id: String) -> Result<(), UiError> {
     let removed = services.identity.remove_passkey(&ctx, &id, &visit.peer).await;
     let removed = removed.map_err(ui_error)?;
     keep_session(&removed.session);
-    done(
+    redirect_with_notice(
         SECURITY,
         match removed.turned_off {
             true => {

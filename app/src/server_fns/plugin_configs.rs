@@ -16,7 +16,7 @@ use weir_service::plugin_configs::Stage;
 use weir_service::{ProjectCtx, Services};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
+use crate::context::{enter_project, go, notice, notice_with_undo, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
@@ -60,7 +60,7 @@ pub(crate) async fn list_transformations(project: i64) -> Result<PipelineView, U
         organization: found.brief.organization.to_string(),
         listed: listed.into_iter().map(ConfigLine::from).collect(),
         hidden: hidden.into_iter().map(ConfigLine::from).collect(),
-        refusal: configs.why_not_change(&ctx).await.map_err(ui_error)?,
+        read_only_reason: configs.why_not_change(&ctx).await.map_err(ui_error)?,
     })
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn get_plugin_config(
 ) -> Result<ConfigDetail, UiError> {
     let (services, ctx, stage) = enter_config(project, &config).await?;
     let found = services.projects.get(&ctx).await.map_err(ui_error)?;
-    let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
+    let read_only_reason = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
     let listed = services.plugins.get_listed(&ctx.org, &stage.plugin.id.to_string()).await;
     // The user can have lost access to the plugin of a hidden config.
     let plugin_list = listed.ok().map(|found| found.plugin_list.text().to_owned());
@@ -80,7 +80,7 @@ pub(crate) async fn get_plugin_config(
         project_name: found.brief.name,
         organization: found.brief.organization.to_string(),
         plugin_list,
-        refusal,
+        read_only_reason,
         ..ConfigDetail::of(stage)
     })
 }
@@ -94,8 +94,8 @@ pub(crate) async fn offer_plugin_config(
     let (services, ctx) = enter_project(project).await?;
     let home = services.projects.get(&ctx).await.map_err(ui_error)?;
     let found = services.plugins.get_listed(&ctx.org, &plugin).await.map_err(ui_error)?;
-    let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
-    Ok(OfferedPlugin::of(home.brief, found, refusal))
+    let read_only_reason = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
+    Ok(OfferedPlugin::of(home.brief, found, read_only_reason))
 }
 
 /// Creates a config and redirects to it.
@@ -130,7 +130,7 @@ pub(crate) async fn create_plugin_config(
     let line = ConfigLine::from(made);
     let state = if line.enabled { "It works from now on." } else { "It is switched off." };
     let path = config_path(project, line.transforms, &line.id);
-    done(&path, &format!("Added {}. {state}", line.name));
+    redirect_with_notice(&path, &format!("Added {}. {state}", line.name));
     Ok(())
 }
 
@@ -317,7 +317,7 @@ pub(crate) async fn delete_plugin_config(
         ),
         Ok(_) | Err(_) => format!("/projects/{project}/{TRANSFORMATIONS}"),
     };
-    done(&path, &format!("Deleted {} permanently.", line.name));
+    redirect_with_notice(&path, &format!("Deleted {} permanently.", line.name));
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use weir_service::OrgCtx;
 use weir_service::plugins::ListedPlugin;
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, go, notice, ui_error};
+use crate::context::{enter_organization, go, notice, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, PluginListView, UseView};
 
@@ -62,11 +62,11 @@ pub(crate) async fn list_plugins(
     let (services, org) = enter_organization(&organization).await?;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
     let found = services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?;
-    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    let read_only_reason = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
     Ok(PluginListView {
         organization_name: home.row.name,
         plugins: found.into_iter().map(PluginLine::from).collect(),
-        refusal,
+        read_only_reason,
     })
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn get_plugin(
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     let plugins = &services.plugins;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
-    let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
+    let read_only_reason = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
     let offers = found.is_own && plugins.offers(&org).await.map_err(ui_error)?;
     let uses = plugins.uses(&org, &plugin).await.map_err(ui_error)?;
     let page = Page { limit: RECENT_ENTRIES, offset: 0 };
@@ -99,7 +99,7 @@ pub(crate) async fn get_plugin(
     let uses = uses.here.into_iter().map(|one| UseView::of(one, &projects)).collect();
     Ok(PluginDetail {
         organization_name: home.row.name,
-        refusal,
+        read_only_reason,
         offers,
         uses,
         elsewhere,
@@ -131,8 +131,15 @@ pub(crate) async fn list_catalogue(
     for plugin_list in PluginList::ALL {
         installed.extend(services.plugins.find_listed(&org, plugin_list).await.map_err(ui_error)?);
     }
-    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
-    Ok(CatalogueView::of(home.row.name, refusal, plugin_list, entries, &installed, &search))
+    let read_only_reason = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    Ok(CatalogueView::of(
+        home.row.name,
+        read_only_reason,
+        plugin_list,
+        entries,
+        &installed,
+        &search,
+    ))
 }
 
 /// Installs a plugin from the catalogue or another host, and redirects to it.
@@ -161,7 +168,7 @@ pub(crate) async fn install_plugin(
     let found = services.plugins.get_listed(&org, &made.id.to_string()).await.map_err(ui_error)?;
     let line = PluginLine::from(found);
     let path = plugin_path(&organization, &line.plugin_list, &line.id);
-    done(&path, &format!("Added {}.", line.name));
+    redirect_with_notice(&path, &format!("Added {}.", line.name));
     Ok(())
 }
 
@@ -279,6 +286,6 @@ pub(crate) async fn remove_plugin(
     refuse_other_name(&typed_name, &name)?;
     plugins.delete(&org, changeable).await.map_err(ui_error)?;
     let list = format!("/organizations/{organization}/plugins/{}", found.plugin_list.text());
-    done(&list, &format!("Removed {name}."));
+    redirect_with_notice(&list, &format!("Removed {name}."));
     Ok(())
 }

@@ -6,7 +6,8 @@ use weir_model::projects::RETENTION_DAYS_MAX;
 
 #[cfg(feature = "ssr")]
 use crate::context::{
-    anyone, capture_host, done, enter_organization, enter_project, go, projects_changed, ui_error,
+    anyone, capture_host, enter_organization, enter_project, go, projects_changed,
+    redirect_with_notice, ui_error,
 };
 use crate::error::UiError;
 
@@ -137,7 +138,7 @@ pub(crate) async fn delete_project(id: i64, typed_name: String) -> Result<(), Ui
     services.projects.delete(&project).await.map_err(ui_error)?;
     projects_changed().await;
     let organization = format!("/organizations/{}", present.organization);
-    done(&organization, &format!("The project {} is deleted.", present.name));
+    redirect_with_notice(&organization, &format!("The project {} is deleted.", present.name));
     Ok(())
 }
 
@@ -205,7 +206,7 @@ pub(crate) async fn set_event_retention(
         Some(days) => format!("for {days} days"),
         None => "for ever".to_owned(),
     };
-    done(&format!("/projects/{id}/settings"), &format!("Events are kept {kept}."));
+    redirect_with_notice(&format!("/projects/{id}/settings"), &format!("Events are kept {kept}."));
     Ok(())
 }
 

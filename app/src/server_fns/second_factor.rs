@@ -14,7 +14,7 @@ use weir_service::{Ctx, Services};
 use super::identity::set_session_cookies;
 #[cfg(feature = "ssr")]
 use crate::context::{
-    Visit, anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
+    Visit, anyone, enter, enter_with_token, forget_pending, go, keep_session, redirect_with_notice,
     refuse_without_session, ui_error,
 };
 use crate::error::UiError;
@@ -275,7 +275,7 @@ pub(crate) async fn disable_second_factor(last_code: String) -> Result<(), UiErr
     let ended = identity.disable_second_factor(&ctx, &last_code, &visit.peer).await;
     keep_session(&ended.map_err(|error| at_code(error, "last_code"))?);
     let is_on = !identity.own_passkeys(&ctx).await.map_err(ui_error)?.is_empty();
-    done(
+    redirect_with_notice(
         SECURITY,
         match is_on {
             true => "The authenticator app is removed. All other sessions have ended.",

@@ -4,7 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, done, enter, enter_with_token, keep_session, ui_error};
+use crate::context::{
+    anyone, enter, enter_with_token, keep_session, redirect_with_notice, ui_error,
+};
 #[cfg(feature = "ssr")]
 use crate::device::device;
 use crate::error::UiError;
@@ -52,7 +54,7 @@ pub(crate) async fn list_sessions() -> Result<Vec<SessionView>, UiError> {
 pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.identity.end_session(&ctx, &id).await.map_err(ui_error)?;
-    done(SECURITY, "The session has ended.");
+    redirect_with_notice(SECURITY, "The session has ended.");
     Ok(())
 }
 
@@ -108,7 +110,7 @@ pub(crate) async fn list_linked_accounts() -> Result<LinkedAccountsView, UiError
 pub(crate) async fn unlink_account(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.identity.unlink(&ctx, &id).await.map_err(ui_error)?;
-    done(SECURITY, "The linked account is removed.");
+    redirect_with_notice(SECURITY, "The linked account is removed.");
     Ok(())
 }
 
@@ -117,7 +119,7 @@ pub(crate) async fn unlink_account(id: String) -> Result<(), UiError> {
 pub(crate) async fn end_other_sessions() -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.identity.end_other_sessions(&ctx).await.map_err(ui_error)?;
-    done(SECURITY, "All other sessions have ended.");
+    redirect_with_notice(SECURITY, "All other sessions have ended.");
     Ok(())
 }
 

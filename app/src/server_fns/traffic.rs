@@ -7,7 +7,7 @@ use weir_model::Timestamp;
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
-use crate::ui::field::moment;
+use crate::ui::field::parse_time;
 
 /// Number of points of a trend.
 const TREND: usize = 24;
@@ -116,7 +116,7 @@ impl From<weir_model::traffic::Counts> for Totals {
 
 /// The time range between two times of an address. The end is exclusive.
 pub(crate) fn between(from: &str, to: &str) -> Option<(Timestamp, Timestamp)> {
-    moment(from).zip(moment(to)).filter(|(from, to)| from < to)
+    parse_time(from).zip(parse_time(to)).filter(|(from, to)| from < to)
 }
 
 /// Returns the traffic of a project between two times (the end is exclusive). Without

@@ -18,7 +18,7 @@ use crate::edits::{FormFingerprints, SEEN, TICKED, fingerprint};
 use crate::form_names::FUNCTION;
 
 pub(crate) use choice::{Check, Choice, RadioCards, Select};
-pub(crate) use instant::{MomentField, moment, shown as moment_shown};
+pub(crate) use instant::{MomentField, parse_time, shown as moment_shown};
 pub(crate) use secret::SecretField;
 pub(crate) use text::{Field, TextArea, TextLine};
 

@@ -21,7 +21,8 @@ use crate::page_facts::track_number_format;
 const PRODUCT: &str = "Weir";
 
 /// A page in three steps: `read` reads its inputs from the address, `load` fetches the
-/// data for them through server functions, and `draw` draws both.
+/// data for them through server functions, and `draw` draws both. `title` is the title if
+/// loading fails.
 ///
 /// `draw` runs again when the inputs change, when a form of the page has an outcome, and
 /// after a change of data. The new drawing replaces the previous one element by element, so
@@ -37,7 +38,24 @@ where
     D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<D, UiError>> + Send + 'static,
 {
-    draw_page(Steps::of(title.into(), true, read, load, draw))
+    let title = title.into();
+    draw_page(Steps::of(move || title.clone(), true, read, load, draw))
+}
+
+/// Like [`page`], for a title that depends on the address: `title` reads it, again when the
+/// parameters of the route change.
+pub(crate) fn page_with_title<I, D, F>(
+    title: impl Fn() -> &'static str + Send + Sync + 'static,
+    read: impl Fn() -> I + Copy + Send + Sync + 'static,
+    load: impl Fn(I) -> F + Copy + Send + Sync + 'static,
+    draw: impl Fn(I, D) -> AnyView + Copy + Send + Sync + 'static,
+) -> AnyView
+where
+    I: Clone + PartialEq + Send + Sync + 'static,
+    D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    F: Future<Output = Result<D, UiError>> + Send + 'static,
+{
+    draw_page(Steps::of(move || title().to_owned(), true, read, load, draw))
 }
 
 /// Like [`page`], for a page with secrets that are shown once: the browser does not keep its
@@ -53,14 +71,15 @@ where
     D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<D, UiError>> + Send + 'static,
 {
-    draw_page(Steps::of(title.into(), false, read, load, draw))
+    let title = title.into();
+    draw_page(Steps::of(move || title.clone(), false, read, load, draw))
 }
 
 /// The steps of a page without their types, so that the code that pages share is compiled
 /// once. Data that cannot be read as the type of the page is [`UiError::NoAnswer`].
 #[derive(Clone)]
 struct Steps {
-    title: String,
+    title: Arc<dyn Fn() -> String + Send + Sync>,
     /// Whether the browser keeps the data for the back button.
     is_kept: bool,
     read: Arc<dyn Fn() -> Inputs + Send + Sync>,
@@ -74,7 +93,7 @@ type Loading = Pin<Box<dyn Future<Output = Result<PageData, UiError>> + Send>>;
 
 impl Steps {
     fn of<I, D, F>(
-        title: String,
+        title: impl Fn() -> String + Send + Sync + 'static,
         is_kept: bool,
         read: impl Fn() -> I + Copy + Send + Sync + 'static,
         load: impl Fn(I) -> F + Copy + Send + Sync + 'static,
@@ -86,7 +105,7 @@ impl Steps {
         F: Future<Output = Result<D, UiError>> + Send + 'static,
     {
         Self {
-            title,
+            title: Arc::new(title),
             is_kept,
             read: Arc::new(move || Inputs::of(read())),
             load: Arc::new(move |inputs| {
@@ -180,7 +199,7 @@ fn draw_with_data(steps: Steps, path: Memo<String>, search: Memo<String>) -> imp
     let data = data_of_page(own_path, search, inputs, &actions, steps.load, steps.is_kept);
     #[cfg(not(feature = "ssr"))]
     let (last_drawn, drawn_path) = (ArcStoredValue::new(None::<Inputs>), path.get_untracked());
-    let (title, draw) = (steps.title, steps.draw);
+    let (title, draw) = (untrack(|| (steps.title)()), steps.draw);
     let drawing = move || {
         track_number_format();
         let (title, draw) = (title.clone(), draw.clone());

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::client::Connection;
@@ -15,6 +15,9 @@ use crate::weir::Instance;
 
 /// Pause between two requests for an event that is not readable yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Timeout of an answer, also of a large page of a debug build.
+const ANSWER: Duration = Duration::from_secs(120);
 
 /// A client of the management API with one connection.
 #[derive(Debug)]
@@ -63,10 +66,11 @@ impl Api {
     /// Sends a request; returns status and body.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// If the connection breaks, or there is no answer in two minutes.
     pub async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
         let request = self.request(method, path, body);
-        let answer = self.connection.send(&request).await?;
+        let answer = timeout(ANSWER, self.connection.send(&request)).await;
+        let answer = answer.with_context(|| format!("{path} got no answer in {ANSWER:?}"))??;
         Ok((answer.status, answer.body.to_vec()))
     }
 
@@ -179,12 +183,25 @@ pub fn organization_path(instance: &Instance) -> String {
 /// # Errors
 /// If the page cannot be read or has no such value.
 pub async fn metric(address: SocketAddr, name: &str) -> Result<f64> {
-    let mut connection = Connection::open(address).await?;
-    let answer = connection.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await?;
-    let page = String::from_utf8_lossy(answer.body);
+    let page = metrics(address).await?;
     let value = page
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
         .with_context(|| format!("the metrics page has no {name}"))?;
     Ok(value.trim().parse()?)
+}
+
+/// The lines of the metrics page that begin with this, for messages.
+///
+/// # Errors
+/// If the page cannot be read.
+pub async fn measured(address: SocketAddr, begin: &str) -> Result<String> {
+    let page = metrics(address).await?;
+    Ok(page.lines().filter(|line| line.starts_with(begin)).collect::<Vec<_>>().join("\n"))
+}
+
+async fn metrics(address: SocketAddr) -> Result<String> {
+    let mut connection = Connection::open(address).await?;
+    let answer = connection.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await?;
+    Ok(String::from_utf8_lossy(answer.body).into_owned())
 }

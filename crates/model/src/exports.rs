@@ -338,7 +338,7 @@ pub struct BackfillInput {
     pub end_at: Option<String>,
     /// Whether the bounds were sent among the fields of an export. Then the bounds of its
     /// schedule do not limit the backfill.
-    pub of_export: bool,
+    pub has_export_fields: bool,
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Files with checksums: how both kinds of files are written, named, and read.
+//! Files with checksums: how segments, runs and snapshots of persons are written and named.
+//! Segments and runs are also read here. Snapshots are not read with checksums.
 //!
-//! The checksums of a file are CRC-32C of each [`CHUNK`] of it. They are kept by the
-//! caller, as one list of bytes: the version of the list (1), the checksums (four bytes
+//! The checksums of a file are CRC-32C of each [`CHUNK`] of it. Callers that read the file
+//! keep them, as one list of bytes: the version of the list (1), the checksums (four bytes
 //! each, little-endian), and the checksum of all this (four bytes).
 //!
-//! What belongs here: bytes. What does not: what they mean (`segment`, `run`).
+//! What belongs here: bytes. What does not: what they mean (`segment`, `run`, `persons`).
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -28,7 +29,7 @@ pub(crate) const CHUNK: usize = 16 << 10;
 const BUFFER: usize = 16 * CHUNK;
 /// The version of the list of checksums.
 const SUMS_VERSION: u8 = 1;
-/// Reads that a [`View`] keeps: about two for each column that an event consists of.
+/// Reads that a [`CachedReader`] keeps: about two for each base column of a segment.
 const RECENT: usize = 24;
 /// A larger read is not kept.
 const LARGEST_RECENT: usize = 4 * CHUNK;
@@ -54,7 +55,7 @@ impl CheckedWriter {
         let mut name = OsString::from(path);
         name.push(".tmp");
         let temporary = PathBuf::from(name);
-        // What a crash has left is written over.
+        // A `.tmp` file that a crash left is overwritten.
         let file = create_private(&temporary).map_err(|e| Error::io(&temporary, e))?;
         Ok(Self {
             unfinished: Some(file),
@@ -80,7 +81,7 @@ impl CheckedWriter {
         self.write_all(bytes).map_err(|e| Error::io(&self.temporary, e))
     }
 
-    /// Fills the present chunk with zeros.
+    /// Pads the last chunk with zeros.
     pub(crate) fn align(&mut self) -> Result<()> {
         let over = self.buffer.len() % CHUNK;
         match over {
@@ -89,14 +90,15 @@ impl CheckedWriter {
         }
     }
 
-    /// Writes the rest, and `first` over the beginning of the file, where as many bytes
-    /// must be. Syncs the file and gives it its name. Returns its size and checksums.
+    /// Writes the rest. Replaces the first chunk by `first` and zeros, unless `first` is
+    /// empty. The caller must have written only zeros there. Syncs the file and gives it its
+    /// name. Returns its size and checksums.
     pub(crate) fn finish(mut self, first: &[u8]) -> Result<(u64, Vec<u8>)> {
         self.close(first).map_err(|e| Error::io(&self.temporary, e))?;
         let mut sums = vec![SUMS_VERSION];
         sums.extend(self.sums.iter().flat_map(|sum| sum.to_le_bytes()));
-        let of_sums = crc32c::crc32c(&sums);
-        sums.extend(of_sums.to_le_bytes());
+        let list_checksum = crc32c::crc32c(&sums);
+        sums.extend(list_checksum.to_le_bytes());
         Ok((self.written, sums))
     }
 
@@ -149,7 +151,7 @@ impl Write for CheckedWriter {
 impl Drop for CheckedWriter {
     fn drop(&mut self) {
         if self.unfinished.is_some() {
-            // If it stays, the next file of this name is written over it.
+            // If it stays, the next file of this name overwrites it.
             let _ = fs::remove_file(&self.temporary);
         }
     }
@@ -165,7 +167,7 @@ pub(crate) struct CheckedFile {
 
 impl CheckedFile {
     pub(crate) fn open(path: &Path, bytes: u64, sums: &[u8]) -> Result<Self> {
-        let sums = read_sums(path, bytes, sums)?;
+        let sums = decode_checksums(path, bytes, sums)?;
         let file = File::open(path).map_err(|e| Error::reading(path, e))?;
         let found = file.metadata().map_err(|e| Error::reading(path, e))?.len();
         if found != bytes {
@@ -188,7 +190,7 @@ impl CheckedFile {
     }
 
     /// Reads all chunks with bytes of this range, and compares them with their checksums.
-    /// Returns them and the number of the first byte.
+    /// Returns them and the position of the first byte in the file.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<(u64, Bytes)> {
         if range.start > range.end || range.end > self.len {
             let reason = format!("it refers to the bytes from {} to {}", range.start, range.end);
@@ -241,10 +243,10 @@ impl CheckedFile {
 }
 
 /// The checksums of a file of so many bytes, from the list that the caller kept.
-fn read_sums(path: &Path, bytes: u64, sums: &[u8]) -> Result<Box<[u32]>> {
+fn decode_checksums(path: &Path, bytes: u64, sums: &[u8]) -> Result<Box<[u32]>> {
     let damaged = || Error::damaged(path, Part::Sums);
-    let (list, of_list) = sums.split_last_chunk::<4>().ok_or_else(damaged)?;
-    if crc32c::crc32c(list) != u32::from_le_bytes(*of_list) {
+    let (list, list_checksum) = sums.split_last_chunk::<4>().ok_or_else(damaged)?;
+    if crc32c::crc32c(list) != u32::from_le_bytes(*list_checksum) {
         return Err(damaged());
     }
     let (version, list) = list.split_first().ok_or_else(damaged)?;
@@ -260,14 +262,14 @@ fn read_sums(path: &Path, bytes: u64, sums: &[u8]) -> Result<Box<[u32]>> {
 }
 
 /// A file as one reader sees it. It keeps its last small reads, so that neighbouring pages
-/// are read and compared once: at most 1.5 MiB. A copy shares them.
+/// are read and compared once: at most 1.5 MiB. Clones share the cache.
 #[derive(Clone)]
-pub(crate) struct View {
+pub(crate) struct CachedReader {
     file: Arc<CheckedFile>,
     recent: Arc<Mutex<VecDeque<(u64, Bytes)>>>,
 }
 
-impl View {
+impl CachedReader {
     pub(crate) fn new(file: Arc<CheckedFile>) -> Self {
         Self { file, recent: Arc::default() }
     }
@@ -275,16 +277,16 @@ impl View {
     fn get(&self, start: u64, length: usize) -> Result<Bytes> {
         let end = start.saturating_add(length as u64);
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let cut = |(begin, bytes): &(u64, Bytes)| {
+        let slice_of = |(begin, bytes): &(u64, Bytes)| {
             let from = usize::try_from(start.checked_sub(*begin)?).ok()?;
             let to = from.checked_add(length)?;
             (to <= bytes.len()).then(|| bytes.slice(from..to))
         };
-        if let Some(bytes) = recent.iter().find_map(cut) {
+        if let Some(bytes) = recent.iter().find_map(slice_of) {
             return Ok(bytes);
         }
         let read = self.file.read(start..end)?;
-        let bytes = cut(&read);
+        let bytes = slice_of(&read);
         if read.1.len() <= LARGEST_RECENT {
             if recent.len() >= RECENT {
                 recent.pop_front();
@@ -297,17 +299,17 @@ impl View {
     }
 }
 
-impl Length for View {
+impl Length for CachedReader {
     fn len(&self) -> u64 {
         self.file.len()
     }
 }
 
-impl ChunkReader for View {
-    type T = ViewRead;
+impl ChunkReader for CachedReader {
+    type T = CachedRead;
 
-    fn get_read(&self, start: u64) -> Result<ViewRead, ParquetError> {
-        Ok(ViewRead { view: self.clone(), at: start })
+    fn get_read(&self, start: u64) -> Result<CachedRead, ParquetError> {
+        Ok(CachedRead { reader: self.clone(), at: start })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -315,17 +317,17 @@ impl ChunkReader for View {
     }
 }
 
-/// Reads a view from a byte to the end.
-pub(crate) struct ViewRead {
-    view: View,
+/// Reads a file from a byte to the end.
+pub(crate) struct CachedRead {
+    reader: CachedReader,
     at: u64,
 }
 
-impl Read for ViewRead {
+impl Read for CachedRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.view.len().saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let left = usize::try_from(self.reader.len().saturating_sub(self.at)).unwrap_or(usize::MAX);
         let length = buffer.len().min(left).min(CHUNK);
-        let bytes = self.view.get(self.at, length).map_err(io::Error::other)?;
+        let bytes = self.reader.get(self.at, length).map_err(io::Error::other)?;
         buffer.get_mut(..length).unwrap_or_default().copy_from_slice(&bytes);
         self.at += length as u64;
         Ok(length)
@@ -359,18 +361,18 @@ mod tests {
             assert_eq!(sums.len(), 5 + 4 * length.div_ceil(CHUNK));
             let file = Arc::new(CheckedFile::open(&path, size, &sums).unwrap());
             file.verify().unwrap();
-            let view = View::new(file);
+            let reader = CachedReader::new(file);
             for from in (0..length).step_by(7_919) {
                 for to in [from, from + 1, from + CHUNK, length] {
                     let to = to.min(length);
-                    let found = view.get(from as u64, to - from).unwrap();
+                    let found = reader.get(from as u64, to - from).unwrap();
                     assert_eq!(found, bytes[from..to], "{from} to {to} of {length}");
                 }
             }
             let mut all = Vec::new();
-            view.get_read(0).unwrap().read_to_end(&mut all).unwrap();
+            reader.get_read(0).unwrap().read_to_end(&mut all).unwrap();
             assert_eq!(all, bytes);
-            assert!(view.get(length as u64, 1).is_err());
+            assert!(reader.get(length as u64, 1).is_err());
         }
     }
 

@@ -1,6 +1,6 @@
 //! A name server for tests: plain DNS on a free port, over UDP and TCP. The test sets its
-//! answers. It reads and writes messages by hand, so that the tested resolver does not
-//! read messages of its own library.
+//! answers. It reads and writes messages by hand, so that a bug of the resolver's library
+//! cannot hide in both sides.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// The answer to a query for a name. A name without an answer does not exist.
 #[derive(Debug, Clone)]
 pub enum DnsAnswer {
-    /// TXT records, each with its strings.
+    /// TXT records, each with its strings. The answer to queries of every type.
     Txt(Vec<Vec<String>>),
     /// The same, too large for UDP.
     TxtOverTcp(Vec<Vec<String>>),
-    /// An alias, with the record of its target in the same answer.
+    /// A CNAME record, with the records of its target in the same answer.
     Alias(String),
-    /// An alias alone: the resolver must ask for the target.
+    /// A CNAME record alone: the resolver must ask for the target.
     AliasAlone(String),
-    /// An IPv4 address. The name has no other records.
+    /// An A record. The name has no other records.
     Address(Ipv4Addr),
-    /// The name exists and has no TXT record.
+    /// The name exists and has no record.
     Nothing,
     /// The server failed.
     Failure,
@@ -43,7 +43,7 @@ impl DnsAnswer {
     }
 }
 
-/// The name server. Ends when dropped.
+/// The name server. When it is dropped, it stops and closes its connections.
 pub struct DnsServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ pub struct DnsServer {
 #[derive(Default)]
 struct Shared {
     answers: Mutex<HashMap<String, DnsAnswer>>,
-    asked: AtomicUsize,
+    query_count: AtomicUsize,
 }
 
 impl DnsServer {
@@ -85,8 +85,8 @@ impl DnsServer {
     }
 
     /// The number of queries so far.
-    pub fn asked(&self) -> usize {
-        self.shared.asked.load(Ordering::SeqCst)
+    pub fn query_count(&self) -> usize {
+        self.shared.query_count.load(Ordering::SeqCst)
     }
 }
 
@@ -109,16 +109,18 @@ async fn serve_udp(udp: UdpSocket, shared: Arc<Shared>) {
 }
 
 async fn serve_tcp(tcp: TcpListener, shared: Arc<Shared>) {
+    // Its tasks end when it is dropped with this one.
+    let mut connections = JoinSet::new();
     while let Ok((stream, _)) = tcp.accept().await {
         let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
+        connections.spawn(async move {
             // The resolver may close the connection.
-            let _ = talk(stream, &shared).await;
+            let _ = serve_connection(stream, &shared).await;
         });
     }
 }
 
-async fn talk(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+async fn serve_connection(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     loop {
         let length = stream.read_u16().await?;
         let mut query = vec![0; usize::from(length)];
@@ -130,24 +132,26 @@ async fn talk(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     }
 }
 
+/// Types of records.
+const A: u16 = 1;
+const CNAME: u16 = 5;
 const TXT: u16 = 16;
-const ADDRESS: u16 = 1;
-const ALIAS: u16 = 5;
+/// Response codes.
 const NO_ERROR: u8 = 0;
 const SERVER_FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
 const REFUSED: u8 = 5;
 
 impl Shared {
-    fn of(&self, name: &str) -> Option<DnsAnswer> {
+    fn answer_for(&self, name: &str) -> Option<DnsAnswer> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get(&name.to_ascii_lowercase()).cloned()
     }
 
     /// The bytes to send, if there are any.
     fn answer(&self, query: &[u8], is_tcp: bool) -> Option<Vec<u8>> {
-        let (name, question) = asked_for(query)?;
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        let (name, question) = parse_question(query)?;
+        self.query_count.fetch_add(1, Ordering::SeqCst);
         let message = |code: u8, is_truncated: bool, records: &[Vec<u8>]| {
             let mut bytes = query[..2].to_vec();
             // Flags: a response, authoritative, recursion desired and available.
@@ -159,13 +163,13 @@ impl Shared {
             bytes.extend(records.concat());
             Some(bytes)
         };
-        match self.of(&name) {
+        match self.answer_for(&name) {
             None => message(NO_SUCH_NAME, false, &[]),
             Some(DnsAnswer::Nothing) => message(NO_ERROR, false, &[]),
             Some(DnsAnswer::Address(address)) => {
                 // The question ends with its type and its class.
                 let is_asked = question[question.len() - 4..question.len() - 2] == [0, 1];
-                let records = is_asked.then(|| record(&name, ADDRESS, &address.octets()));
+                let records = is_asked.then(|| record(&name, A, &address.octets()));
                 message(NO_ERROR, false, records.as_slice())
             }
             Some(DnsAnswer::Failure) => message(SERVER_FAILURE, false, &[]),
@@ -177,11 +181,11 @@ impl Shared {
                 message(NO_ERROR, false, &texts(&name, &records))
             }
             Some(DnsAnswer::AliasAlone(target)) => {
-                message(NO_ERROR, false, &[record(&name, ALIAS, &encoded(&target))])
+                message(NO_ERROR, false, &[record(&name, CNAME, &encoded(&target))])
             }
             Some(DnsAnswer::Alias(target)) => {
-                let mut records = vec![record(&name, ALIAS, &encoded(&target))];
-                if let Some(DnsAnswer::Txt(behind)) = self.of(&target) {
+                let mut records = vec![record(&name, CNAME, &encoded(&target))];
+                if let Some(DnsAnswer::Txt(behind)) = self.answer_for(&target) {
                     records.extend(texts(&target, &behind));
                 }
                 message(NO_ERROR, false, &records)
@@ -191,7 +195,7 @@ impl Shared {
 }
 
 /// The name in the question of a query, and the bytes of the question.
-fn asked_for(query: &[u8]) -> Option<(String, &[u8])> {
+fn parse_question(query: &[u8]) -> Option<(String, &[u8])> {
     let mut at = 12;
     let mut labels = Vec::new();
     loop {

@@ -159,7 +159,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
     };
     let runs = counted(preview.runs, "run", "runs");
     let (one, many) = words::rows(export.model);
-    let records = match preview.records {
+    let amount = match preview.events {
         Some(1) => format!(", about 1 {one}"),
         Some(count) => format!(", about {} {many}", compact(count)),
         None => String::new(),
@@ -187,7 +187,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
     let verb = format!("Schedule {runs}");
     view! {
         <div class="export-preview" id="preview">
-            <p class="export-count"><strong>{runs.clone()} {records}</strong></p>
+            <p class="export-count"><strong>{runs.clone()} {amount}</strong></p>
             <p>"From " <Time iso=begin /> " up to " <Time iso=preview.end_at.clone() /> "."</p>
             <ul>{longer}{earlier}{repeated}{overlap}{fewer}</ul>
             <ActionForm action=start_backfill>
@@ -224,7 +224,7 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         Column::text("Created"),
         Column::text(ACTIONS),
     ];
-    let older = list.backfills.last().filter(|_| list.more).map(|backfill| {
+    let older = list.backfills.last().filter(|_| list.has_more).map(|backfill| {
         let cursor = backfill.id.to_string();
         let href = with_query(&[("cursor", Some(cursor.as_str()))]);
         view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 
 use crate::error::UiError;
 use crate::ui::field::{
-    Check, Choice, Field, MomentField, RadioCards, SecretField, Select, TextArea, TextLine, moment,
+    Check, Choice, Field, MomentField, RadioCards, SecretField, Select, TextArea, TextLine,
+    parse_time,
 };
 use crate::ui::form::{Advanced, FormResult, Submit, Summary};
 use crate::ui::password::PasswordField;
@@ -37,7 +38,7 @@ pub(super) fn sections() -> AnyView {
 fn plain() -> AnyView {
     let result = FormResult::sample(None);
     let name = "Mill race".to_owned();
-    let read = moment(MOMENT).map(|time| view! { <Time iso=time.to_string() /> });
+    let read = parse_time(MOMENT).map(|time| view! { <Time iso=time.to_string() /> });
     view! {
         <form action="/gallery">
             <Field result=result name="name" label="Name" hint="What people see." value=name />

@@ -20,9 +20,9 @@ use crate::ui::time::Ago;
 pub(super) fn Providers(
     providers: Vec<ProviderView>,
     /// Why sign-ins through them were refused.
-    refused: Vec<RefusedView>,
+    refused_sign_ins: Vec<RefusedView>,
     /// Where providers send browsers back to.
-    callback: String,
+    callback_url: String,
 ) -> impl IntoView {
     let remove = form_action::<RemoveProvider>();
     let removed = form_result(remove);
@@ -50,23 +50,23 @@ pub(super) fn Providers(
             }}
             <details class="confirm" open=is_open>
                 <summary class="button">"Add or change a provider"</summary>
-                <div class="confirm-body"><SaveForm callback=callback /></div>
+                <div class="confirm-body"><SaveForm callback_url=callback_url /></div>
             </details>
-            {(!refused.is_empty()).then(|| refusals(refused))}
+            {(!refused_sign_ins.is_empty()).then(|| refusals(refused_sign_ins))}
             <p><a href="/help/single-sign-on">"Set up single sign-on step by step"</a></p>
         </Section>
     }
     .into_any()
 }
 
-fn refusals(refused: Vec<RefusedView>) -> AnyView {
+fn refusals(refused_sign_ins: Vec<RefusedView>) -> AnyView {
     let columns = vec![
         Column::text("Reason"),
         Column::text("Provider"),
         Column::number("Times"),
         Column::text("Last"),
     ];
-    let rows = refused.into_iter().map(|one| {
+    let rows = refused_sign_ins.into_iter().map(|one| {
         let RefusedView { provider, reason, count, last_at } = one;
         TableRow::new(vec![
             cell(reason),
@@ -85,12 +85,12 @@ fn refusals(refused: Vec<RefusedView>) -> AnyView {
 }
 
 #[component]
-fn SaveForm(callback: String) -> impl IntoView {
+fn SaveForm(callback_url: String) -> impl IntoView {
     let save = form_action::<SaveProvider>();
     let result = form_result(save);
     view! {
         <p>"Register this redirect URI at the provider, with the name instead of NAME:"</p>
-        <p><CopyValue text=callback what="redirect URI" /></p>
+        <p><CopyValue text=callback_url what="redirect URI" /></p>
         <ActionForm action=save>
             <FormFailure result=result fields=&["name", "label", "issuer", "client_id", "client_secret"] />
             <ReturnAddress />

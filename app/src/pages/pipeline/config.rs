@@ -78,7 +78,7 @@ async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
     let log = list_plugin_logs(project, config.clone(), log_page.limit, log_page.offset);
     let (found, log) = join(get_plugin_config(project, config.clone()), log).await;
     let found = found?;
-    let trial = match found.refusal.is_none() && found.line.transforms {
+    let trial = match found.read_only_reason.is_none() && found.line.transforms {
         true => Some(load_trial(project, Some(config), sample).await),
         false => None,
     };
@@ -91,7 +91,7 @@ fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
     let switch = form_action::<SwitchPluginConfig>();
     let restore = form_action::<RestorePluginConfig>();
     let (switched, restored) = (form_result(switch), form_result(restore));
-    let may_change = found.refusal.is_none();
+    let may_change = found.read_only_reason.is_none();
     let title = found.line.name.clone();
     let state = match (found.line.deleted, found.line.enabled) {
         (true, _) => (Tone::Warn, "Deleted"),
@@ -112,7 +112,7 @@ fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
             <Status tone=state.0 label=state.1 id=word />
             {switching}
         </PageHead>
-        {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+        {found.read_only_reason.clone().map(|why| view! { <ReadOnly why=why /> })}
         <FormFailure result=switched />
         <FormFailure result=restored />
         {about(project, &found)}
@@ -129,7 +129,7 @@ fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
 fn about(project: i64, found: &ConfigDetail) -> AnyView {
     let line = &found.line;
     // The API request of the button next to the title.
-    let request = found.refusal.is_none().then(|| {
+    let request = found.read_only_reason.is_none().then(|| {
         let (of, fields) = match (line.deleted, line.enabled) {
             (true, _) => ("restore", json!({"deleted": false})),
             (false, true) => ("switch off", json!({"enabled": false})),
@@ -192,7 +192,7 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
                 hint="The result for an event if this step fails, has no time left or cannot be started. A step that removes sensitive values should drop the event." />
         }
     });
-    let may_change = found.refusal.is_none();
+    let may_change = found.read_only_reason.is_none();
     let submit = may_change.then(|| {
         let call = calls::saving(project, found);
         view! {
@@ -231,7 +231,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
     let removed = form_result(remove);
     // The upload reports its failures like the save form.
     let saved = form_result(form_action::<SavePluginConfig>());
-    let may_change = found.refusal.is_none();
+    let may_change = found.read_only_reason.is_none();
     let file = |(at, setting): (usize, &Setting)| {
         let Setting { key, name, hint, .. } = setting.clone();
         let present = found.values.get(&key).filter(|value| value.is_object());

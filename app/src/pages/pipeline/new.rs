@@ -112,7 +112,7 @@ fn filling(project: i64, found: OfferedPlugin) -> AnyView {
         description,
         plugin_list,
         form,
-        refusal,
+        read_only_reason,
     } = found;
     let title = format!("Add {name}");
     let fields = setting_fields(result, &form, None);
@@ -121,7 +121,7 @@ fn filling(project: i64, found: OfferedPlugin) -> AnyView {
     let failed = failure(result, &shown);
     let back = format!("/organizations/{organization}/plugins/{plugin_list}/{plugin}");
     let call = creation(project, &plugin, &form);
-    let content = match refusal {
+    let content = match read_only_reason {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
             <Section id="settings" title="Settings">

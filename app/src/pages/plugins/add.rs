@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use serde_json::json;
 use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, PluginList, URL_MAX};
 
-use super::words::Words;
+use super::list_labels::ListLabels;
 use crate::pages::{id_in_path, in_path};
 use crate::server_fns::plugins::views::{CatalogueView, OfferView};
 use crate::server_fns::plugins::{InstallPlugin, WritePlugin, list_catalogue, plugin_path};
@@ -15,7 +15,7 @@ use crate::ui::empty::{NoMatch, ReadOnly};
 use crate::ui::field::{Field, FieldFrame, Ties};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
-use crate::ui::page::{PageHead, page};
+use crate::ui::page::{PageHead, page_with_title};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 
@@ -28,9 +28,9 @@ fn call(organization: &str, plugin_list: &str) -> ApiCall {
 
 #[component]
 pub(crate) fn PluginAdd() -> impl IntoView {
-    page(
-        untrack(|| Words::of(&in_path("group")).add),
-        || (id_in_path(), in_path("group"), in_query("search")),
+    page_with_title(
+        || ListLabels::of(&in_path("list")).add,
+        || (id_in_path(), in_path("list"), in_query("search")),
         |(organization, plugin_list, search)| list_catalogue(organization, plugin_list, search),
         draw,
     )
@@ -42,10 +42,10 @@ fn draw(
 ) -> AnyView {
     let install = form_action::<InstallPlugin>();
     let installed = form_result(install);
-    let words = Words::of(&plugin_list);
-    let CatalogueView { organization_name, refusal, offers } = found;
+    let labels = ListLabels::of(&plugin_list);
+    let CatalogueView { organization_name, read_only_reason, offers } = found;
     let list = format!("/organizations/{organization}/plugins/{plugin_list}");
-    let content = match refusal {
+    let content = match read_only_reason {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
             <FormFailure result=installed fields=&["url", "archive"] />
@@ -57,9 +57,9 @@ fn draw(
         .into_any(),
     };
     view! {
-        <PageHead title=words.add within=organization_name />
+        <PageHead title=labels.add within=organization_name />
         {content}
-        <p><a href=list>"Back to " {words.title}</a></p>
+        <p><a href=list>"Back to " {labels.title}</a></p>
     }
     .into_any()
 }

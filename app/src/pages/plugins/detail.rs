@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::ending::{offering, removal};
-use super::{badges, call, check_form, metrics, upgrade_form};
+use super::offer_and_remove::{offering, removal};
+use super::{api_call, badges, check_form, metrics, upgrade_form};
 use crate::pages::{id_in_path, in_path};
 use crate::plugin_settings::{Part, Setting, settings};
 use crate::server_fns::bulk::{SwitchUsedConfigs, used_config};
@@ -48,18 +48,18 @@ fn draw(organization: &str, found: &Detail) -> AnyView {
         (form_result(switch), form_result(remove), form_result(offer));
     let name = found.line.name.clone();
     let root = plugin_path(organization, &found.line.plugin_list, &found.line.id);
-    let may_change = found.refusal.is_none();
+    let may_change = found.read_only_reason.is_none();
     let marks = badges(&found.line);
-    let updating = (may_change && found.line.is_elsewhere).then(|| {
+    let updating = (may_change && found.line.is_hosted_elsewhere).then(|| {
         let line = &found.line;
         let (form, call) = match &line.newer {
             Some(newer) => (
                 upgrade_form(line, newer, organization, upgrade),
-                call("POST", organization, line, "upgrade/"),
+                api_call("POST", organization, line, "upgrade/"),
             ),
             None => (
                 check_form(line, organization, check),
-                call("GET", organization, line, "check_for_updates/"),
+                api_call("GET", organization, line, "check_for_updates/"),
             ),
         };
         view! { {form} <ApiRequest call=call of="update" /> }
@@ -80,7 +80,7 @@ fn draw(organization: &str, found: &Detail) -> AnyView {
         <FormFailure result=all_switched />
         <FormFailure result=removed fields=&["typed_name"] />
         <FormFailure result=offered />
-        {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+        {found.read_only_reason.clone().map(|why| view! { <ReadOnly why=why /> })}
         {faults}
         <div class="card-columns">
             {about(found, &root)}
@@ -132,7 +132,8 @@ fn about(found: &Detail, root: &str) -> AnyView {
     });
     let metrics = (!line.metrics.is_empty()).then(|| metrics(&line.metrics));
     let source = (!found.files.is_empty()).then(|| {
-        let verb = if line.is_edited_here && found.refusal.is_none() { "Edit" } else { "View" };
+        let verb =
+            if line.is_edited_here && found.read_only_reason.is_none() { "Edit" } else { "View" };
         view! { <p><a class="button" href=format!("{root}/source")>{verb} " source"</a></p> }
     });
     view! {
@@ -159,7 +160,7 @@ fn about(found: &Detail, root: &str) -> AnyView {
 fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
     let transforms = found.line.plugin_list == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
-    let are_selected = found.refusal.is_none() && bulk::is_worth_it(used.len());
+    let are_selected = found.read_only_reason.is_none() && bulk::is_worth_it(used.len());
     let bar = are_selected.then(|| {
         let switch = form_action::<SwitchUsedConfigs>();
         view! {

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Map, Value};
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
-use super::call;
+use super::api_call;
 use crate::local_path;
 use crate::pages::{id_in_path, in_path};
 use crate::server_fns::plugins::plugin_path;
@@ -42,9 +42,9 @@ fn draw((organization, plugin, requested): (String, String, String), found: Sour
     let save = form_action::<SavePluginFile>();
     let remove = form_action::<RemovePluginFile>();
     let removed = form_result(remove);
-    let SourceView { line, files, faults, refusal } = found;
+    let SourceView { line, files, faults, read_only_reason } = found;
     let root = plugin_path(&organization, &line.plugin_list, &line.id);
-    let may_change = refusal.is_none();
+    let may_change = read_only_reason.is_none();
     let chosen = chosen(&files, &requested);
     let message = (!faults.is_empty()).then(|| message(&faults, &root));
     let links = links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
@@ -84,7 +84,7 @@ fn draw((organization, plugin, requested): (String, String, String), found: Sour
     view! {
         <PageHead title=TITLE within=line.name.clone() />
         <p class="lead">"The files of " <a href=root>{line.name.clone()}</a> "."</p>
-        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        {read_only_reason.map(|why| view! { <ReadOnly why=why /> })}
         <FormFailure result=removed />
         {message}
         {links}
@@ -155,7 +155,7 @@ fn links(
 fn change(organization: &str, line: &PluginLine, file: &str, text: Value) -> ApiCall {
     let mut files = Map::new();
     files.insert(file.to_owned(), text);
-    call("PATCH", organization, line, "update_source/").with(Value::Object(files))
+    api_call("PATCH", organization, line, "update_source/").with(Value::Object(files))
 }
 
 /// The form of a file. Without a name, it creates a file.

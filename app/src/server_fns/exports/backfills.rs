@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use weir_model::exports::{Backfill, BackfillInput};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, notice, ui_error};
+use crate::context::{enter_organization, notice, redirect_with_notice, ui_error};
 use crate::error::UiError;
-use crate::ui::field::moment;
+use crate::ui::field::parse_time;
 
 /// A page of backfills.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub(crate) struct BackfillList {
     /// The backfills, newest first.
     pub(crate) backfills: Vec<Backfill>,
     /// Whether older backfills exist.
-    pub(crate) more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// Preview of a backfill.
@@ -30,12 +30,13 @@ pub(crate) struct Preview {
     /// Number of intervals that one run covers.
     pub(crate) intervals_per_run: u64,
     /// Estimated number of events, if known.
-    pub(crate) records: Option<u64>,
+    pub(crate) events: Option<u64>,
     /// Time of the project's first event.
     pub(crate) first_event: Option<String>,
     /// Whether the requested start is before the first event.
     pub(crate) begins_before_first_event: bool,
-    /// Whether part of the range may already be delivered.
+    /// Whether part of the range may already be delivered by regular runs or another
+    /// backfill.
     pub(crate) may_repeat: bool,
     /// Whether the range overlaps with a backfill in progress.
     pub(crate) overlaps_active: bool,
@@ -54,14 +55,16 @@ pub(crate) async fn list_backfills(
     use weir_model::pagination::Page;
 
     let (services, org) = enter_organization(&organization).await?;
+    // An unknown cursor shows the first page.
     let cursor = cursor.parse().ok();
-    let wanted = Page { limit: BACKFILL_PAGE as u64, offset: 0 };
+    // The cursor is the position in the list.
+    let limit = Page { limit: BACKFILL_PAGE as u64, offset: 0 };
     let page = services
         .exports
-        .backfills((&org).into(), &export, cursor, wanted)
+        .backfills((&org).into(), &export, cursor, limit)
         .await
         .map_err(ui_error)?;
-    Ok(BackfillList { backfills: page.backfills, more: page.more })
+    Ok(BackfillList { backfills: page.backfills, has_more: page.more })
 }
 
 /// Previews a backfill with these bounds.
@@ -76,13 +79,13 @@ pub(crate) async fn preview_backfill(
     let input = bounds(&start, &end)?;
     let exports = &services.exports;
     let found = exports.preview_backfill((&org).into(), &export, &input).await;
-    let found = found.map_err(|error| at_bound(ui_error(error)))?;
+    let found = found.map_err(|error| move_to_form_field(ui_error(error)))?;
     Ok(Preview {
         start_at: found.start_at.map(|time| time.to_string()),
         end_at: found.end_at.to_string(),
         runs: found.runs,
         intervals_per_run: found.intervals_per_run,
-        records: found.records,
+        events: found.events,
         first_event: found.first_event.map(|time| time.to_string()),
         begins_before_first_event: found.begins_before_first_event,
         may_repeat: found.may_repeat,
@@ -91,6 +94,7 @@ pub(crate) async fn preview_backfill(
     })
 }
 
+/// Starts a backfill with these bounds.
 #[server(prefix = "/_fn", endpoint = "start_backfill")]
 pub(crate) async fn start_backfill(
     organization: String,
@@ -101,9 +105,9 @@ pub(crate) async fn start_backfill(
     let (services, org) = enter_organization(&organization).await?;
     let input = bounds(&start, &end)?;
     let started = services.exports.backfill((&org).into(), &export, input).await;
-    started.map_err(|error| at_bound(ui_error(error)))?;
+    started.map_err(|error| move_to_form_field(ui_error(error)))?;
     let path = format!("/organizations/{organization}/exports/{export}/backfill");
-    done(&path, "Scheduled the backfill. Its runs follow one after the other.");
+    redirect_with_notice(&path, "Scheduled the backfill. Its runs follow one after the other.");
     Ok(())
 }
 
@@ -121,18 +125,18 @@ pub(crate) async fn cancel_backfill(
     Ok(())
 }
 
-/// Moves an error to the field of the bound that it names.
-fn at_bound(error: UiError) -> UiError {
+/// Moves an error to the form field of the bound that it names.
+fn move_to_form_field(error: UiError) -> UiError {
     let UiError::Field(mut fault) = error else { return error };
     let field = fault.attr.as_deref().and_then(|attr| attr.strip_suffix("_at"));
     fault.attr = field.map(str::to_owned).or(fault.attr);
     UiError::Field(fault)
 }
 
-/// Parses bounds in the format of `datetime-local` fields. The service reports empty
-/// ones.
+/// Parses bounds in the format of `datetime-local` fields. An empty bound is `None`: the
+/// service chooses the first event as start, the last interval boundary as end.
 fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
-    let read = |name: &str, text: &str| match (text.trim(), moment(text)) {
+    let read = |name: &str, text: &str| match (text.trim(), parse_time(text)) {
         ("", _) => Ok(None),
         (_, Some(time)) => Ok(Some(time.to_string())),
         (_, None) => {
@@ -141,5 +145,6 @@ fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
         }
     };
     let (start_at, end_at) = (read("start", start)?, read("end", end)?);
-    Ok(BackfillInput { start_at, end_at, of_export: false })
+    // Set by the API only, when clients send the whole export.
+    Ok(BackfillInput { start_at, end_at, has_export_fields: false })
 }

@@ -23,14 +23,14 @@ use super::OrganizationView;
 use super::config::{FormSetting, Values, at_field, form_settings, sent, shown};
 #[cfg(feature = "ssr")]
 use crate::context::{
-    done, enter_organization, enter_with_token, notice, try_destination, ui_error,
+    enter_organization, enter_with_token, notice, redirect_with_notice, try_destination, ui_error,
 };
 use crate::destination_test::TriedStep;
 use crate::edits::Edits;
 use crate::error::UiError;
 use crate::pages::exports::all_labels;
 use crate::server_fns::projects::in_words;
-use crate::ui::field::{moment, moment_shown};
+use crate::ui::field::{moment_shown, parse_time};
 
 /// The field name under which a form receives the result of the connection test.
 pub(crate) const CONNECTION: &str = "connection";
@@ -148,7 +148,7 @@ pub(crate) async fn create_export(
         }
         None => format!("Created {}. It is paused.", created.name),
     };
-    done(&path, &text);
+    redirect_with_notice(&path, &text);
     Ok(())
 }
 
@@ -379,7 +379,7 @@ fn model_of(word: &str) -> Result<ExportModel, UiError> {
 
 /// Parses an optional time.
 fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
-    match (text.trim(), moment(text)) {
+    match (text.trim(), parse_time(text)) {
         ("", _) => Ok(None),
         (_, Some(time)) => Ok(Some(time)),
         (_, None) => {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::exports::{LogLine, Run};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_organization, notice, ui_error};
+use crate::context::{enter_organization, notice, redirect_with_notice, ui_error};
 use crate::error::UiError;
 
 /// A run in the list.
@@ -87,7 +87,7 @@ pub(crate) async fn retry_export_run(
     services.exports.retry_run((&org).into(), &export, &run).await.map_err(ui_error)?;
     // The list of newest runs, where the new run will appear.
     let path = format!("/organizations/{organization}/exports/{export}");
-    done(&path, "Weir exports this interval once more, as a backfill of one run.");
+    redirect_with_notice(&path, "Weir exports this interval once more, as a backfill of one run.");
     Ok(())
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct PipelineView {
     /// Deleted transformations that can be restored.
     pub(crate) hidden: Vec<ConfigLine>,
     /// Why the user cannot change anything. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
 }
 
 /// A config on a list.
@@ -88,7 +88,7 @@ pub(crate) struct ConfigDetail {
     /// When it was last changed.
     pub(crate) updated_at: String,
     /// Why the user cannot change it. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
 }
 
 /// A plugin, with the data for the form of a new config.
@@ -108,7 +108,7 @@ pub(crate) struct OfferedPlugin {
     /// The form of its settings.
     pub(crate) form: Vec<Part>,
     /// Why the user cannot add it. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
 }
 
 /// A page of a log.
@@ -199,7 +199,11 @@ impl ConfigDetail {
 #[cfg(feature = "ssr")]
 impl OfferedPlugin {
     /// The offer of this plugin for this project.
-    pub(super) fn of(project: ProjectBrief, found: ListedPlugin, refusal: Option<String>) -> Self {
+    pub(super) fn of(
+        project: ProjectBrief,
+        found: ListedPlugin,
+        read_only_reason: Option<String>,
+    ) -> Self {
         let name = name_of(&found.plugin);
         let fields = found.plugin.fields;
         Self {
@@ -210,7 +214,7 @@ impl OfferedPlugin {
             description: fields.description.unwrap_or_default(),
             plugin_list: found.plugin_list.text().to_owned(),
             form: parts(fields.config_schema.as_ref()),
-            refusal,
+            read_only_reason,
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct SourceView {
     /// Errors in the files: file and message.
     pub(crate) faults: Vec<(String, String)>,
     /// Why the user cannot change it. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
 }
 
 /// Refusal for transformations that are part of Weir.
@@ -37,10 +37,10 @@ pub(crate) async fn get_plugin_source(
 ) -> Result<SourceView, UiError> {
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     let plugins = &services.plugins;
-    let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
+    let read_only_reason = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
     let source = plugins.source(&org, found.group, &plugin).await.map_err(ui_error)?;
     let line = PluginLine::from(found);
-    let foreign = match (line.is_edited_here, line.is_elsewhere) {
+    let foreign = match (line.is_edited_here, line.is_hosted_elsewhere) {
         (true, _) => None,
         (false, true) => Some(BROUGHT.to_owned()),
         (false, false) => Some(BUILT_IN.to_owned()),
@@ -48,7 +48,7 @@ pub(crate) async fn get_plugin_source(
     Ok(SourceView {
         files: source.files.into_iter().collect(),
         faults: source.faults.into_iter().collect(),
-        refusal: refusal.or(foreign),
+        read_only_reason: read_only_reason.or(foreign),
         line,
     })
 }

@@ -20,7 +20,7 @@ pub(crate) struct PluginListView {
     pub(crate) organization_name: String,
     pub(crate) plugins: Vec<PluginLine>,
     /// Why the user cannot install plugins. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
 }
 
 /// A plugin on a list.
@@ -56,7 +56,7 @@ pub(crate) struct PluginLine {
     /// Whether its source can be edited in the app.
     pub(crate) is_edited_here: bool,
     /// Whether its code comes from another host, which can have a newer version.
-    pub(crate) is_elsewhere: bool,
+    pub(crate) is_hosted_elsewhere: bool,
     /// Metrics that it declares: name, and kind of aggregation.
     pub(crate) metrics: Vec<(String, String)>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct PluginDetail {
     /// Jobs that can be started manually.
     pub(crate) jobs: Vec<String>,
     /// Why the user cannot change it. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
     /// Whether the user may share it with all organizations.
     pub(crate) offers: bool,
     /// The configs that use it.
@@ -121,7 +121,7 @@ pub(crate) struct AuditEntryView {
 pub(crate) struct CatalogueView {
     pub(crate) organization_name: String,
     /// Why the user cannot install plugins. `None`: the user can.
-    pub(crate) refusal: Option<String>,
+    pub(crate) read_only_reason: Option<String>,
     /// The entries that match the search.
     pub(crate) offers: Vec<OfferView>,
 }
@@ -190,7 +190,7 @@ impl From<ListedPlugin> for PluginLine {
             group: group.text().to_owned(),
             origin: origin(&fields).to_owned(),
             newer: newer(&fields),
-            is_elsewhere: fields.url.as_ref().is_some_and(|url| !url.starts_with(INLINE)),
+            is_hosted_elsewhere: fields.url.as_ref().is_some_and(|url| !url.starts_with(INLINE)),
             is_edited_here: matches!(kind, Some(PluginType::Source | PluginType::Local)),
             metrics: metrics.collect(),
             icon: fields.icon.filter(may_load),
@@ -271,7 +271,7 @@ impl CatalogueView {
     /// The catalogue entries of a list that match a search.
     pub(super) fn of(
         organization_name: String,
-        refusal: Option<String>,
+        read_only_reason: Option<String>,
         plugin_list: PluginList,
         entries: Vec<CatalogueEntry>,
         installed: &[ListedPlugin],
@@ -297,7 +297,7 @@ impl CatalogueView {
             }
         };
         let offers = entries.into_iter().filter(fits).map(offer).collect();
-        Self { organization_name, refusal, offers }
+        Self { organization_name, read_only_reason, offers }
     }
 }
 

@@ -27,13 +27,13 @@ pub(crate) fn MomentField(
 }
 
 /// Parses the value of such a field, or an RFC 3339 time.
-pub(crate) fn moment(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     Timestamp::parse_lenient(text)
 }
 
 /// Formats a time for such a field.
 pub(crate) fn shown(text: &str) -> String {
-    let Some(time) = moment(text) else { return String::new() };
+    let Some(time) = parse_time(text) else { return String::new() };
     let text = time.to_string();
     let to_the_second = text.split(['.', 'Z']).next().unwrap_or_default();
     to_the_second.strip_suffix(":00").unwrap_or(to_the_second).to_owned()
@@ -41,11 +41,11 @@ pub(crate) fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{moment, shown};
+    use super::{parse_time, shown};
 
     #[test]
     fn a_field_sends_utc() {
-        let read = |text| moment(text).map(|time| time.to_string());
+        let read = |text| parse_time(text).map(|time| time.to_string());
         for text in ["2026-08-21T14:05", "2026-08-21T14:05:00Z", "2026-08-21T16:05:00+02:00"] {
             assert_eq!(read(text).as_deref(), Some("2026-08-21T14:05:00Z"), "{text}");
         }

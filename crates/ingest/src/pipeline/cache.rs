@@ -17,7 +17,7 @@ use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Stored};
 use weir_store::{ByteBudget, Error, Store};
 
-use super::planner::Uncommitted;
+use super::planner::UncommittedWrites;
 
 /// Number of persons to expect. The cache sizes its tables by it.
 const PERSONS: usize = 50_000;
@@ -59,7 +59,7 @@ impl PersonCache {
         store: &Store,
         project: ProjectId,
         ids: &[PersonId],
-        uncommitted: Option<&Uncommitted>,
+        uncommitted: Option<&UncommittedWrites>,
         budget: &mut ByteBudget,
     ) -> Result<Vec<Arc<Stored>>, Error> {
         let mut found = Vec::with_capacity(ids.len());

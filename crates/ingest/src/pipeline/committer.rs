@@ -47,7 +47,7 @@ pub(super) struct Committed {
 }
 
 /// A batch that was not applied.
-pub(super) struct Unapplied {
+pub(super) struct FailedBatch {
     pub(super) batch: ApplyBatch,
     /// The position after the batch.
     pub(super) to: Position,
@@ -57,7 +57,7 @@ pub(super) struct Unapplied {
 impl Committer {
     /// Writes the effects of a batch with its position, all or nothing. What follows a
     /// commit has happened when this returns.
-    pub(super) async fn commit(self, plan: Plan) -> Result<Committed, Box<Unapplied>> {
+    pub(super) async fn commit(self, plan: Plan) -> Result<Committed, Box<FailedBatch>> {
         let span = tracing::info_span!(
             target: traces::TARGET,
             "commit events",
@@ -68,7 +68,7 @@ impl Committer {
         self.write(plan).instrument(span).await
     }
 
-    async fn write(self, plan: Plan) -> Result<Committed, Box<Unapplied>> {
+    async fn write(self, plan: Plan) -> Result<Committed, Box<FailedBatch>> {
         let began = Instant::now();
         let Plan { batch, to, effects, permit } = plan;
         let Effects { apply, written, cache_updates, traffic, warnings, loaded, took } = effects;
@@ -77,7 +77,7 @@ impl Committer {
             Ok(()) => cache_updates.into_iter().for_each(|update| cache.commit(update)),
             Err(error) => {
                 cache_updates.iter().for_each(|update| cache.forget(update));
-                return Err(Box::new(Unapplied { batch, to, failure: error.into() }));
+                return Err(Box::new(FailedBatch { batch, to, failure: error.into() }));
             }
         }
         drop(permit);

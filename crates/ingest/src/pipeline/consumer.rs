@@ -9,7 +9,7 @@
 //! uuid exists, they are removed and the batch is planned again. Only projects with
 //! transformations are checked first.
 //!
-//! Damaged files of stored events are a state of the store: a batch that meets them is tried
+//! Damaged event segments or runs are a state of the store: a batch that meets them is tried
 //! again until they are repaired, and none of its events is dropped.
 //!
 //! What belongs here: when a batch is read, planned, committed, retried and made smaller.
@@ -28,13 +28,13 @@ use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position};
 use weir_store::{Error, Store};
 
 use super::apply_batch::ApplyBatch;
-use super::committer::{Committed, Committer, Unapplied};
+use super::committer::{Committed, Committer, FailedBatch};
 use super::outcomes::Outcomes;
-use super::planner::{Plan, Planner, Uncommitted};
+use super::planner::{Plan, Planner, UncommittedWrites};
 use super::process::StoreCache;
 use super::progress::{BEHIND_BYTES, Progress};
 use super::reader::Reader;
-use super::sizing::{ALONE_MAX_BYTES, BatchSizing, Failure};
+use super::sizing::{BatchSizing, EXCLUSIVE_MAX_BYTES, Failure};
 use crate::live::LiveFeed;
 use crate::location::Locations;
 use crate::log::IngestLog;
@@ -73,7 +73,7 @@ pub(crate) struct SharedState {
 /// The permission to apply a batch, beside others or alone.
 pub(super) enum Permit {
     Shared { _guard: OwnedRwLockReadGuard<()> },
-    Alone { _guard: OwnedRwLockWriteGuard<()> },
+    Exclusive { _guard: OwnedRwLockWriteGuard<()> },
 }
 
 impl SharedState {
@@ -91,10 +91,10 @@ impl SharedState {
         self.cache.forget_persons(project, ids);
     }
 
-    async fn permit(&self, is_alone: bool) -> Permit {
+    async fn permit(&self, is_exclusive: bool) -> Permit {
         let lock = Arc::clone(&self.applying);
-        match is_alone {
-            true => Permit::Alone { _guard: lock.write_owned().await },
+        match is_exclusive {
+            true => Permit::Exclusive { _guard: lock.write_owned().await },
             false => Permit::Shared { _guard: lock.read_owned().await },
         }
     }
@@ -130,15 +130,22 @@ pub(crate) struct Consumer {
 
 /// A batch that is being committed.
 struct InFlight {
-    task: JoinHandle<Result<Committed, Box<Unapplied>>>,
+    task: JoinHandle<Result<Committed, Box<FailedBatch>>>,
     /// The position after the batch.
     to: Position,
-    uncommitted: Uncommitted,
+    uncommitted: UncommittedWrites,
+}
+
+/// What the store says about the earlier attempts of a refused batch.
+enum EarlierAttempt {
+    /// One of them was committed although its answer was an error.
+    Committed,
+    NotCommitted,
 }
 
 impl Consumer {
-    /// A consumer that continues at `position`. Up to `cautious_until` its batches are
-    /// small.
+    /// A consumer that continues at `position`. Up to the offset `cautious_until` batches are
+    /// small: the last process ended while it applied these records.
     pub(crate) fn new(
         partition: u16,
         position: Position,
@@ -173,7 +180,7 @@ impl Consumer {
     /// the log is reached.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut end = self.log.end();
-        let mut to_store = self.progress.subscribe_to_store();
+        let mut store_up_to = self.progress.subscribe_store_up_to();
         let mut last_commit = Instant::now() - PACE;
         let mut wait = FIRST_WAIT;
         loop {
@@ -181,7 +188,7 @@ impl Consumer {
             let waiting = target.saturating_sub(self.planned().offset);
             if waiting == 0 && self.in_flight.is_none() {
                 let is_last = *stop.borrow();
-                if is_last || self.stored.offset < *to_store.borrow_and_update() {
+                if is_last || self.stored.offset < *store_up_to.borrow_and_update() {
                     self.store_position().await;
                 }
                 if is_last {
@@ -192,7 +199,7 @@ impl Consumer {
                     // The stop signal changed, or its sender is gone: check again.
                     _ = stop.changed() => {}
                     // Its sender lives as long as `self`.
-                    _ = to_store.changed() => {}
+                    _ = store_up_to.changed() => {}
                 }
                 continue;
             }
@@ -201,7 +208,7 @@ impl Consumer {
                     tokio::time::sleep_until(last_commit + PACE).await;
                 }
                 last_commit = Instant::now();
-                self.let_others_first(target).await;
+                self.wait_for_live_partitions(target).await;
             }
             // A panic on one event must not stop the others.
             let step = AssertUnwindSafe(self.step(target)).catch_unwind().await;
@@ -248,16 +255,16 @@ impl Consumer {
     async fn step(&mut self, target: u64) -> Result<(), Failure> {
         let is_behind = |from: Position| target.saturating_sub(from.offset) >= BEHIND_BYTES;
         // After a failure, and close to the end of the log, one thing happens at a time.
-        let is_alone = self.sizing.is_reduced()
+        let is_sequential = self.sizing.is_reduced()
             || !is_behind(self.planned())
-            || self.must_let_others_first(target);
-        if is_alone && self.in_flight.is_some() {
-            return self.finish().await;
+            || self.must_wait_for_live(target);
+        if is_sequential && self.in_flight.is_some() {
+            return self.finish_or_retry().await;
         }
         let from = self.planned();
         let Some((batch, to)) = self.reader.read(from, self.sizing)? else {
             // No readable record is left before `target`.
-            self.finish().await?;
+            self.finish_or_retry().await?;
             if self.position == from {
                 self.advance_to(Position::at(target));
             }
@@ -269,16 +276,16 @@ impl Consumer {
         if self.in_flight.as_ref().is_some_and(can_follow) {
             return self.follow(batch, to, is_behind(to)).await;
         }
-        let finished = self.finish().await;
+        self.finish_or_retry().await?;
         // The store may be at another position: then this batch is not the next one.
-        if finished.is_err() || self.position != from {
-            self.reader.return_spikes(batch);
-            return finished;
+        if self.position != from {
+            return Ok(());
         }
         self.begin(batch, to, is_behind(to)).await
     }
 
-    /// Plans a batch while the one before is committed, and commits it then.
+    /// Plans a batch while the one before is committed, and commits it then. Batches with
+    /// transformations never follow: `can_follow` excludes them.
     async fn follow(
         &mut self,
         batch: ApplyBatch,
@@ -289,7 +296,7 @@ impl Consumer {
         let positions = (self.planned(), to);
         let uncommitted = self.in_flight.as_ref().map(|before| &before.uncommitted);
         let planned = self.planner.plan(&batch, positions, uncommitted, SHARED_MAX_BYTES).await;
-        let before = self.settle().await;
+        let before = self.await_commit().await;
         match (planned, before) {
             (Ok(effects), Ok(())) => {
                 self.commit(Plan { batch, to, effects, permit }, is_behind).await
@@ -298,10 +305,9 @@ impl Consumer {
                 // The batch is read again. If its plan has failed, that shows again then.
                 drop(permit);
                 self.planner.forget();
-                self.reader.return_spikes(batch);
                 match before {
                     Ok(()) => Ok(()),
-                    Err(unapplied) => self.retry(*unapplied).await,
+                    Err(failed) => self.retry(*failed).await,
                 }
             }
         }
@@ -327,13 +333,10 @@ impl Consumer {
             self.advance_to(to);
             return Ok(());
         }
-        if let Err(failure) = self.planner.transform(&mut batch).await {
-            self.reader.return_spikes(batch);
-            return Err(failure);
-        }
+        self.planner.transform(&mut batch).await?;
         match self.plan(batch, to, false).await {
             Ok(plan) => self.commit(plan, is_behind).await,
-            Err(unapplied) => self.retry(*unapplied).await,
+            Err(failed) => self.retry(*failed).await,
         }
     }
 
@@ -343,19 +346,19 @@ impl Consumer {
         &mut self,
         batch: ApplyBatch,
         to: Position,
-        is_alone: bool,
-    ) -> Result<Plan, Box<Unapplied>> {
-        let permit = self.shared.permit(is_alone).await;
+        is_exclusive: bool,
+    ) -> Result<Plan, Box<FailedBatch>> {
+        let permit = self.shared.permit(is_exclusive).await;
         let max_bytes = match batch.events() {
-            _ if !is_alone => SHARED_MAX_BYTES,
+            _ if !is_exclusive => SHARED_MAX_BYTES,
             // A single event concerns few persons, however large they are.
             0 | 1 => usize::MAX,
             _ if self.reader.is_cautious(self.position) => SHARED_MAX_BYTES,
-            _ => ALONE_MAX_BYTES,
+            _ => EXCLUSIVE_MAX_BYTES,
         };
         match self.planner.plan(&batch, (self.stored, to), None, max_bytes).await {
             Ok(effects) => Ok(Plan { batch, to, effects, permit }),
-            Err(failure) => Err(Box::new(Unapplied { batch, to, failure })),
+            Err(failure) => Err(Box::new(FailedBatch { batch, to, failure })),
         }
     }
 
@@ -363,8 +366,8 @@ impl Consumer {
     /// the next batch is read and planned.
     async fn commit(&mut self, plan: Plan, is_behind: bool) -> Result<(), Failure> {
         let (to, committer) = (plan.to, self.committer.clone());
-        let is_alone = !is_behind || self.reader.is_cautious(self.position);
-        match plan.effects.uncommitted().filter(|_| !is_alone) {
+        let awaits_commit = !is_behind || self.reader.is_cautious(self.position);
+        match plan.effects.uncommitted().filter(|_| !awaits_commit) {
             Some(uncommitted) => {
                 let task = tokio::spawn(committer.commit(plan));
                 self.in_flight = Some(InFlight { task, to, uncommitted });
@@ -372,88 +375,81 @@ impl Consumer {
             }
             None => match committer.commit(plan).await {
                 Ok(committed) => {
-                    self.note(&committed);
+                    self.record_commit(&committed);
                     Ok(())
                 }
-                Err(unapplied) => self.retry(*unapplied).await,
+                Err(failed) => self.retry(*failed).await,
             },
         }
     }
 
     /// Waits for the batch that is being committed, and applies it if that fails.
-    async fn finish(&mut self) -> Result<(), Failure> {
-        match self.settle().await {
+    async fn finish_or_retry(&mut self) -> Result<(), Failure> {
+        match self.await_commit().await {
             Ok(()) => Ok(()),
-            Err(unapplied) => self.retry(*unapplied).await,
+            Err(failed) => self.retry(*failed).await,
         }
     }
 
     /// Waits for the batch that is being committed.
-    async fn settle(&mut self) -> Result<(), Box<Unapplied>> {
+    async fn await_commit(&mut self) -> Result<(), Box<FailedBatch>> {
         let Some(InFlight { task, to, .. }) = self.in_flight.take() else { return Ok(()) };
         match task.await {
-            Ok(committed) => committed.map(|committed| self.note(&committed)),
+            Ok(committed) => committed.map(|committed| self.record_commit(&committed)),
             Err(join) => {
-                // It is read again from the position before it.
+                // The batch is lost with its task. `retry` returns the failure, and it is read
+                // again.
                 let failure = Failure::Panicked(join.to_string());
-                Err(Box::new(Unapplied { batch: ApplyBatch::default(), to, failure }))
+                Err(Box::new(FailedBatch { batch: ApplyBatch::default(), to, failure }))
             }
         }
     }
 
     /// Plans and commits a batch again while other writes change the same rows.
-    async fn retry(&mut self, mut unapplied: Unapplied) -> Result<(), Failure> {
-        let (mut retries, mut was_alone) = (0, false);
+    async fn retry(&mut self, mut failed: FailedBatch) -> Result<(), Failure> {
+        let (mut retries, mut was_exclusive) = (0, false);
         loop {
             self.planner.forget();
-            let Unapplied { mut batch, to, failure } = unapplied;
-            let is_alone = match &failure {
+            let FailedBatch { mut batch, to, failure } = failed;
+            let is_exclusive = match &failure {
                 // Too large to share.
-                Failure::Overfull { .. } if !was_alone => true,
+                Failure::Overfull { .. } if !was_exclusive => true,
                 // An event is stored already, or another partition committed the same
                 // uuid, person or group first. Read the store again and continue from
                 // there.
                 Failure::Store(
-                    failed
-                    @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
+                    error @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
                 ) if retries < MAX_ATTEMPTS => {
                     retries += 1;
-                    match self.reconsider(&mut batch, failed).await {
-                        Ok(false) => retries >= SHARED_ATTEMPTS,
-                        Ok(true) => return Ok(()),
-                        Err(failure) => {
-                            self.reader.return_spikes(batch);
-                            return Err(failure);
-                        }
+                    match self.compare_with_store(&mut batch, error).await? {
+                        EarlierAttempt::Committed => return Ok(()),
+                        EarlierAttempt::NotCommitted => retries >= SHARED_ATTEMPTS,
                     }
                 }
-                _ => {
-                    self.reader.return_spikes(batch);
-                    return Err(failure);
-                }
+                _ => return Err(failure),
             };
-            was_alone = is_alone;
-            let applied = match self.plan(batch, to, is_alone).await {
+            was_exclusive = is_exclusive;
+            let applied = match self.plan(batch, to, is_exclusive).await {
                 Ok(plan) => self.committer.clone().commit(plan).await,
-                Err(unapplied) => Err(unapplied),
+                Err(failed) => Err(failed),
             };
             match applied {
                 Ok(committed) => {
-                    self.note(&committed);
+                    self.record_commit(&committed);
                     return Ok(());
                 }
-                Err(again) => unapplied = *again,
+                Err(again) => failed = *again,
             }
         }
     }
 
-    /// Compares a batch that was refused with the store. Returns whether it was committed
-    /// although the answer was an error.
-    async fn reconsider(
+    /// Compares a batch that was refused with the store. If it is not stored, drops those of
+    /// its events that are.
+    async fn compare_with_store(
         &mut self,
         batch: &mut ApplyBatch,
-        failed: &Error,
-    ) -> Result<bool, Failure> {
+        error: &Error,
+    ) -> Result<EarlierAttempt, Failure> {
         let stored = events::position(&self.store, self.partition).await?;
         if stored != self.stored {
             self.stored = stored;
@@ -463,23 +459,23 @@ impl Consumer {
                 "an earlier attempt was committed; continuing after it"
             );
             self.advance_to(stored);
-            return Ok(true);
+            return Ok(EarlierAttempt::Committed);
         }
-        if matches!(failed, Error::Exists { .. }) {
+        if matches!(error, Error::Exists { .. }) {
             let stored_uuids = batch.stored_uuids(&self.store, |_| true).await?;
             batch.drop_duplicates(&stored_uuids);
         }
-        Ok(false)
+        Ok(EarlierAttempt::NotCommitted)
     }
 
     /// Makes an import wait while live events wait to be applied.
-    async fn let_others_first(&self, target: u64) {
-        while self.must_let_others_first(target) {
+    async fn wait_for_live_partitions(&self, target: u64) {
+        while self.must_wait_for_live(target) {
             tokio::time::sleep(PACE).await;
         }
     }
 
-    fn must_let_others_first(&self, target: u64) -> bool {
+    fn must_wait_for_live(&self, target: u64) -> bool {
         self.partition >= LIVE_PARTITIONS
             && target.saturating_sub(self.progress.lowest_live()) > BEHIND_BYTES
     }
@@ -507,7 +503,7 @@ impl Consumer {
         }
     }
 
-    fn note(&mut self, committed: &Committed) {
+    fn record_commit(&mut self, committed: &Committed) {
         (self.position, self.stored) = (committed.to, committed.to);
         self.sizing.succeeded(committed.took, committed.loaded);
     }

@@ -14,7 +14,7 @@ use weir_store::{ByteBudget, Error, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
-use super::planner::Uncommitted;
+use super::planner::UncommittedWrites;
 use super::properties::{Properties, Scanned};
 use super::updates::{self, Applied, Updates};
 
@@ -109,7 +109,7 @@ impl People {
         store: &Store,
         project: ProjectId,
         ids: impl IntoIterator<Item = PersonId>,
-        uncommitted: Option<&Uncommitted>,
+        uncommitted: Option<&UncommittedWrites>,
         budget: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let mut people = Self::default();

@@ -2,7 +2,7 @@
 //!
 //! The planner of a partition may work on a batch while the one before is committed. It
 //! then takes from memory what that batch writes: the open blocks, and the persons
-//! ([`Uncommitted`]). A batch that also writes groups or names is committed first.
+//! ([`UncommittedWrites`]). A batch that also writes groups or names is committed first.
 //!
 //! What belongs here: the effects of a batch as one value. What does not: the effects of
 //! single events (`process`), writing (`committer`), retries (`consumer`).
@@ -72,12 +72,12 @@ pub(super) struct Written {
 
 /// What a batch writes that is being committed, as far as the next batch reads it.
 #[derive(Debug, Default)]
-pub(super) struct Uncommitted {
+pub(super) struct UncommittedWrites {
     projects: Vec<ProjectId>,
     persons: HashMap<(ProjectId, PersonId), Arc<Stored>>,
 }
 
-impl Uncommitted {
+impl UncommittedWrites {
     /// The person with this id.
     pub(super) fn person(&self, project: ProjectId, id: PersonId) -> Option<&Arc<Stored>> {
         self.persons.get(&(project, id))
@@ -87,7 +87,7 @@ impl Uncommitted {
 impl Effects {
     /// What the next batch needs to know of these effects before they are committed. `None`
     /// if it must wait for the commit.
-    pub(super) fn uncommitted(&self) -> Option<Uncommitted> {
+    pub(super) fn uncommitted(&self) -> Option<UncommittedWrites> {
         let is_simple = |write: &ProjectWrite| {
             write.groups.is_empty()
                 && write.group_types.is_none()
@@ -99,7 +99,7 @@ impl Effects {
         }
         let projects = self.apply.projects.iter().map(|write| write.project).collect();
         let persons = self.cache_updates.iter().flat_map(CacheUpdate::persons).collect();
-        Some(Uncommitted { projects, persons })
+        Some(UncommittedWrites { projects, persons })
     }
 }
 
@@ -115,7 +115,7 @@ impl Planner {
     }
 
     /// Whether a batch can be planned before an earlier one is committed.
-    pub(super) fn can_follow(&self, uncommitted: &Uncommitted, batch: &ApplyBatch) -> bool {
+    pub(super) fn can_follow(&self, uncommitted: &UncommittedWrites, batch: &ApplyBatch) -> bool {
         self.concerned(batch).is_empty()
             && self.blocks.hold_all(&uncommitted.projects)
             && self.blocks.have_room_for(batch.parts.keys())
@@ -158,7 +158,7 @@ impl Planner {
         &mut self,
         batch: &ApplyBatch,
         (from, to): (Position, Position),
-        uncommitted: Option<&Uncommitted>,
+        uncommitted: Option<&UncommittedWrites>,
         max_bytes: usize,
     ) -> Result<Effects, Failure> {
         let began = Instant::now();

@@ -36,7 +36,7 @@ use super::groups::{Groups, Identified, TypesCache};
 use super::merge::{self, MergeRequest};
 use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
-use super::planner::Uncommitted;
+use super::planner::UncommittedWrites;
 use super::special_properties::SpecialProperties;
 use super::updates::Updates;
 use crate::location::{Located, Locations};
@@ -137,7 +137,7 @@ impl StoreCache {
         store: &Store,
         project: ProjectId,
         part: &Part,
-        uncommitted: Option<&Uncommitted>,
+        uncommitted: Option<&UncommittedWrites>,
         write: &mut ProjectWrite,
         budget: &mut ByteBudget,
     ) -> Result<Option<Processed>, Error> {

@@ -21,9 +21,8 @@ pub(crate) struct Progress {
     /// The positions in the store.
     stored: Vec<AtomicU64>,
     changed: watch::Sender<u64>,
-    /// The offset that all stored positions must reach before the log can remove its next
-    /// segments.
-    to_store: watch::Sender<u64>,
+    /// Offset that stored positions must reach before the log can remove segments.
+    store_up_to: watch::Sender<u64>,
 }
 
 impl Progress {
@@ -33,7 +32,7 @@ impl Progress {
             stored: positions.iter().copied().map(AtomicU64::new).collect(),
             positions: positions.into_iter().map(AtomicU64::new).collect(),
             changed: watch::channel(lowest).0,
-            to_store: watch::channel(0).0,
+            store_up_to: watch::channel(0).0,
         }
     }
 
@@ -62,8 +61,8 @@ impl Progress {
 
     /// Reports how far positions must be stored before the log can remove its next
     /// segments.
-    pub(super) fn subscribe_to_store(&self) -> watch::Receiver<u64> {
-        self.to_store.subscribe()
+    pub(super) fn subscribe_store_up_to(&self) -> watch::Receiver<u64> {
+        self.store_up_to.subscribe()
     }
 
     /// Lets the log remove segments that are applied and stored. If stored positions are
@@ -72,7 +71,7 @@ impl Progress {
     pub(crate) fn release_before(&self, log: &dyn IngestLog) {
         let stored = self.stored.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0);
         if let Some(needed) = log.release_before(Offset(self.lowest()), Offset(stored)) {
-            self.to_store.send_if_modified(|present| {
+            self.store_up_to.send_if_modified(|present| {
                 let rises = needed.0 > *present;
                 *present = needed.0.max(*present);
                 rises

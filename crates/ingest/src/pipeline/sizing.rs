@@ -18,7 +18,7 @@ const FAST_BATCH: Duration = Duration::from_secs(1);
 const MAX_FAILURES_OF_EVENT: u32 = 3;
 /// Bytes of persons and groups that a batch may change when it is applied alone. A batch
 /// with more is made smaller.
-pub(super) const ALONE_MAX_BYTES: usize = 32 << 20;
+pub(super) const EXCLUSIVE_MAX_BYTES: usize = 32 << 20;
 
 /// The size of the next batches. After a failure that an event may cause, batches become
 /// smaller until the event is found.
@@ -43,7 +43,7 @@ impl BatchSizing {
         self.failures_of_event = 0;
         if took > SLOW_BATCH {
             self.max_events = (self.max_events / 2).max(1);
-        } else if took < FAST_BATCH && loaded < ALONE_MAX_BYTES / 2 {
+        } else if took < FAST_BATCH && loaded < EXCLUSIVE_MAX_BYTES / 2 {
             self.max_events = (self.max_events * 2).min(EVENTS);
         }
     }

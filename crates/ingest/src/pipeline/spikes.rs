@@ -63,12 +63,12 @@ impl Window {
 }
 
 impl Spikes {
-    /// Counts the events of a project in a batch, and adds the spikes to the part.
-    pub(super) fn note(&mut self, project: ProjectId, part: &mut Part) {
-        let Some(last) = part.items.last() else { return };
+    /// Counts the events of a project in a batch. Returns the spikes that they belong to.
+    pub(super) fn search(&mut self, project: ProjectId, part: &Part) -> Vec<Spike> {
+        let Some(last) = part.items.last() else { return Vec::new() };
         let at = last.received_at();
         let spikes = [self.of_project(project, at, part), self.of_ids(project, at, part)];
-        part.spikes.extend(spikes.into_iter().flatten());
+        spikes.into_iter().flatten().collect()
     }
 
     fn of_project(&mut self, project: ProjectId, at: i64, part: &Part) -> Option<Spike> {
@@ -138,9 +138,8 @@ mod tests {
         Part { items, ..Part::default() }
     }
 
-    fn warned(spikes: &mut Spikes, mut part: Part) -> Vec<Warning> {
-        spikes.note(ProjectId(1), &mut part);
-        part.spikes.iter().map(|spike| spike.warning).collect()
+    fn warned(spikes: &mut Spikes, part: Part) -> Vec<Warning> {
+        spikes.search(ProjectId(1), &part).iter().map(|spike| spike.warning).collect()
     }
 
     #[test]

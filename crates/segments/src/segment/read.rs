@@ -17,7 +17,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use uuid::Uuid;
 
 use super::{BlockRows, OwnedEvent, columns};
-use crate::checked::{CheckedFile, View};
+use crate::checked::{CachedReader, CheckedFile};
 use crate::error::{Error, Part, Result};
 
 /// A segment to read from. A copy shares the file and what is known of it.
@@ -59,7 +59,7 @@ impl Segment {
     /// When the file cannot be read, is damaged, or has an unknown format.
     pub fn open(path: &Path, bytes: u64, sums: &[u8]) -> Result<Self> {
         let file = Arc::new(CheckedFile::open(path, bytes, sums)?);
-        let view = View::new(Arc::clone(&file));
+        let reader = CachedReader::new(Arc::clone(&file));
         // Statistics serve other readers.
         let options = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
@@ -69,7 +69,7 @@ impl Segment {
             .with_offset_index_policy(PageIndexPolicy::Required)
             .with_offset_index_mask(ColumnChunkMask::columns(0..columns::BASE.len()))
             .with_metadata_options(Some(options))
-            .parse_and_finish(&view)
+            .parse_and_finish(&reader)
             .map_err(|e| decode(path, e))?;
         check_format(path, &metadata)?;
         let groups = groups(path, &metadata)?;
@@ -149,7 +149,8 @@ impl Segment {
 
     /// A reader for several neighbouring blocks. It keeps small reads, up to 1.5 MiB.
     pub(super) fn reader(&self) -> Reader<'_> {
-        Reader { inner: &self.inner, view: Arc::new(View::new(Arc::clone(&self.inner.file))) }
+        let file = CachedReader::new(Arc::clone(&self.inner.file));
+        Reader { inner: &self.inner, file: Arc::new(file) }
     }
 }
 
@@ -168,7 +169,7 @@ impl Inner {
 /// Reads rows.
 pub(super) struct Reader<'a> {
     inner: &'a Inner,
-    view: Arc<View>,
+    file: Arc<CachedReader>,
 }
 
 impl Reader<'_> {
@@ -214,7 +215,7 @@ impl Reader<'_> {
         else {
             return Err(missing());
         };
-        let wanted = WantedRows { view: &self.view, group_rows: group.rows, rows };
+        let wanted = WantedRows { file: &self.file, group_rows: group.rows, rows };
         let mut arrival = wanted.numbers(arrival)?.into_iter();
         let mut uuid = wanted.uuids(uuid)?.into_iter();
         let mut event = wanted.texts(event)?.into_iter();
@@ -244,7 +245,7 @@ impl Reader<'_> {
 
 /// The wanted rows of a group.
 struct WantedRows<'a> {
-    view: &'a Arc<View>,
+    file: &'a Arc<CachedReader>,
     group_rows: u64,
     /// Counted from the beginning of the group.
     rows: Range<u64>,
@@ -280,7 +281,7 @@ macro_rules! read {
 impl WantedRows<'_> {
     fn open(&self, column: &Column) -> Result<ColumnReader, ParquetError> {
         let pages = SerializedPageReader::new(
-            Arc::clone(self.view),
+            Arc::clone(self.file),
             &column.chunk,
             count(self.group_rows)?,
             Some(column.pages.clone()),

@@ -20,7 +20,7 @@ use super::pages::GroupReader;
 use super::read::{Segment, content, decode, value};
 use super::write::GROUP_ROWS;
 use super::{ColumnType, TypedColumn, columns};
-use crate::checked::View;
+use crate::checked::CachedReader;
 use crate::error::{Error, Result};
 
 /// A column of a segment.
@@ -149,7 +149,7 @@ impl Segment {
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
         let metadata = ParquetMetaDataReader::new()
             .with_metadata_options(Some(options))
-            .parse_and_finish(&View::new(Arc::clone(file)))
+            .parse_and_finish(&CachedReader::new(Arc::clone(file)))
             .map_err(|e| decode(path, e))?;
         let groups = groups(path, &metadata)?;
         let typed = typed(path, &metadata, known)?;

@@ -157,7 +157,9 @@ pub(super) fn bounds(
         let requested = text.as_deref().map(|text| bound(attr, text)).transpose()?;
         // Clients send back the export as they have read it, with the bounds of its
         // schedule. These are not bounds of the backfill.
-        Ok::<_, Error>(requested.filter(|requested| !input.of_export || Some(*requested) != own))
+        Ok::<_, Error>(
+            requested.filter(|requested| !input.has_export_fields || Some(*requested) != own),
+        )
     };
     let start = requested(START, &input.start_at, export.start_at)?;
     let end = match requested(END, &input.end_at, export.end_at)? {
@@ -241,9 +243,9 @@ mod tests {
 
     type BoundTexts = Result<(Option<String>, String), (String, String)>;
 
-    fn of(start: Option<&str>, end: Option<&str>, of_export: bool) -> BoundTexts {
+    fn of(start: Option<&str>, end: Option<&str>, has_export_fields: bool) -> BoundTexts {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        let input = BackfillInput { start_at: text(start), end_at: text(end), of_export };
+        let input = BackfillInput { start_at: text(start), end_at: text(end), has_export_fields };
         match bounds(&input, &export(), time("2026-08-21T14:30:00Z")) {
             Ok((start, end)) => Ok((start.map(|start| start.to_string()), end.to_string())),
             Err(Error::Invalid(fault)) => {

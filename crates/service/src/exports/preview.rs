@@ -36,7 +36,7 @@ pub struct BackfillPreview {
     pub intervals_per_run: u64,
     /// The approximate number of events; none: counting takes too long, or persons are
     /// exported. Ignores a condition of the query.
-    pub records: Option<u64>,
+    pub events: Option<u64>,
     /// The time of the project's first event.
     pub first_event: Option<Timestamp>,
     /// Whether the requested start is before the interval of that event.
@@ -80,7 +80,7 @@ impl Exports {
         let plan = cadence.backfill_plan(wanted, end_at, &firsts);
         let start_at = plan.map(|plan| plan.start);
         let (runs, intervals_per_run) = plan.map_or((0, 1), |plan| (plan.runs, plan.each));
-        let records = match start_at {
+        let count = match start_at {
             None => Some(0),
             Some(start) => self.about(&row, start, end_at).await?,
         };
@@ -89,7 +89,7 @@ impl Exports {
             end_at,
             runs,
             intervals_per_run,
-            records,
+            events: count,
             first_event,
             begins_before_first_event: wanted
                 .zip(first_event)

@@ -49,7 +49,7 @@ pub use by_step::{TimeSteps, by_step};
 pub use by_time::{Cursor, page, page_until};
 pub use columns::{
     BlockColumns, EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, SnapshotVersion,
-    open_replaced, open_part, snapshot,
+    open_part, open_replaced, snapshot,
 };
 pub use next::{EventBounds, first_times, next_time};
 pub use purge::purge;

@@ -44,8 +44,8 @@ impl Input for BackfillInput {
             })
         };
         // Fields of an export that a backfill does not have.
-        let of_export = fields.has("interval") || fields.has(DESTINATION);
-        Ok(Self { start_at: text("start_at")?, end_at: text("end_at")?, of_export })
+        let has_export_fields = fields.has("interval") || fields.has(DESTINATION);
+        Ok(Self { start_at: text("start_at")?, end_at: text("end_at")?, has_export_fields })
     }
 }
 

@@ -35,11 +35,11 @@ async fn without_the_record_it_is_200_and_unverified_and_with_it_verified_once()
     assert!(at >= before, "{after}");
     assert_eq!(owner(&app).await.get(&one(&app, &domain)).await.json(), after);
 
-    let asked = app.dns().asked();
+    let queries = app.dns().query_count();
     let answer = verify(&app, &domain).await;
     let detail = "This domain has already been verified.";
     answer.assert_field_error(400, "validation_error", "already_verified", detail, None);
-    assert_eq!(app.dns().asked(), asked);
+    assert_eq!(app.dns().query_count(), queries);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +145,7 @@ async fn required_level_and_body() {
     let foreign = path_of.replace(&app.organization().to_string(), "@current");
     let answer = outsider.post(&foreign, &json!({})).await;
     answer.assert_error(404, "invalid_request", "not_found", "Not found.");
-    assert_eq!(app.dns().asked(), 0);
+    assert_eq!(app.dns().query_count(), 0);
 
     // Fields of the resource may be sent and are ignored.
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use weir_bench::api::{Api, EventRow, metric, organization_path};
+use weir_bench::api::{Api, EventRow, measured, metric, organization_path};
 use weir_bench::client::Connection;
 use weir_bench::random::Random;
 use weir_bench::weir::{Instance, Weir};
@@ -19,9 +19,10 @@ use crate::people::{Beings, group_types};
 use crate::sending::{Shared, capture, lock, setting};
 use crate::stories;
 
-/// Timeout until everything acknowledged is readable, also in a debug build and with millions
-/// of events.
-const DRAIN: Duration = Duration::from_secs(1_800);
+/// Timeout until everything acknowledged is readable, also in a debug build.
+const DRAIN: Duration = Duration::from_secs(90);
+/// How many acknowledged events lengthen [`DRAIN`] by a second.
+const DRAINED_PER_SECOND: u64 = 2_000;
 /// Events that show that all before them are readable: enough to be in every partition.
 const LAST: u64 = 64;
 /// Events that are also read individually.
@@ -206,7 +207,13 @@ pub(crate) async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -
         ensure!(status == 200, "the last events were answered with {status}");
         lock(ledger).acknowledge(&numbers);
         let mut api = Api::open(weir.address, instance).await?;
-        api.wait_readable(&uuids, DRAIN).await.context("the log is not applied")?;
+        let acknowledged = lock(ledger).acknowledged().count() as u64;
+        let patience = DRAIN + Duration::from_secs(acknowledged / DRAINED_PER_SECOND);
+        if let Err(error) = api.wait_readable(&uuids, patience).await {
+            let measured = measured(weir.metrics, "weir_ingest_").await?;
+            let last = weir.last_lines();
+            return Err(error.context(format!("the log is not applied:\n{measured}\n{last}")));
+        }
     }
     // The gauge is updated once a second.
     let deadline = Instant::now() + Duration::from_secs(30);

@@ -138,6 +138,12 @@ impl Damage {
         Ok(places.into_iter().map(bit).collect())
     }
 
+    /// Whether entries of a run were damaged.
+    pub(crate) fn has_lost_uuids(&self) -> bool {
+        let [entries, ..] = self.flips;
+        entries > 0
+    }
+
     /// Whether a run is damaged now.
     pub(crate) fn is_in_run(&self) -> bool {
         self.present.as_ref().is_some_and(|flip| flip.part != Part::Segment)

@@ -168,7 +168,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         checks.setting(weir, instance, ledger).await?;
         if cycle % COMPARE_EVERY == 0 || cycle == cycles {
             checks.events(weir, instance, ledger, random).await?;
-            aging.compare(weir).await?;
+            aging.compare(weir, damage.has_lost_uuids()).await?;
             say(&format!("compared: {} events readable", checks.readable));
         }
     }
@@ -232,10 +232,10 @@ impl Patient {
             self.faults.fail(format!("stopped with {status}"));
         }
         let mut process = self.start().await?;
-        let Self { weir, instance, ledger, random, checks, .. } = self;
+        let Self { weir, instance, ledger, random, checks, damage, .. } = self;
         checks.setting(weir, instance, ledger).await?;
         checks.events(weir, instance, ledger, random).await?;
-        aging.compare(weir).await?;
+        aging.compare(weir, damage.has_lost_uuids()).await?;
         process.stop(PATIENCE).await?;
         self.read_log()
     }

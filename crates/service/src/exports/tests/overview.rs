@@ -123,13 +123,14 @@ async fn a_backfill_is_previewed_before_it_is_started() {
     let id = made.id.to_string();
     let look = |start: &str, end: &str| {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let input = BackfillInput { start_at: text(start), end_at: text(end), of_export: false };
+        let input =
+            BackfillInput { start_at: text(start), end_at: text(end), has_export_fields: false };
         let (services, org, id) = (services.clone(), org.clone(), id.clone());
         async move { services.exports.preview_backfill((&org).into(), &id, &input).await }
     };
     // No event is stored.
     let nothing = look("2025-01-01", "2025-01-02").await.unwrap();
-    assert_eq!((nothing.start_at, nothing.runs, nothing.records), (None, 0, Some(0)));
+    assert_eq!((nothing.start_at, nothing.runs, nothing.events), (None, 0, Some(0)));
     assert!(!nothing.may_repeat && !nothing.overlaps_active && !nothing.has_condition);
     let Err(Error::Invalid(fault)) = look("2999-01-01", "").await else { panic!("no fault") };
     assert_eq!(fault.detail, "The start of a backfill must be before its end.");

@@ -26,7 +26,7 @@ use crate::erasures::erase_stored;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     Copied, HeldObjects, Needed, OpenPart, Scan, SealBounds, SealReport, SegmentCopies,
-    SegmentFile, Selection, StoredEvent, TimeRange, apply, damage_found, open_replaced, open_part,
+    SegmentFile, Selection, StoredEvent, TimeRange, apply, damage_found, open_part, open_replaced,
     position, purge, repair_runs, seal_all, snapshot, stored_uuids, uses_bucket, write_persons,
 };
 use crate::persons::{PersonWrite, first_id};

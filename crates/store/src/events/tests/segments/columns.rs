@@ -16,7 +16,7 @@ use crate::events::columns::OPEN_BYTES;
 use crate::events::segments::{MergeBounds, merge_segments_within, remove_replaced};
 use crate::events::{
     EventSnapshot, Needed, OpenBlock, OpenPart, OpenSegment, Part, StoredEvent, TimeRange, apply,
-    open_replaced, open_part, purge, snapshot,
+    open_part, open_replaced, purge, snapshot,
 };
 use crate::people::{self, People};
 use crate::transaction::tests::{overwrite, stored_of};

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::call;
+use super::api_call;
 use crate::server_fns::plugins::views::PluginDetail;
 use crate::server_fns::plugins::{OfferPlugin, RemovePlugin};
 use crate::ui::alert::Alert;
@@ -36,7 +36,7 @@ pub(super) fn offering(
             "Withdrawing plugin...",
         ),
     };
-    let call = call("PATCH", &organization, &found.line, "");
+    let call = api_call("PATCH", &organization, &found.line, "");
     let call = call.with(json!({"is_global": !found.line.is_global}));
     let offered = (!found.line.is_global).then(|| {
         view! { <input type="hidden" name="offered" value="on" /> }
@@ -77,7 +77,7 @@ pub(super) fn removal(
         }
         .into_any();
     }
-    let call = call("DELETE", organization, &found.line, "");
+    let call = api_call("DELETE", organization, &found.line, "");
     let (organization, id) = (organization.to_owned(), found.line.id.clone());
     let name = found.line.name.trim().to_owned();
     let used = found
