@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weir_service::{ProjectCtx, Services};
 
 #[cfg(feature = "ssr")]
-use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
+use crate::context::{enter_project, go, notice, notice_with_undo, redirect_with_notice, ui_error};
 use crate::error::UiError;
 use crate::trends::TrendsForm;
 
@@ -201,7 +201,7 @@ pub(crate) async fn save_insight(
     };
     let saved = saved.map_err(ui_error)?;
     let path = format!("/projects/{project}/insights/{}", saved.short_id);
-    done(&path, &format!("Saved {}.", name_of(&saved)));
+    redirect_with_notice(&path, &format!("Saved {}.", name_of(&saved)));
     Ok(())
 }
 

@@ -27,10 +27,10 @@ use crate::erasures::{self, Active};
 use crate::error::Error;
 use crate::events::{self, BucketState, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;
-use crate::migrations;
 use crate::people::PeopleMaps;
 use crate::plugin_runtime::changes::ChangeNotifier;
 use crate::traffic::TrafficCounters;
+use crate::{in_memory, migrations};
 
 const MIB: u64 = 1 << 20;
 /// Storage calls that may run on the threads of the runtime at the same time. Above this
@@ -155,6 +155,12 @@ impl Store {
         let segments = Segments::of(directory.as_deref(), settings.segments.as_ref())?;
         let db = open_engine(location, &settings).await?;
         migrations::run(&db).await?;
+        if *location == Location::Memory {
+            in_memory::keep(db.datastore()).await.map_err(|e| Error::Open {
+                location: "memory".to_owned(),
+                detail: format!("{e:#}"),
+            })?;
+        }
         if let Some(directory) = &directory {
             refuse_deleted_files(directory)?;
             if let Err(error) = disk::keep_ballast(directory, settings.disk) {
@@ -272,6 +278,9 @@ async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Err
         .build_with_path(&path)
         .await
         .map_err(|e| failed(format!("{e:#}")))?;
+    if *location == Location::Memory {
+        in_memory::fill(&datastore).await.map_err(|e| failed(format!("{e:#}")))?;
+    }
     datastore.check_version().await.map_err(|e| failed(format!("{e:#}")))?;
     datastore.bootstrap().await.map_err(|e| failed(format!("{e:#}")))?;
     datastore.start_maintenance_tasks();

@@ -20,6 +20,7 @@ mod checksums;
 mod db;
 mod engine;
 mod error;
+mod in_memory;
 mod keyed_lock;
 mod lists;
 mod migrations;
