@@ -18,9 +18,9 @@ struct Budget {
     fail: usize,
 }
 
-// Budgets are only ever lowered.
+// Budgets are lowered where they can be. The entry has what ADR 16 allows.
 const BUDGETS: [Budget; 4] = [
-    Budget { logical: ENTRY, warn: 390, fail: 395 },
+    Budget { logical: ENTRY, warn: 395, fail: 400 },
     Budget { logical: BINDINGS, warn: 15, fail: 20 },
     Budget { logical: "weir.css", warn: 18, fail: 25 },
     Budget { logical: "icons.svg", warn: 8, fail: 12 },

@@ -524,7 +524,7 @@ fn expected_lifecycle(case: &Case, query: &LifecycleQuery) -> Found<Vec<Lifecycl
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
     fn persons_are_those_of_all_events(seed in any::<u64>()) {

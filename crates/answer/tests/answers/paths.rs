@@ -100,7 +100,7 @@ fn expected(case: &Case, query: &PathsQuery) -> Found<Vec<PathResult>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
     fn paths_are_those_of_all_events(seed in any::<u64>()) {

@@ -275,7 +275,7 @@ fn any_question(random: &mut Random) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn questions_in_sql_are_answered_as_by_a_plain_evaluation(seed in any::<u64>()) {

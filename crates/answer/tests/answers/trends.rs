@@ -331,7 +331,7 @@ fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
     fn trends_are_those_of_all_events(seed in any::<u64>()) {

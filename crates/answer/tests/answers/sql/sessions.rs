@@ -72,7 +72,7 @@ fn sessions(case: &Case) -> Vec<Vec<Json>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn sessions_are_those_of_a_plain_evaluation(seed in any::<u64>()) {
