@@ -42,6 +42,8 @@ async function furnished(page: Page, server: Server, scripts: boolean): Promise<
 /** What differs from run to run, and what is kept in its place. */
 const VARYING: [RegExp, string][] = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6} ?[0-9a-f]{6}\b/g, "ID"],
+  // Short ids: eight letters and digits at random.
+  [/\/insights\/(?!new\b)[0-9A-Za-z]{8}\b/g, "/insights/ID"],
   [/\bph([cx])_(\.\.\.)?\w+/g, "ph$1_TOKEN"],
   // Keys and proofs: 32 bytes at random, without leading zero digits.
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{40,43}(?![\w-])/g, "TOKEN"],

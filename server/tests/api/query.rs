@@ -328,7 +328,7 @@ async fn hostile_sql_is_refused_with_its_position() {
         ("SELECT * FROM file('/etc/passwd')", "(line 1, column 15)"),
         ("SELECT * FROM url('http://127.0.0.1/', CSV)", "(line 1, column 15)"),
         ("SELECT file('/etc/passwd') FROM events", "(line 1, column 8)"),
-        ("SELECT sleep(3) FROM events", "(line 1, column 8)"),
+        ("SELECT sleepEachRow(3) FROM events", "(line 1, column 8)"),
         ("SELECT event FROM events; DROP TABLE events", "found `DROP` (line 1, column 27)"),
         ("DELETE FROM events", "(line 1, column 1)"),
         ("SELECT event FROM events UNION ALL SELECT event FROM events", "(line 1, column 26)"),

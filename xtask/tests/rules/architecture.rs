@@ -201,7 +201,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-app",
-        uses: &["weir-json", "weir-model", "weir-service"],
+        uses: &["weir-json", "weir-model", "weir-questions", "weir-service"],
         why: "a server function calls the service, so that pages and API cannot disagree",
     },
     Layer {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_json::{Members, push_string};
 use weir_query::GROUP_TYPES;
 
-use super::plan::{Needed, Wanted};
+use super::plan::{Needed, NeededProperties};
 use super::source::{RECORDS, RowSource};
 use crate::error::Result;
 use crate::run::{Reservation, Run};
@@ -23,13 +23,13 @@ pub(super) type Properties = Option<Arc<str>>;
 /// Records that were read.
 #[derive(Debug)]
 pub(super) struct Entities<'a> {
-    of_person: Option<Wanted>,
-    of_groups: [Option<Wanted>; GROUP_TYPES as usize],
-    known: Mutex<Known<'a>>,
+    of_person: Option<NeededProperties>,
+    of_groups: [Option<NeededProperties>; GROUP_TYPES as usize],
+    known: Mutex<KnownEntities<'a>>,
 }
 
 #[derive(Debug)]
-struct Known<'a> {
+struct KnownEntities<'a> {
     persons: HashMap<u32, Properties>,
     groups: HashMap<(u8, Box<str>), Properties>,
     bytes: usize,
@@ -39,19 +39,20 @@ struct Known<'a> {
 impl<'a> Entities<'a> {
     pub(super) fn new(run: &Run<'a>, needed: &[&Needed]) -> Self {
         let mut of_person = None;
-        let mut of_groups = <[Option<Wanted>; GROUP_TYPES as usize]>::default();
+        let mut of_groups = <[Option<NeededProperties>; GROUP_TYPES as usize]>::default();
         for needed in needed {
-            Wanted::join(&mut of_person, needed.of_person.as_ref());
+            NeededProperties::join(&mut of_person, needed.of_person.as_ref());
             for (wanted, other) in of_groups.iter_mut().zip(&needed.of_groups) {
-                Wanted::join(wanted, other.as_ref());
+                NeededProperties::join(wanted, other.as_ref());
             }
         }
         let memory = run.memory.reservation();
-        let known = Known { persons: HashMap::new(), groups: HashMap::new(), bytes: 0, memory };
+        let known =
+            KnownEntities { persons: HashMap::new(), groups: HashMap::new(), bytes: 0, memory };
         Self { of_person, of_groups, known: Mutex::new(known) }
     }
 
-    fn known<T>(&self, see: impl FnOnce(&mut Known<'a>) -> T) -> T {
+    fn known<T>(&self, see: impl FnOnce(&mut KnownEntities<'a>) -> T) -> T {
         see(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -116,14 +117,14 @@ impl<'a> Entities<'a> {
                 })
             })?;
         }
-        let of_key = |known: &Known<'_>, key: &Option<String>| {
+        let of_key = |known: &KnownEntities<'_>, key: &Option<String>| {
             known.groups.get(&(index, key.as_deref()?.into())).cloned().flatten()
         };
         Ok(self.known(|known| keys.iter().map(|key| of_key(known, key)).collect()))
     }
 }
 
-impl Known<'_> {
+impl KnownEntities<'_> {
     fn grow(&mut self, properties: &Properties, key: usize) -> Result<()> {
         let text = properties.as_ref().map_or(0, |properties| properties.len());
         self.memory.hold_more(&mut self.bytes, ENTRY + key + text)
@@ -131,8 +132,8 @@ impl Known<'_> {
 }
 
 /// The wanted members of an object.
-fn kept(properties: &str, wanted: Option<&Wanted>) -> Arc<str> {
-    let Some(Wanted::Named(names)) = wanted else { return properties.into() };
+fn kept(properties: &str, wanted: Option<&NeededProperties>) -> Arc<str> {
+    let Some(NeededProperties::Named(names)) = wanted else { return properties.into() };
     let members = Members::of(properties);
     let mut text = String::from("{");
     for name in names {

@@ -239,12 +239,12 @@ pub(super) fn session_times(select: &Select, clock: &Clock<'_>) -> (Range<i64>, 
 
 /// Which properties of persons or groups are needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum NeededProperties {
     All,
     Named(BTreeSet<String>),
 }
 
-impl Wanted {
+impl NeededProperties {
     fn add(wanted: &mut Option<Self>, path: Option<&[String]>) {
         match (&mut *wanted, path.and_then(|path| path.first())) {
             (Some(Self::All), _) => {}
@@ -281,8 +281,8 @@ pub(super) struct Needed {
     pub(super) elements_chain: bool,
     /// All properties, as text.
     pub(super) properties: bool,
-    pub(super) of_person: Option<Wanted>,
-    pub(super) of_groups: [Option<Wanted>; GROUP_TYPES as usize],
+    pub(super) of_person: Option<NeededProperties>,
+    pub(super) of_groups: [Option<NeededProperties>; GROUP_TYPES as usize],
 }
 
 /// A column with few values, which one condition is about.
@@ -317,11 +317,11 @@ impl Needed {
                 Some(name) => self.add_slot(name, plan),
                 None => self.properties = true,
             },
-            Field::PersonProperties => Wanted::add(&mut self.of_person, path),
+            Field::PersonProperties => NeededProperties::add(&mut self.of_person, path),
             Field::GroupProperties(index) => {
                 self.add_slot(&group_property(index), plan);
                 if let Some(wanted) = self.of_groups.get_mut(usize::from(index)) {
-                    Wanted::add(wanted, path);
+                    NeededProperties::add(wanted, path);
                 }
             }
         }

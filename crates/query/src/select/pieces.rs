@@ -133,7 +133,7 @@ impl Parser<'_> {
         Ok(Some((if is_negative { -count } else { count }, unit)))
     }
 
-    /// `(SELECT …)` after IN: the place of the set in the list, which has each once.
+    /// `(SELECT …)` after IN: the index of the set in the list, which has each set once.
     pub(crate) fn set(&mut self) -> Parsed<Option<usize>> {
         let next = self.tokens.get(self.at + 1).map(|token| &token.kind);
         let is_select = matches!(

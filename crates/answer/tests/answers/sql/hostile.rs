@@ -145,7 +145,7 @@ fn nothing_but_the_tables_of_the_project_is_read() {
         ("SELECT * FROM remote('x')", "line 1, column 15"),
         ("SELECT file('/etc/passwd') FROM events", "line 1, column 8"),
         ("SELECT getSetting('x') FROM events", "line 1, column 8"),
-        ("SELECT sleep(3) FROM events", "line 1, column 8"),
+        ("SELECT sleepEachRow(3) FROM events", "line 1, column 8"),
         ("SELECT 1 FROM events; DROP TABLE events", "line 1, column 23"),
         ("DELETE FROM events", "line 1, column 1"),
         ("SELECT 1 FROM events UNION ALL SELECT 1 FROM events", "line 1, column 22"),

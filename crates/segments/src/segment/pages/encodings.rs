@@ -171,7 +171,7 @@ fn search(
 ) -> Result<(), ParquetError> {
     let find =
         |needle: &Finder<'_>, from: usize| needle.find(bytes.get(from..)?).map(|hit| from + hit);
-    // The next place of each needle. It may be in a length, or go on in the next text.
+    // The next place of each needle. It may be in a length, or continue in the next text.
     let mut hits: Vec<Option<usize>> = needles.iter().map(|needle| find(needle, 0)).collect();
     let (mut end, mut row) = (0, 0);
     while let Some(hit) = hits.iter().flatten().min().copied() {
@@ -276,7 +276,7 @@ fn text(bytes: &[u8], at: usize) -> Result<Range<usize>, ParquetError> {
     }
 }
 
-/// Decodes `count` numbers of `width` bits, which are repeated or packed.
+/// Decodes `count` numbers of `width` bits, which are repeated or stored bit by bit.
 fn hybrid(bytes: &[u8], width: u8, count: usize, into: &mut Vec<u32>) -> Result<(), ParquetError> {
     let cut = || wrong("numbers are cut");
     if width > 32 {
@@ -416,7 +416,7 @@ mod tests {
         bytes.push(number as u8);
     }
 
-    /// Packs numbers in groups of eight.
+    /// Appends numbers in groups of eight, bit by bit.
     fn push_packed(bytes: &mut Vec<u8>, width: u8, numbers: &[u32]) {
         let groups = numbers.len().div_ceil(8);
         push_varint(bytes, (groups as u64) << 1 | 1);
