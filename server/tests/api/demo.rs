@@ -13,7 +13,7 @@ use crate::fixtures::list;
 use crate::process::{Output, Serving, run, weir};
 
 /// Days of a test: the export runs, and everything happens that does so in the first days.
-const DAYS: &str = "2";
+const DAYS: &str = "4";
 
 async fn fill(folder: &Path, directory: &str) -> Output {
     let mut command = weir(folder);
