@@ -453,6 +453,8 @@ async fn a_damaged_object_or_copy_is_found_by_its_checksums() {
         fetched += 1;
     }
     assert_eq!((fetched, opened.store.segment_damage()), (1, 0));
+    // They hold the engine.
+    drop((held, found));
     // A merge does the same.
     opened = opened.reopen_after(|_| flip(&copy, middle)).await;
     seal(&opened.store, 20).await;

@@ -527,6 +527,8 @@ async fn a_damaged_segment_is_an_error() {
         failed += 1;
     }
     assert_eq!((failed, opened.store.segment_damage()), (1, 1));
+    // They hold the engine.
+    drop((held, before));
     // When it is opened.
     opened = opened.reopen().await;
     let failures = failures(&opened.store).await;
