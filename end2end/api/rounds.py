@@ -34,11 +34,15 @@ GIVEN = {
     "role_memberships": "they go with their role",
     "signup": "needs no key",
     "reset": "needs no key",
+    "query": "an answer is no object",
+    "shared_dashboards": "needs no key",
 }
 # Operations that an object may lack.
 MAY_LACK = {
     ("invites", "get"): "an invite is looked for in the list",
     ("invites", "patch"): "an invite is replaced by another",
+    ("share_links", "get"): "a link is looked for in the list",
+    ("share_links", "patch"): "a link is replaced by another",
 }
 
 
@@ -53,10 +57,14 @@ def main():
             "project_id": weir.instance["project_id"],
             "user_id": spare.uuid,
         }
-        # What a transformation is made from.
-        create = document.at("/api/organizations/{organization_id}/pipeline_destinations/", "post")
-        _, plugin, _ = client.call(create, ids, example(create))
-        ids["plugin_id"] = plugin.id
+        # What a transformation is made from, and what a link shares.
+        for name, path in {
+            "plugin_id": "/api/organizations/{organization_id}/pipeline_destinations/",
+            "dashboard_id": "/api/projects/{project_id}/dashboards/",
+        }.items():
+            create = document.at(path, "post")
+            _, made, _ = client.call(create, ids, example(create))
+            ids[name] = made.id
         failed = passed = 0
         for base in collections(document):
             try:
