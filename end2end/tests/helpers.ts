@@ -535,7 +535,16 @@ async function violations(rules: string[]): Promise<string[]> {
   }
   const { axe: injected } = window as unknown as { axe: { run: typeof axe.run } };
   const found = await injected.run({ runOnly: rules, resultTypes: ["violations"] });
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  // A link that the open switcher covers in part is whole again once the switcher is closed.
+  const menus = [...document.querySelectorAll(".switch[open] > :not(summary)")].map((menu) => menu.getBoundingClientRect());
+  const isCovered = ({ target }: axe.NodeResult) => {
+    const link = document.querySelector(String(target[0]))?.getBoundingClientRect();
+    return link !== undefined && menus.some((menu) => menu.left < link.right && link.left < menu.right && menu.top < link.bottom && link.top < menu.bottom);
+  };
+  return found.violations
+    .map(({ id, nodes }) => ({ id, nodes: nodes.filter((node) => id !== "target-size" || !isCovered(node)) }))
+    .filter(({ nodes }) => nodes.length > 0)
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
 }
 
 /** Whether the browser of this test runs scripts. */
