@@ -100,6 +100,8 @@ settings! {
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
     /// Providers that users can sign in through, separated by commas, each as `NAME CLIENT_ID CLIENT_SECRET`, and an issuer unless NAME is google-oauth2, github or gitlab [default: those of the Instance page alone]
     sign_in_providers: SignInProviders = SignInProviders::default(), "WEIR_SIGN_IN_PROVIDERS";
+    /// Whether a new user who signs in through a provider may create an organization, if no organization has verified the domain of the address: true or false [default: false]
+    new_organizations: bool = false, "WEIR_NEW_ORGANIZATIONS";
     /// File of the key that stored secrets are sealed with: 64 hexadecimal digits, base64 or 32 bytes, mode 0600, not in the data directory; WEIR_MASTER_KEY may hold the key itself instead [default: the data directory's path and `.key`, created when the first secret is stored]
     master_key_file: PathBuf = PathBuf::new(), "WEIR_MASTER_KEY_FILE";
     /// Name servers to ask when a domain is verified, separated by commas, such as 9.9.9.9 or 127.0.0.1:5353 [default: those of the system]

@@ -266,6 +266,7 @@ impl Server {
             sealer,
             hosts: Arc::new(EgressHostPolicy(egress.clone())),
             providers: config.sign_in_providers.all().to_vec(),
+            offers_organizations: config.new_organizations,
             limiter: Arc::clone(&limiter),
         });
         // Before the first event, also one of a plugin.

@@ -492,17 +492,12 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
             row.sso_enforcement = SsoEnforcement::Off;
         }
     }
-    // An unchanged value is no change: a client may send back the object that it read.
     let is_verified = row.verified_at.is_some();
-    if let Some(jit) = patch.jit_provisioning_enabled.required("jit_provisioning_enabled")?
-        && jit != row.jit_provisioning_enabled
-    {
+    if let Some(jit) = patch.jit_provisioning_enabled.required("jit_provisioning_enabled")? {
         refuse_unverified("jit_provisioning_enabled", is_verified)?;
         row.jit_provisioning_enabled = jit;
     }
-    if let Some(text) = patch.sso_enforcement.required("sso_enforcement")?
-        && text != row.sso_enforcement.text()
-    {
+    if let Some(text) = patch.sso_enforcement.required("sso_enforcement")? {
         refuse_unverified("sso_enforcement", is_verified)?;
         row.sso_enforcement = SsoEnforcement::parse(&text)?;
     }

@@ -218,6 +218,9 @@ pub struct Core {
     pub hosts: Arc<dyn exports::HostPolicy>,
     /// The providers of single sign-on in the settings of the server.
     pub providers: Vec<sso::Provider>,
+    /// Whether a new user who signs in through one of the providers may create an
+    /// organization.
+    pub offers_organizations: bool,
     /// Whether events are taken, with the limits in the settings of the server.
     pub limiter: Arc<limits::Limiter>,
 }

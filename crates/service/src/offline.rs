@@ -43,7 +43,16 @@ impl Services {
         let clock = Clock::default();
         // Such a command takes no events, and adds no members or exports.
         let limiter = Arc::new(Limiter::new(LimitSet::default(), clock.clone()));
-        let core = Core { store, clock, mailing, sealer, hosts, providers: Vec::new(), limiter };
+        let core = Core {
+            store,
+            clock,
+            mailing,
+            sealer,
+            hosts,
+            providers: Vec::new(),
+            offers_organizations: false,
+            limiter,
+        };
         let dependencies = Dependencies {
             hashing: HashParameters::default(),
             lookup: Arc::new(Offline),

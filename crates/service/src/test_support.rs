@@ -85,7 +85,16 @@ fn services(
     let mailing = Mailing::new(sends_mail);
     let hosts = Arc::new(AnyHost);
     let limiter = Arc::new(Limiter::new(LimitSet::default(), clock.clone()));
-    let core = Core { store, clock, mailing, sealer, hosts, providers: providers(), limiter };
+    let core = Core {
+        store,
+        clock,
+        mailing,
+        sealer,
+        hosts,
+        providers: providers(),
+        offers_organizations: false,
+        limiter,
+    };
     let (plugin_code, protocols) = (Arc::new(StandIn), Arc::new(Scripted));
     let applying = Arc::new(Offline);
     let questions = questions::Settings {

@@ -310,6 +310,7 @@ async fn the_first_proof_of_an_address_leaves_nothing() {
         let with = SignIn {
             identity: &identity(hash),
             email: EMAIL,
+            new_user: None,
             may_link: true,
             proof,
             most: 9,

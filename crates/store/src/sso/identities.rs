@@ -108,6 +108,13 @@ const SIGN_IN: Statement = Statement::sign_in(
         "BEGIN;
          LET $opened = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $opened = NONE {
+             IF $new_user != NONE {
+                 LET $holder = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
+                 IF $holder != NONE { THROW 'user' };
+                 UPSERT type::record('user_email', $email_key)
+                     CONTENT { user: $user } RETURN NONE;
+                 UPSERT type::record('user', $user) CONTENT $new_user RETURN NONE;
+             };
              LET $user_row = (SELECT * FROM ONLY type::record('user', $user));
              IF $user_row = NONE OR $user_row.is_active != true OR $user_row.email != $email {
                  THROW 'user'
@@ -138,6 +145,9 @@ pub struct SignIn<'a> {
     pub identity: &'a IdentityRow,
     /// The address of the user, as it was read.
     pub email: &'a str,
+    /// The record of the user, when the user is created with this call, and the form of
+    /// the address that must be unique.
+    pub new_user: Option<(&'a UserRow, &'a str)>,
     /// Whether the identity may be new.
     pub may_link: bool,
     /// The first proof of the address of the user, if the provider gives one.
@@ -191,6 +201,8 @@ pub async fn sign_in(store: &Store, with: SignIn<'_>) -> Result<Linked> {
         hash: with.session.hash.as_str(),
         user: with.session.user.0,
         email: with.email,
+        new_user: with.new_user.map(|(user, _)| user.clone()),
+        email_key: with.new_user.map(|(_, email_key)| email_key.to_owned()),
         identity: with.identity.clone(),
         may_link: with.may_link,
         renews: false,

@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
 use weir_model::sso::ProviderName;
+use weir_server::config::Config;
 use weir_testkit::{Answer, TestApp};
 use weir_testservers::{StandIn, StubAnswer};
 
@@ -50,6 +51,11 @@ pub(super) struct Connected {
 
 impl Connected {
     pub(super) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same with other settings.
+    async fn start_with(change: fn(&mut Config)) -> Self {
         let script = Issuer { url: String::new(), token: String::new() };
         let issuer = StandIn::start(script, |script, asked| {
             let answer = match asked.path.as_str() {
@@ -82,6 +88,7 @@ impl Connected {
             |config| {
                 config.egress_allow = "127.0.0.1".parse().unwrap();
                 config.sign_in_providers = setting.parse().unwrap();
+                change(config);
             },
             |_| {},
         );
@@ -181,6 +188,41 @@ async fn a_member_signs_in_and_a_colleague_joins_through_the_issuer_of_the_domai
     };
     let unknown = "/login?error_code=no_new_organizations&next=/account";
     assert_eq!(leads_to(&it.through(unknown_user).await), unknown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_user_is_offered_an_organization_where_the_instance_allows_it() {
+    let it = Connected::start_with(|config| config.new_organizations = true).await;
+    verified(&it.app, "mail.example").await;
+    let new_user = |token: &mut Token| {
+        token.set("sub", json!("subject of Eve"));
+        token.set("email", json!("eve@elsewhere.example"));
+    };
+    let first = it.through(new_user).await;
+    assert_eq!(leads_to(&first), "/organizations/new");
+    let session = set_cookie(&first, "session").expect("a session");
+    assert_eq!(web::page(&it.app, "/organizations/new", &session).await.status, 200);
+    let form = web::function(&it.app, "create_organization", "name=Eve+and+company");
+    let created = form.header("cookie", &session).send().await;
+    assert_eq!(created.status, 200, "{:?}", created.body);
+    // The identity is linked: the next sign-in is the same user's, with an organization.
+    let again = it.through(new_user).await;
+    assert_eq!(leads_to(&again), "/account");
+    let session = set_cookie(&again, "session").expect("a session");
+    let page = web::page(&it.app, "/organizations", &session).await;
+    assert!(String::from_utf8_lossy(&page.body).contains("Eve and company"));
+    // A user who exists is not taken over, and a claimed domain keeps its rules.
+    let taken = it.through(|token| {
+        token.set("sub", json!("another subject"));
+        token.set("email", json!("eve@elsewhere.example"));
+    });
+    assert_eq!(leads_to(&taken.await), "/login?error_code=sso_failed&next=/account");
+    let claimed = it.through(|token| {
+        token.set("sub", json!("subject of Grace"));
+        token.set("email", json!("grace@mail.example"));
+    });
+    let code = "/login?error_code=jit_not_enabled&next=/account";
+    assert_eq!(leads_to(&claimed.await), code);
 }
 
 pub(super) type Change = fn(&mut Token);

@@ -84,6 +84,10 @@ impl Identity {
             }
             Decision::Create(how) => self.create(&found, &verified, how, from).await?,
         };
+        let next = match decision {
+            Decision::Create(None) => NEW_ORGANIZATION.to_owned(),
+            _ => next,
+        };
         let Some((user, link)) = entered else { return Ok(waiting.refused(None)) };
         let session = self.open(&user, link, &found, &verified, waiting, from).await?;
         let Some(session) = session else { return Ok(waiting.refused(None)) };
@@ -162,6 +166,7 @@ impl Identity {
                 linked: linked_candidate,
                 user_of_address: holder_candidate,
                 rules,
+                offers_organizations: self.core.offers_organizations,
             },
             linked,
             user_of_address,
@@ -275,12 +280,13 @@ impl Identity {
         Ok(Some((row, if links { Link::ToPresent } else { Link::Existing })))
     }
 
-    /// Creates the user of a verified address.
+    /// The user of a verified address, who is created here or, without an organization, with
+    /// the session.
     async fn create(
         &self,
         found: &Found,
         verified: &Verified,
-        how: Joins,
+        how: Option<Joins>,
         from: Origin<'_>,
     ) -> Result<Option<(UserRow, Link)>> {
         let Some(email) = found.email.clone() else { return Ok(None) };
@@ -291,6 +297,7 @@ impl Identity {
         let mut row = self.confirmed_user(email, name).await?;
         // A provider without trust proves no address: a colleague who left may have the account.
         row.must_confirm = !found.facts.rules.is_some_and(|rules| rules.trusts);
+        let Some(how) = how else { return Ok(Some((row, Link::WithUser))) };
         let is_done = self.join_by(found, &row, how, None, from).await?;
         Ok(is_done.then_some((row, Link::ToNew)))
     }
@@ -408,6 +415,7 @@ impl Identity {
         row.signed_in_at = verified.signed_in_at.map_or(now, |at| at.min(now));
         let own_key = emails::normalise(&user.email);
         let confirmed = found.email_key.as_deref().filter(|_| verified.email_verified);
+        let email_key = own_key.clone();
         let is_own = is_own_account(&own_key, confirmed, found.proved_for.as_deref());
         row.proves = is_own.then(|| own_key.clone());
         let mut identity = identity_row(waiting.connection, verified, user.id, now);
@@ -442,6 +450,7 @@ impl Identity {
         let sign_in = SignIn {
             identity: &identity,
             email: &user.email,
+            new_user: (link == Link::WithUser).then_some((user, &*email_key)),
             may_link: link != Link::Existing,
             proof: proof.as_ref(),
             most: LINKS_MAX,
@@ -511,7 +520,12 @@ enum Link {
     ToPresent,
     /// To a user who was just created.
     ToNew,
+    /// To a user who is created in the same transaction.
+    WithUser,
 }
+
+/// The page where a user without an organization creates one.
+const NEW_ORGANIZATION: &str = "/organizations/new";
 
 /// The provider or SAML domain whose answer is checked.
 pub(super) struct AnsweringProvider<'a> {

@@ -67,6 +67,8 @@ pub(super) struct Facts {
     pub(super) user_of_address: Option<Candidate>,
     /// The rules of the domain of the address, if an organization has verified it.
     pub(super) rules: Option<Rules>,
+    /// Whether the instance lets a new user of its providers create an organization.
+    pub(super) offers_organizations: bool,
 }
 
 /// How a user becomes a member.
@@ -87,8 +89,8 @@ pub(super) enum Decision {
         links: bool,
         joins: Option<Joins>,
     },
-    /// A new user signs in.
-    Create(Joins),
+    /// A new user signs in. `None`: without an organization, to create one.
+    Create(Option<Joins>),
     Refuse(Reason),
 }
 
@@ -216,6 +218,9 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
     let Some(rules) = facts.rules else {
         return Err(match facts.user_of_address {
             Some(_) => Reason::NotLinked,
+            None if facts.offers_organizations && !facts.is_saml => {
+                return Ok(Decision::Create(None));
+            }
             None => Reason::NoOrganization,
         });
     };
@@ -226,7 +231,7 @@ fn unknown(facts: &Facts) -> Result<Decision, Reason> {
         // Trust protects users who exist.
         let rules = Rules { trusts: rules.trusts || rules.has_jit, ..rules };
         // The visitor learns the code of what is missing, and nothing about users.
-        return joins(&rules).map(Decision::Create);
+        return joins(&rules).map(|how| Decision::Create(Some(how)));
     };
     if !user.is_active {
         return Err(Reason::Inactive);

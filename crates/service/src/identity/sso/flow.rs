@@ -601,11 +601,14 @@ fn sentence(decision: &Decision) -> (String, bool) {
         Decision::Enter { joins: Some(_), .. } => {
             "This user would sign in and become a member.".to_owned()
         }
-        Decision::Create(Joins::Invite) => {
+        Decision::Create(Some(Joins::Invite)) => {
             "A new user would accept the invite of this address and sign in.".to_owned()
         }
-        Decision::Create(Joins::Domain) => {
+        Decision::Create(Some(Joins::Domain)) => {
             "A new user would become a member and sign in.".to_owned()
+        }
+        Decision::Create(None) => {
+            "A new user would sign in, and could create an organization.".to_owned()
         }
     };
     (text, true)

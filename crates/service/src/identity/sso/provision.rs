@@ -78,6 +78,8 @@ impl Identity {
             // The transaction counts the members: a deactivated user is none.
             is_full: false,
         });
+        // Provisioning adds members of its own organization only.
+        found.facts.offers_organizations = false;
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),
             Decision::Enter { joins: None, .. } => return Ok(Provisioning::Member),

@@ -78,6 +78,7 @@ fn facts() -> Facts {
         linked: None,
         user_of_address: None,
         rules: Some(rules()),
+        offers_organizations: false,
     }
 }
 
@@ -93,6 +94,7 @@ fn who_is_not_linked_yet() {
     let jit = Some(Rules { has_jit: true, ..rules() });
     let invited = Some(Rules { has_invite: true, ..rules() });
     let distrusted = |rules: Option<Rules>| rules.map(|rules| Rules { trusts: false, ..rules });
+    let offering = |facts: Facts| Facts { rules: None, offers_organizations: true, ..facts };
     let refuse = Decision::Refuse;
     for (what, facts, expected) in [
         ("a member", held(candidate()), enters(true, None)),
@@ -152,21 +154,25 @@ fn who_is_not_linked_yet() {
             refuse(Reason::Elsewhere),
         ),
         ("a new user", facts(), refuse(Reason::NoJoining)),
-        ("a new user, let in", Facts { rules: jit, ..facts() }, Decision::Create(Joins::Domain)),
+        (
+            "a new user, let in",
+            Facts { rules: jit, ..facts() },
+            Decision::Create(Some(Joins::Domain)),
+        ),
         (
             "a new user, invited",
             Facts { rules: invited, ..facts() },
-            Decision::Create(Joins::Invite),
+            Decision::Create(Some(Joins::Invite)),
         ),
         (
             "a new user, let in and invited",
             Facts { rules: invited.map(|rules| Rules { has_jit: true, ..rules }), ..facts() },
-            Decision::Create(Joins::Invite),
+            Decision::Create(Some(Joins::Invite)),
         ),
         (
             "a new user, let in without trust",
             Facts { rules: distrusted(jit), ..facts() },
-            Decision::Create(Joins::Domain),
+            Decision::Create(Some(Joins::Domain)),
         ),
         (
             "a new user, let in and invited without trust",
@@ -174,7 +180,7 @@ fn who_is_not_linked_yet() {
                 rules: distrusted(invited).map(|rules| Rules { has_jit: true, ..rules }),
                 ..facts()
             },
-            Decision::Create(Joins::Invite),
+            Decision::Create(Some(Joins::Invite)),
         ),
         (
             "a new user, invited without trust",
@@ -229,6 +235,22 @@ fn who_is_not_linked_yet() {
             "a user of no domain",
             Facts { rules: None, ..held(candidate()) },
             refuse(Reason::NotLinked),
+        ),
+        ("no domain, with new organizations", offering(facts()), Decision::Create(None)),
+        (
+            "no domain, with new organizations, and an address that is not verified",
+            Facts { is_verified: false, ..offering(facts()) },
+            refuse(Reason::NotVerified),
+        ),
+        (
+            "a user of no domain, with new organizations",
+            offering(held(candidate())),
+            refuse(Reason::NotLinked),
+        ),
+        (
+            "a new user of a domain, with new organizations",
+            Facts { offers_organizations: true, ..facts() },
+            refuse(Reason::NoJoining),
         ),
     ] {
         assert_eq!(decide(&facts), expected, "{what}");
