@@ -40,6 +40,7 @@ mod live;
 mod log_damage;
 mod log_output;
 mod long_lists;
+mod mcp;
 mod members;
 mod memory;
 mod monitoring;
