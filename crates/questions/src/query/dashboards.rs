@@ -148,7 +148,10 @@ mod tests {
         let range = json!({"date_from": "2026-08-01", "date_to": "2026-08-21"});
         let events = json!({"kind": "EventsQuery", "select": ["event"], "before": "2026-01-01"});
         let found = applied(&range, &events).unwrap();
-        assert_eq!((&found["after"], &found["before"]), (&json!("2026-08-01"), &json!("2026-08-22")));
+        assert_eq!(
+            (&found["after"], &found["before"]),
+            (&json!("2026-08-01"), &json!("2026-08-22"))
+        );
         let whole = applied(&json!({"date_from": "all"}), &events).unwrap();
         assert_eq!((whole.get("after"), whole.get("before")), (None, None));
         let fault = applied(&json!({"date_to": "-1d"}), &events).unwrap_err();
