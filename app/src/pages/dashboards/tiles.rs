@@ -106,27 +106,24 @@ pub(super) struct Tile {
 /// The tiles, each with its answer.
 pub(super) fn drawn(source: Source, tiles: Vec<Tile>) -> AnyView {
     let mut missing = Vec::new();
-    let tiles: Vec<AnyView> = tiles
-        .into_iter()
-        .map(|tile| {
-            let id = tile.view.id;
-            let is_missing = tile.outcome.is_none();
-            let outcome = RwSignal::new(begin(&source, id, tile.outcome));
-            if is_missing {
-                missing.push((id, outcome));
-            }
-            one(tile.view, tile.heading, tile.menu, outcome)
-        })
-        .collect();
+    let mut views = Vec::with_capacity(tiles.len());
+    for Tile { view, outcome, heading, menu } in tiles {
+        let (id, is_missing) = (view.id, outcome.is_none());
+        let outcome = begin(&source, id, outcome);
+        if is_missing {
+            missing.push((id, outcome.clone()));
+        }
+        views.push(one(view, heading, menu, outcome));
+    }
     ask(source, missing);
-    view! { <ol class="tiles">{tiles}</ol> }.into_any()
+    view! { <ol class="tiles">{views}</ol> }.into_any()
 }
 
 fn one(
     tile: TileView,
     heading: AnyView,
     menu: Option<AnyView>,
-    outcome: RwSignal<Outcome>,
+    outcome: ArcRwSignal<Outcome>,
 ) -> AnyView {
     let TileView { id, name, description, is_wide, .. } = tile;
     let class = if is_wide { "tile tile-wide" } else { "tile" };
@@ -167,12 +164,12 @@ fn waiting() -> AnyView {
 }
 
 #[cfg(feature = "ssr")]
-fn begin(_: &Source, _: i64, outcome: Outcome) -> Outcome {
-    outcome
+fn begin(_: &Source, _: i64, outcome: Outcome) -> ArcRwSignal<Outcome> {
+    ArcRwSignal::new(outcome)
 }
 
 #[cfg(feature = "ssr")]
-fn ask(_: Source, _: Vec<(i64, RwSignal<Outcome>)>) {}
+fn ask(_: Source, _: Vec<(i64, ArcRwSignal<Outcome>)>) {}
 
 #[cfg(not(feature = "ssr"))]
 use self::browser::{ask, begin};
@@ -186,56 +183,72 @@ mod browser {
     use leptos::task::spawn_local;
 
     use super::{AT_A_TIME, Outcome, Source};
-    use crate::server_fns::dashboards::tiles::TileAnswer;
 
-    thread_local! {
-        /// The answers of the page that was drawn last. Drawn again, it begins with them, so
-        /// that its height stays while newer answers are on their way.
-        static LAST: RefCell<(Option<Source>, Vec<(i64, TileAnswer)>)> =
-            const { RefCell::new((None, Vec::new())) };
+    /// The tiles of the page that was drawn last. Drawn again, it begins with their answers,
+    /// so that its height stays while newer answers are on their way.
+    struct LastPage {
+        source: Option<Source>,
+        tiles: Vec<ShownTile>,
     }
 
-    /// What a tile shows first: the answer in the document, or else the last one.
-    pub(super) fn begin(source: &Source, tile: i64, outcome: Outcome) -> Outcome {
-        if let Some(Ok(found)) = &outcome {
-            keep(source, tile, found.clone());
+    struct ShownTile {
+        id: i64,
+        outcome: ArcRwSignal<Outcome>,
+        /// Whether its question is asked, or will be.
+        is_asked: bool,
+    }
+
+    thread_local! {
+        static LAST: RefCell<LastPage> =
+            const { RefCell::new(LastPage { source: None, tiles: Vec::new() }) };
+    }
+
+    /// What a tile shows: the answer in the document, or else the last one.
+    pub(super) fn begin(source: &Source, id: i64, outcome: Outcome) -> ArcRwSignal<Outcome> {
+        let known = LAST.with_borrow_mut(|last| {
+            if last.source.as_ref() != Some(source) {
+                *last = LastPage { source: Some(source.clone()), tiles: Vec::new() };
+            }
+            let known = last.tiles.iter().find(|tile| tile.id == id);
+            known.map(|tile| tile.outcome.clone())
+        });
+        if let Some(known) = known {
+            if outcome.is_some() {
+                known.set(outcome);
+            }
+            return known;
         }
-        outcome.or_else(|| {
-            LAST.with_borrow(|(of, answers)| {
-                let answers = answers.iter().filter(|(id, _)| *id == tile);
-                let mut known = answers.filter(|_| of.as_ref() == Some(source));
-                known.next().map(|(_, answer)| Ok(answer.clone()))
-            })
+        let shown = ArcRwSignal::new(outcome);
+        let tile = ShownTile { id, outcome: shown.clone(), is_asked: false };
+        LAST.with_borrow_mut(|last| last.tiles.push(tile));
+        shown
+    }
+
+    /// Sets whether the question of a tile is asked, and returns whether it was. `None`: the
+    /// page is gone.
+    fn set_asked(source: &Source, id: i64, is_asked: bool) -> Option<bool> {
+        LAST.with_borrow_mut(|last| {
+            let is_shown = last.source.as_ref() == Some(source);
+            let tile = last.tiles.iter_mut().find(|tile| is_shown && tile.id == id)?;
+            Some(std::mem::replace(&mut tile.is_asked, is_asked))
         })
     }
 
-    fn keep(source: &Source, tile: i64, answer: TileAnswer) {
-        LAST.with_borrow_mut(|(of, answers)| {
-            if of.as_ref() != Some(source) {
-                *of = Some(source.clone());
-                answers.clear();
-            }
-            answers.retain(|(id, _)| *id != tile);
-            answers.push((tile, answer));
-        });
-    }
-
     /// Asks for the missing answers, a few at a time.
-    pub(super) fn ask(source: Source, missing: Vec<(i64, RwSignal<Outcome>)>) {
+    pub(super) fn ask(source: Source, mut missing: Vec<(i64, ArcRwSignal<Outcome>)>) {
+        missing.retain(|(id, _)| set_asked(&source, *id, true) == Some(false));
         for first in 0..AT_A_TIME {
             let source = source.clone();
-            let tiles: Vec<_> = missing.iter().skip(first).step_by(AT_A_TIME).copied().collect();
+            let tiles: Vec<_> = missing.iter().skip(first).step_by(AT_A_TIME).cloned().collect();
             spawn_local(async move {
-                for (tile, outcome) in tiles {
-                    // The page can be gone.
-                    if outcome.try_with_untracked(|_| ()).is_none() {
+                for (id, outcome) in tiles {
+                    // Another page can be there meanwhile.
+                    if set_asked(&source, id, true).is_none() {
                         return;
                     }
-                    let answer = source.answer(tile).await;
-                    if let Ok(found) = &answer {
-                        keep(&source, tile, found.clone());
-                    }
-                    let _ = outcome.try_set(Some(answer));
+                    let answer = source.answer(id).await;
+                    set_asked(&source, id, false);
+                    outcome.set(Some(answer));
                 }
             });
         }
