@@ -127,7 +127,8 @@ fn row(
 fn creation(project: i64, dashboard: String) -> AnyView {
     let action = form_action::<CreateShareLink>();
     let result = form_result(action);
-    let choices = DAYS.into_iter().map(|(days, label)| Choice::new(days, label)).collect();
+    let choices: Vec<Choice> =
+        DAYS.into_iter().map(|(days, label)| Choice::new(days, label)).collect();
     let path = format!("{}share_links/", api_path(project, &dashboard));
     let body = json!({ "expires_in_days": "{days}" });
     let call = ApiCall::new("POST", path, "dashboard:write").with(body);
