@@ -98,17 +98,27 @@ fn list(
     let (add, remove) = (form_action::<AddTile>(), form_action::<RemoveTile>());
     let (added, removed) = (form_result(add), form_result(remove));
     let columns = vec![Column::text("Dashboard"), Column::text("Tile"), Column::text(ACTIONS)];
+    // Of the first row: those of the others differ in the dashboard alone.
+    let call = dashboards.first().map(|first| {
+        let path = api_path(project, &first.id.to_string());
+        let tile = match first.has_insight {
+            true => json!({ "insight": insight, "deleted": true }),
+            false => json!({ "insight": insight }),
+        };
+        let body = json!({ "tiles": [tile] });
+        let verb = if first.has_insight { "remove from" } else { "add to" };
+        let of = format!("{verb} {}", first.name);
+        let call = ApiCall::new("PATCH", path, "dashboard:write").with(body);
+        view! { <ApiRequest call=call of=of /> }
+    });
     let row = |one: InsightDashboard| row(project, insight, one, add, remove);
     let rows = dashboards.into_iter().map(row).collect();
-    let path = format!("/api/projects/{project}/insights/{insight}/");
-    let body = json!({ "dashboards": [1] });
-    let call = ApiCall::new("PATCH", path, "insight:write").with(body);
     view! {
         <FormFailure result=added />
         <FormFailure result=removed />
         <Table caption="Dashboards" columns=columns rows=rows />
         <Pager page=list_page total=total what="dashboards" />
-        <ApiRequest call=call of="choose all dashboards of the insight" />
+        {call}
     }
     .into_any()
 }
