@@ -1,6 +1,6 @@
 //! Insights: the saved questions of a project.
 
-mod answer;
+pub(super) mod answer;
 pub(crate) mod question;
 
 use futures::future::try_join;
@@ -75,6 +75,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, InsightList)) -> AnyView {
             {file}
         </PageHead>
         <ProjectZone zone=of.timezone />
+        {super::dashboards::tabs(project)}
         <p class="lead">
             "An insight is a question about the events of this project, saved under a name. It is answered each time you open it."
         </p>

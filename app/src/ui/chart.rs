@@ -107,6 +107,7 @@ pub(crate) fn Bars(
         .collect_view()
         .into_any();
     let slots = Slots::Times(times);
+    let id = id.to_owned();
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(bars)
 }
 
@@ -148,13 +149,14 @@ pub(crate) fn Lines(
 ) -> impl IntoView {
     let (ceiling, lines) = lines(&series);
     let slots = Slots::Times(times);
+    let id = id.to_owned();
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(lines)
 }
 
 /// A line for each series over times that have texts, such as days of the calendar.
 #[component]
 pub(crate) fn NamedLines(
-    id: &'static str,
+    #[prop(into)] id: String,
     #[prop(into)] title: String,
     /// A sentence that summarizes the chart.
     #[prop(into)]

@@ -14,6 +14,7 @@ mod capture_v1;
 mod concurrent_creates;
 mod cors;
 mod coverage;
+mod dashboard_pages;
 mod dashboards;
 mod demo;
 mod doctor;

@@ -69,7 +69,7 @@ pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyVie
 }
 
 /// From where to where the chart reaches.
-fn summary(intervals: &[String], zone: &str) -> String {
+pub(in crate::pages) fn summary(intervals: &[String], zone: &str) -> String {
     match (intervals.first(), intervals.last()) {
         (Some(first), Some(last)) if first != last => format!("From {first} to {last}, in {zone}."),
         (Some(only), _) => format!("{only}, in {zone}."),
@@ -85,13 +85,14 @@ fn all_numbers(series: &[SeriesView]) -> impl Iterator<Item = f64> {
 }
 
 /// How many digits behind the decimal point the chart draws.
-fn decimals(series: &[SeriesView]) -> u32 {
+pub(in crate::pages) fn decimals(series: &[SeriesView]) -> u32 {
     let is_whole = all_numbers(series).all(|number| number.fract() == 0.0);
     let is_large = all_numbers(series).any(|number| number > DECIMALS_UP_TO);
     if is_whole || is_large { 0 } else { DECIMALS }
 }
 
-fn line(
+/// The line of a series in a chart.
+pub(in crate::pages) fn line(
     label: String,
     number: usize,
     is_before: bool,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer;
 use crate::error::UiError;
+use crate::pages::dashboards::of_insight;
 use crate::pages::{in_path, project_in_path};
 use crate::server_fns::insights::{
     HideInsight, InsightView, NamesView, SaveInsight, TrendsView, answer_trends, get_insight,
@@ -132,10 +133,12 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
             .into_any()
         }
     };
+    let dashboards = saved.as_ref().map(|saved| of_insight::link(project, &saved.short_id));
     let ending = saved.map(|saved| ending(project, &saved));
     view! {
         {head}
         {content}
+        {dashboards}
         {ending}
     }
     .into_any()
