@@ -5,7 +5,9 @@
 //! not: the answers (`server_fns::insights`), and the forms themselves (`pages::insights`).
 
 pub(crate) mod funnel;
+pub(crate) mod lifecycle;
 pub(crate) mod retention;
+pub(crate) mod stickiness;
 pub(crate) mod trends;
 
 use std::collections::BTreeMap;
@@ -14,18 +16,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use funnel::FunnelForm;
+use lifecycle::LifecycleForm;
 use retention::RetentionForm;
+use stickiness::StickinessForm;
 use trends::TrendsForm;
 
 /// The field with the kind of the question. Empty: trends.
 pub(crate) const KIND: &str = "kind";
 
 /// The kinds that have a form: the value of [`KIND`], and label.
-pub(crate) const KINDS: [(&str, &str); 3] =
-    [("", "Trends"), (funnel::WORD, "Funnel"), (retention::WORD, "Retention")];
+pub(crate) const KINDS: [(&str, &str); 5] = [
+    ("", "Trends"),
+    (funnel::WORD, "Funnel"),
+    (retention::WORD, "Retention"),
+    (stickiness::WORD, "Stickiness"),
+    (lifecycle::WORD, "Lifecycle"),
+];
 
 /// Number of values of a breakdown with a result of their own, as questions have it by default.
 pub(crate) const VALUES: usize = 25;
+
+/// The lengths of an interval: word and label.
+pub(crate) const INTERVALS: [(&str, &str); 5] =
+    [("minute", "Minute"), ("hour", "Hour"), ("day", "Day"), ("week", "Week"), ("month", "Month")];
+const USUAL_INTERVAL: &str = "day";
 
 /// The ranges: the date of their beginning, and label.
 pub(crate) const RANGES: &[(&str, &str)] = &[
@@ -68,6 +82,8 @@ pub(crate) enum QuestionForm {
     Trends(TrendsForm),
     Funnel(FunnelForm),
     Retention(RetentionForm),
+    Stickiness(StickinessForm),
+    Lifecycle(LifecycleForm),
 }
 
 impl QuestionForm {
@@ -76,6 +92,8 @@ impl QuestionForm {
         match value(KIND).as_str() {
             funnel::WORD => Self::Funnel(FunnelForm::read(value)),
             retention::WORD => Self::Retention(RetentionForm::read(value)),
+            stickiness::WORD => Self::Stickiness(StickinessForm::read(value)),
+            lifecycle::WORD => Self::Lifecycle(LifecycleForm::read(value)),
             _ => Self::Trends(TrendsForm::read(value)),
         }
     }
@@ -86,6 +104,8 @@ impl QuestionForm {
             Self::Trends(_) => "",
             Self::Funnel(_) => funnel::WORD,
             Self::Retention(_) => retention::WORD,
+            Self::Stickiness(_) => stickiness::WORD,
+            Self::Lifecycle(_) => lifecycle::WORD,
         }
     }
 
@@ -95,6 +115,8 @@ impl QuestionForm {
             Self::Trends(_) => trends::FIELDS,
             Self::Funnel(_) => funnel::FIELDS,
             Self::Retention(_) => retention::FIELDS,
+            Self::Stickiness(_) => stickiness::FIELDS,
+            Self::Lifecycle(_) => lifecycle::FIELDS,
         }
     }
 
@@ -104,6 +126,8 @@ impl QuestionForm {
             Self::Trends(form) => form.pairs(),
             Self::Funnel(form) => form.pairs(),
             Self::Retention(form) => form.pairs(),
+            Self::Stickiness(form) => form.pairs(),
+            Self::Lifecycle(form) => form.pairs(),
         };
         std::iter::once((KIND, self.kind().to_owned())).chain(own).collect()
     }
@@ -114,6 +138,8 @@ impl QuestionForm {
             Self::Trends(form) => form.query(),
             Self::Funnel(form) => form.query(),
             Self::Retention(form) => form.query(),
+            Self::Stickiness(form) => form.query(),
+            Self::Lifecycle(form) => form.query(),
         }
     }
 
@@ -123,6 +149,8 @@ impl QuestionForm {
             Self::Trends(form) => form.title(),
             Self::Funnel(form) => form.title(),
             Self::Retention(form) => form.title(),
+            Self::Stickiness(form) => form.title(),
+            Self::Lifecycle(form) => form.title(),
         }
     }
 
@@ -133,6 +161,8 @@ impl QuestionForm {
             "TrendsQuery" => Self::Trends(TrendsForm::of_query(query)?),
             "FunnelsQuery" => Self::Funnel(FunnelForm::of_query(query)?),
             "RetentionQuery" => Self::Retention(RetentionForm::of_query(query)?),
+            "StickinessQuery" => Self::Stickiness(StickinessForm::of_query(query)?),
+            "LifecycleQuery" => Self::Lifecycle(LifecycleForm::of_query(query)?),
             _ => return None,
         };
         let same = weir_questions::Query::read(&form.query()).ok()?;
@@ -147,6 +177,8 @@ impl QuestionForm {
             Self::Trends(_) => trends::field_of(attr),
             Self::Funnel(_) => funnel::field_of(attr),
             Self::Retention(_) => retention::field_of(attr),
+            Self::Stickiness(_) => stickiness::field_of(attr),
+            Self::Lifecycle(_) => lifecycle::field_of(attr),
         }
     }
 }
@@ -229,7 +261,7 @@ mod tests {
     #[test]
     fn questions_of_other_kinds_have_no_form() {
         for query in [
-            json!({"kind": "StickinessQuery", "series": [{"event": "a"}]}),
+            json!({"kind": "PathsQuery", "pathsFilter": {"includeEventTypes": ["$pageview"]}}),
             json!({"kind": "HogQLQuery", "query": "SELECT count() FROM events"}),
         ] {
             assert_eq!(QuestionForm::of_query(&canonical(&query).unwrap()), None);

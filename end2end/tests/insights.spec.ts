@@ -1,4 +1,4 @@
-// Insights: questions of trends, a funnel and retention are asked, saved and opened again.
+// Insights: questions of each kind are asked, saved and opened again.
 
 import type { Locator, Page } from "@playwright/test";
 import { alive, apiKey, call, checkPage, enter, expect, newOrganization, send, sent, type Server, test } from "./helpers";
@@ -168,10 +168,10 @@ test("a fault of a question is at its field", async ({ page, server, scripts }) 
 
 test("a question that the form cannot show says so", async ({ page, server, scripts }) => {
   const { insights, key, project } = await furnished(page, server, scripts);
-  const query = { kind: "StickinessQuery", series: [{ event: "tea paid" }] };
-  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "Days with tea", query });
+  const query = { kind: "PathsQuery", pathsFilter: { includeEventTypes: ["$pageview"] } };
+  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "Ways to tea", query });
   await page.goto(`${insights}/${saved.short_id}`);
-  await expect(page.getByRole("heading", { level: 1, name: "Days with tea" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "Ways to tea" })).toBeVisible();
   await expect(page.getByText("Its question has parts that this page cannot show")).toBeVisible();
   await expect(page.getByRole("button", { name: "Answer question" })).toHaveCount(0);
   await alive(page, scripts);
@@ -251,6 +251,36 @@ test("retention is asked, saved and opened again", async ({ page, server, script
 
   await page.goto(`${insights}/new?kind=retention&total=32`);
   await expect(page.locator("#total-fault")).toContainText("The page shows at most 31 periods.");
+});
+
+test("stickiness and a lifecycle are asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights } = await seen(page, server, scripts);
+  const active = page.getByRole("table", { name: "Persons by their intervals" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Stickiness");
+  await ask(page, scripts, "interval");
+  // One person was active on one day, and two on two days.
+  await expect(active).toHaveCount(2);
+  await expect(active.first().getByRole("cell")).toHaveText(["1", "33.3%"]);
+  await expect(active.last().getByRole("cell")).toHaveText(["2", "66.7%"]);
+  await expect(active.last().getByRole("rowheader")).toHaveText("2 days");
+  await checkPage(page, "the answer of stickiness");
+  await page.getByLabel("Count persons with more intervals too").check();
+  await ask(page, scripts, "cumulative");
+  await expect(active.first().getByRole("cell")).toHaveText(["3", "100.0%"]);
+  await saveAndOpen(page, scripts, insights, "Habits", "Stickiness");
+  await expect(page.getByLabel("Count persons with more intervals too")).toBeChecked();
+  await expect(active.first().getByRole("cell")).toHaveText(["3", "100.0%"]);
+
+  const statuses = page.getByRole("table", { name: "Persons of each status" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Lifecycle");
+  await page.getByLabel("Event", { exact: true }).fill("tea seen");
+  await ask(page, scripts, "event");
+  await expect(statuses).toHaveCount(4);
+  await expect(statuses.filter({ hasText: "New" }).getByRole("cell")).toHaveText(["3"]);
+  await expect(statuses.filter({ hasText: "Dormant" }).getByRole("cell")).toHaveText(["-3"]);
+  await checkPage(page, "the answer of a lifecycle");
+  await saveAndOpen(page, scripts, insights, "Guests", "Lifecycle");
+  await expect(statuses.filter({ hasText: "New" }).getByRole("cell")).toHaveText(["3"]);
 });
 
 test("a funnel of the API is shown in its form", async ({ page, server, scripts }) => {

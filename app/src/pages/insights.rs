@@ -1,8 +1,10 @@
 //! Insights: the saved questions of a project.
 
 mod funnel;
+mod lifecycle;
 pub(crate) mod question;
 mod retention;
+mod stickiness;
 mod trends;
 
 use futures::future::try_join;

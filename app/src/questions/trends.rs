@@ -4,12 +4,11 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "ssr")]
 use super::{RANGES, text};
-use super::{USUAL_RANGE, set_breakdown, set_range, value_or};
+use super::{USUAL_INTERVAL, USUAL_RANGE, set_breakdown, set_range, value_or};
 use crate::ui::chart::NUMBERED;
 
-/// The values without a choice.
+/// What is computed without a choice.
 const USUAL_MATH: &str = "total";
-const USUAL_INTERVAL: &str = "day";
 
 /// What can be computed of events.
 pub(crate) struct Math {
@@ -52,10 +51,6 @@ pub(crate) static MATHS: [Math; 9] = [
     Math::of_property("max", "Largest value", "largest value"),
 ];
 
-/// The lengths of an interval: word and label.
-pub(crate) const INTERVALS: [(&str, &str); 5] =
-    [("minute", "Minute"), ("hour", "Hour"), ("day", "Day"), ("week", "Week"), ("month", "Month")];
-
 /// The names of the fields. Faults are at all of them but the last.
 pub(crate) const FIELDS: &[&str] =
     &["event", "math", "property", "interval", "range", "breakdown", "compare"];
@@ -69,7 +64,7 @@ pub(crate) struct TrendsForm {
     pub(crate) math: String,
     /// The property that it is computed of.
     pub(crate) property: String,
-    /// A word of [`INTERVALS`].
+    /// A word of [`INTERVALS`](super::INTERVALS).
     pub(crate) interval: String,
     /// A date of [`RANGES`](super::RANGES).
     pub(crate) range: String,
@@ -201,8 +196,8 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::{canonical, fault_at, form, shown};
-    use super::super::{QuestionForm, RANGES, VALUES};
-    use super::{INTERVALS, MATHS, field_of};
+    use super::super::{INTERVALS, QuestionForm, RANGES, VALUES};
+    use super::{MATHS, field_of};
 
     #[test]
     fn every_choice_is_a_question_that_the_form_shows_again() {

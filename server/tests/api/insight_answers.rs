@@ -1,4 +1,4 @@
-//! Funnels and retention on the page of insights: its numbers are those of the API.
+//! Questions of each kind but trends on the page of insights: its numbers are those of the API.
 
 use serde_json::{Value, json};
 use weir_testkit::{Answer, Caller, TestApp};
@@ -191,4 +191,60 @@ async fn retention_has_the_numbers_of_the_api() {
     for (name, value) in [("total", "32"), ("total", "0"), ("period", "Year"), ("type", "once")] {
         refused(&app, &cookie, &[("kind", "retention"), (name, value)], name).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stickiness_has_the_numbers_of_the_api() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let caller = app.owner().key(&["insight:write", "query:read"]).await;
+    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(&app, days * 86_400)});
+    send(&app, json!([event("ada", 2), event("ada", 1), event("ada", 1), event("bob", 1)])).await;
+
+    let stickiness = [("kind", "stickiness"), ("event", "seen")];
+    let found = results(&app, &cookie, &stickiness).await["stickiness"].clone();
+    assert_eq!(found["total"], 2);
+    assert_eq!((&found["labels"][1], &found["counts"][1]), (&json!("2 days"), &json!(1)));
+    let (insight, of_api) = saved(&app, &cookie, &caller, &stickiness).await;
+    assert_eq!((&of_api[0]["data"], &of_api[0]["labels"]), (&found["counts"], &found["labels"]));
+    assert_eq!(shown(&app, &cookie, &insight).await["least"], "1");
+    let twice = [("kind", "stickiness"), ("event", "seen"), ("least", "2"), ("cumulative", "on")];
+    let found = results(&app, &cookie, &twice).await["stickiness"].clone();
+    assert_eq!((&found["counts"][0], &found["counts"][1]), (&json!(1), &json!(0)));
+    let label = found["labels"][0].as_str().unwrap();
+    assert_eq!(label, "1 day or more");
+    let minutes = [("kind", "stickiness"), ("interval", "minute"), ("range", "-7d")];
+    refused(&app, &cookie, &minutes, "interval").await;
+    refused(&app, &cookie, &[("kind", "stickiness"), ("least", "many")], "least").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lifecycle_has_the_numbers_of_the_api() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let caller = app.owner().key(&["insight:write", "query:read"]).await;
+    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(&app, days * 86_400)});
+    send(&app, json!([event("ada", 3), event("ada", 2), event("bob", 1)])).await;
+
+    let lifecycle = [("kind", "lifecycle"), ("event", "seen")];
+    let found = results(&app, &cookie, &lifecycle).await["lifecycle"].clone();
+    let (insight, of_api) = saved(&app, &cookie, &caller, &lifecycle).await;
+    assert_eq!(insight["derived_name"], "Lifecycle: seen");
+    assert_eq!(shown(&app, &cookie, &insight).await["kind"], "lifecycle");
+    assert_eq!(found["intervals"], of_api[0]["labels"]);
+    let (of_page, of_api) = (found["statuses"].as_array().unwrap(), of_api.as_array().unwrap());
+    assert_eq!(of_page.len(), 4);
+    let numbers = |data: &Value| -> Vec<f64> {
+        data.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    for (of_page, of_api) in of_page.iter().zip(of_api) {
+        assert_eq!(of_page["status"], of_api["status"]);
+        assert_eq!(numbers(&of_page["data"]), numbers(&of_api["data"]));
+        assert_eq!(of_page["sum"].as_f64(), of_api["count"].as_f64());
+    }
+    let dormant = of_page.iter().find(|one| one["status"] == "dormant").unwrap();
+    assert!(dormant["sum"].as_f64().unwrap() < 0.0, "{dormant}");
+    let minutes = [("kind", "lifecycle"), ("interval", "minute"), ("range", "-24h")];
+    refused(&app, &cookie, &minutes, "interval").await;
+    refused(&app, &cookie, &[("kind", "lifecycle"), ("range", "soon")], "range").await;
 }

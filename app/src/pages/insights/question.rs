@@ -2,13 +2,13 @@
 //! address; without one, that of the saved insight is asked.
 //!
 //! What does not belong here: the fields and the answer of a kind of questions (`trends`,
-//! `funnel`, `retention`).
+//! `funnel`, and so on).
 
 use futures::future::try_join3;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{funnel, retention, trends};
+use super::{funnel, lifecycle, retention, stickiness, trends};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
 use crate::questions::{KIND, KINDS, QuestionFields, QuestionForm};
@@ -106,7 +106,10 @@ async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
 fn is_complete(form: &QuestionForm) -> bool {
     match form {
         QuestionForm::Funnel(form) => form.is_complete(),
-        QuestionForm::Trends(_) | QuestionForm::Retention(_) => true,
+        QuestionForm::Trends(_)
+        | QuestionForm::Retention(_)
+        | QuestionForm::Stickiness(_)
+        | QuestionForm::Lifecycle(_) => true,
     }
 }
 
@@ -190,6 +193,12 @@ fn answered(form: &QuestionForm, found: AnswerView, zone: &str) -> AnyView {
         (QuestionForm::Retention(form), ResultsView::Retention(found)) => {
             retention::answer(form, found, zone, computed_at)
         }
+        (QuestionForm::Stickiness(form), ResultsView::Stickiness(found)) => {
+            stickiness::answer(form, found, computed_at)
+        }
+        (QuestionForm::Lifecycle(form), ResultsView::Lifecycle(found)) => {
+            lifecycle::answer(form, found, zone, computed_at)
+        }
         // The server answers each kind with its own results.
         _ => ().into_any(),
     }
@@ -248,6 +257,12 @@ fn question(
             (funnel::fields(form, shown, result), funnel::add_step(shown), hint)
         }
         QuestionForm::Retention(form) => (retention::fields(form, result), None, retention::hint()),
+        QuestionForm::Stickiness(form) => {
+            (stickiness::fields(form, result), None, stickiness::HINT.to_owned())
+        }
+        QuestionForm::Lifecycle(form) => {
+            (lifecycle::fields(form, result), None, lifecycle::HINT.to_owned())
+        }
     };
     let kind = Some(form.kind()).filter(|kind| !kind.is_empty());
     let kind = kind.map(|kind| view! { <input type="hidden" name=KIND value=kind /> });

@@ -4,8 +4,8 @@
 use leptos::prelude::*;
 
 use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
-use crate::questions::trends::{INTERVALS, MATHS, TrendsForm};
-use crate::questions::{RANGES, VALUES};
+use crate::questions::trends::{MATHS, TrendsForm};
+use crate::questions::{INTERVALS, RANGES, VALUES};
 use crate::server_fns::insights::answers::{NumbersView, SeriesView, TrendsView};
 use crate::ui::chart::{NamedLines, Series};
 use crate::ui::field::{Check, Choice, Field, Select};
@@ -94,7 +94,7 @@ pub(super) fn answer(
 }
 
 /// From where to where the chart reaches.
-fn summary(intervals: &[String], zone: &str) -> String {
+pub(super) fn summary(intervals: &[String], zone: &str) -> String {
     match (intervals.first(), intervals.last()) {
         (Some(first), Some(last)) if first != last => format!("From {first} to {last}, in {zone}."),
         (Some(only), _) => format!("{only}, in {zone}."),

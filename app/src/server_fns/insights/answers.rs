@@ -6,7 +6,11 @@
 #[cfg(feature = "ssr")]
 mod funnel;
 #[cfg(feature = "ssr")]
+mod lifecycle;
+#[cfg(feature = "ssr")]
 mod retention;
+#[cfg(feature = "ssr")]
+mod stickiness;
 #[cfg(feature = "ssr")]
 mod trends;
 
@@ -25,6 +29,10 @@ use crate::error::UiError;
 #[cfg(feature = "ssr")]
 use crate::questions::QuestionForm;
 
+/// The most intervals that a page shows, because its chart has a number for each.
+#[cfg(feature = "ssr")]
+const INTERVALS_MAX: usize = 400;
+
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerView {
@@ -41,6 +49,8 @@ pub(crate) enum ResultsView {
     Trends(TrendsView),
     Funnel(FunnelView),
     Retention(Vec<CohortView>),
+    Stickiness(StickinessView),
+    Lifecycle(LifecycleView),
 }
 
 /// The results of trends.
@@ -109,6 +119,36 @@ pub(crate) struct CohortView {
     pub(crate) counts: Vec<u64>,
 }
 
+/// The results of stickiness.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct StickinessView {
+    /// The texts of the numbers of intervals, such as `2 days`.
+    pub(crate) labels: Vec<String>,
+    /// The persons who are active in so many intervals.
+    pub(crate) counts: Vec<u64>,
+    /// All persons.
+    pub(crate) total: u64,
+}
+
+/// The results of a lifecycle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LifecycleView {
+    /// The texts of the intervals, in the zone of the project.
+    pub(crate) intervals: Vec<String>,
+    pub(crate) statuses: Vec<StatusView>,
+}
+
+/// The persons of a status.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StatusView {
+    /// Its word.
+    pub(crate) status: String,
+    /// Persons in each interval. Those who stay away are negative numbers.
+    pub(crate) data: Vec<f64>,
+    /// The sum of the numbers.
+    pub(crate) sum: f64,
+}
+
 /// Answers the question of a form. A fault has the name of a field of the form.
 #[cfg(feature = "ssr")]
 pub(super) async fn answer(
@@ -120,6 +160,8 @@ pub(super) async fn answer(
         QuestionForm::Trends(form) => trends::answer(services, project, form).await,
         QuestionForm::Funnel(form) => funnel::answer(services, project, form).await,
         QuestionForm::Retention(form) => retention::answer(services, project, form).await,
+        QuestionForm::Stickiness(form) => stickiness::answer(services, project, form).await,
+        QuestionForm::Lifecycle(form) => lifecycle::answer(services, project, form).await,
     };
     answer.map_err(|error| at_field(form, error))
 }
@@ -140,6 +182,19 @@ fn at_field(form: &QuestionForm, error: UiError) -> UiError {
         }
         other => other,
     }
+}
+
+/// Refuses more intervals than a page shows.
+#[cfg(feature = "ssr")]
+fn check_intervals(intervals: &[String]) -> Result<(), UiError> {
+    if intervals.len() <= INTERVALS_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "The page shows at most {INTERVALS_MAX} intervals. Choose a longer interval or a shorter \
+         range."
+    );
+    Err(UiError::field("interval", "max_length", &detail))
 }
 
 /// The answer of the service to a question.

@@ -3,12 +3,11 @@
 use weir_questions::results::{CompareLabel, TrendsResult};
 use weir_service::{ProjectCtx, Services};
 
-use super::{AnswerView, NumbersView, ResultsView, SeriesView, TrendsView, ask, label, read};
+use super::{
+    AnswerView, NumbersView, ResultsView, SeriesView, TrendsView, ask, check_intervals, label, read,
+};
 use crate::error::UiError;
 use crate::questions::trends::TrendsForm;
-
-/// The most intervals that a page shows, because its chart has a number for each.
-const INTERVALS_MAX: usize = 400;
 
 pub(super) async fn answer(
     services: &Services,
@@ -17,13 +16,7 @@ pub(super) async fn answer(
 ) -> Result<AnswerView, UiError> {
     let found = ask::<Vec<TrendsResult>>(services, project, read(&form.query())?).await?;
     let intervals = found.results.first().map(|first| first.labels.clone()).unwrap_or_default();
-    if intervals.len() > INTERVALS_MAX {
-        let detail = format!(
-            "The page shows at most {INTERVALS_MAX} intervals. Choose a longer interval or a \
-             shorter range."
-        );
-        return Err(UiError::field("interval", "max_length", &detail));
-    }
+    check_intervals(&intervals)?;
     let is_sum = form.math().is_some_and(|math| math.is_sum);
     let whole = match is_sum {
         true => Vec::new(),
