@@ -234,7 +234,7 @@ test("retention is asked, saved and opened again", async ({ page, server, script
   await page.getByLabel("Persons begin with").fill("tea seen");
   await page.getByLabel("They come back with").fill("tea paid");
   await page.getByLabel("Number of periods").fill("3");
-  await ask(page, scripts, "target");
+  await ask(page, scripts, "target_event");
   // All cohorts together, and one for each day.
   await expect(cohorts).toHaveCount(4);
   await expect(cohorts.first().getByRole("cell")).toHaveText(["3", "0.0% (0)", "66.7% (2)"]);

@@ -25,8 +25,8 @@ const USUAL_TYPE: &str = "retention_recurring";
 const USUAL_PERIOD: &str = "Day";
 const USUAL_TOTAL: &str = "8";
 
-/// The names of the fields.
-pub(super) const FIELDS: &[&str] = &["target", "returning", "type", "period", "total"];
+/// The names of the fields. In scripts, one named `target` would hide that member of its form.
+pub(super) const FIELDS: &[&str] = &["target_event", "returning_event", "type", "period", "total"];
 
 /// The values of the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub(crate) struct RetentionForm {
 impl RetentionForm {
     pub(super) fn read(value: &dyn Fn(&str) -> String) -> Self {
         Self {
-            target: value("target"),
-            returning: value("returning"),
+            target: value("target_event"),
+            returning: value("returning_event"),
             kind: value_or(value, "type", USUAL_TYPE),
             period: value_or(value, "period", USUAL_PERIOD),
             total: value_or(value, "total", USUAL_TOTAL),
@@ -56,8 +56,8 @@ impl RetentionForm {
 
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("target", self.target.clone()),
-            ("returning", self.returning.clone()),
+            ("target_event", self.target.clone()),
+            ("returning_event", self.returning.clone()),
             ("type", self.kind.clone()),
             ("period", self.period.clone()),
             ("total", self.total.clone()),
@@ -114,8 +114,8 @@ impl RetentionForm {
 #[cfg(feature = "ssr")]
 pub(super) fn field_of(attr: &str) -> Option<&'static str> {
     const PARTS: [(&str, &str); 5] = [
-        ("retentionFilter__targetEntity", "target"),
-        ("retentionFilter__returningEntity", "returning"),
+        ("retentionFilter__targetEntity", "target_event"),
+        ("retentionFilter__returningEntity", "returning_event"),
         ("retentionFilter__retentionType", "type"),
         ("retentionFilter__period", "period"),
         ("retentionFilter__totalIntervals", "total"),
@@ -141,8 +141,8 @@ mod tests {
                 for total in ["1", &*most] {
                     let whole = form(&[
                         USUAL,
-                        ("target", "seen"),
-                        ("returning", "paid"),
+                        ("target_event", "seen"),
+                        ("returning_event", "paid"),
                         ("type", kind),
                         ("period", period),
                         ("total", total),
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
-        assert_eq!(fault_at(&[USUAL, ("target", &*long)]), "target");
-        assert_eq!(fault_at(&[USUAL, ("returning", &*long)]), "returning");
+        assert_eq!(fault_at(&[USUAL, ("target_event", &*long)]), "target_event");
+        assert_eq!(fault_at(&[USUAL, ("returning_event", &*long)]), "returning_event");
         assert_eq!(fault_at(&[USUAL, ("type", "once")]), "type");
         assert_eq!(fault_at(&[USUAL, ("period", "Year")]), "period");
         assert_eq!(fault_at(&[USUAL, ("total", "0")]), "total");
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_question_has_words() {
         assert_eq!(form(&[USUAL]).title(), "Retention: any event, then any event");
-        let named = form(&[USUAL, ("target", "seen"), ("returning", "paid")]);
+        let named = form(&[USUAL, ("target_event", "seen"), ("returning_event", "paid")]);
         assert_eq!(named.title(), "Retention: seen, then paid");
         let QuestionForm::Retention(named) = named else { panic!("retention") };
         assert_eq!(named.period_name(3), "Day 3");

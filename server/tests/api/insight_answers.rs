@@ -154,8 +154,8 @@ async fn retention_has_the_numbers_of_the_api() {
     .await;
     let question = [
         ("kind", "retention"),
-        ("target", "seen"),
-        ("returning", "paid"),
+        ("target_event", "seen"),
+        ("returning_event", "paid"),
         ("period", "Day"),
         ("total", "3"),
     ];
@@ -178,7 +178,7 @@ async fn retention_has_the_numbers_of_the_api() {
     let form = shown(&app, &cookie, &insight).await;
     assert_eq!((&form["kind"], &form["total"]), (&json!("retention"), &json!("3")));
 
-    let first = [("kind", "retention"), ("target", "seen"), ("type", "retention_first_time")];
+    let first = [("kind", "retention"), ("target_event", "seen"), ("type", "retention_first_time")];
     let cohorts = results(&app, &cookie, &first).await["retention"].clone();
     let began = cohorts.as_array().unwrap().iter();
     let began: u64 = began.map(|cohort| cohort["counts"][0].as_u64().unwrap()).sum();

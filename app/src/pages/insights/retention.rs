@@ -28,9 +28,9 @@ pub(super) fn hint() -> String {
 pub(super) fn fields(form: &RetentionForm, result: FormResult) -> AnyView {
     let RetentionForm { target, returning, kind, period, total } = form.clone();
     view! {
-        <Field result=result name="target" label="Persons begin with" value=target max=NAME_MAX required=false list=EVENTS />
+        <Field result=result name="target_event" label="Persons begin with" value=target max=NAME_MAX required=false list=EVENTS />
         <Select result=result name="type" label="They begin" choices=choices(&TYPES) value=kind />
-        <Field result=result name="returning" label="They come back with" value=returning max=NAME_MAX required=false list=EVENTS />
+        <Field result=result name="returning_event" label="They come back with" value=returning max=NAME_MAX required=false list=EVENTS />
         <Select result=result name="period" label="Period" choices=choices(&PERIODS) value=period />
         <Field result=result name="total" label="Number of periods" value=total kind="number" required=false inputmode="numeric" />
     }
