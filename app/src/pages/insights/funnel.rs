@@ -9,7 +9,7 @@ use crate::server_fns::insights::answers::{FunnelValue, FunnelView, StepView};
 use crate::ui::chart::{NUMBERED, ShareBar, series_class};
 use crate::ui::field::{Field, Select};
 use crate::ui::form::FormResult;
-use crate::ui::number::{amount, brief, counted, grouped, percent};
+use crate::ui::number::{amount, counted, duration, grouped, percent};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 
 /// What the form does not say in its labels.
@@ -177,7 +177,7 @@ fn rows(is_divided: bool, names: &[String], value: &FunnelValue) -> Vec<TableRow
 fn time(seconds: Option<f64>) -> AnyView {
     let Some(seconds) = seconds else { return cell("-") };
     let title = format!("{} seconds", amount(seconds));
-    let text = brief((seconds * 1_000_000.0).round() as u64);
+    let text = duration((seconds * 1000.0).round() as u64);
     view! { <data value=seconds.to_string() title=title>{text}</data> }.into_any()
 }
 
