@@ -6,6 +6,7 @@
 
 pub(crate) mod funnel;
 pub(crate) mod lifecycle;
+pub(crate) mod paths;
 pub(crate) mod retention;
 pub(crate) mod stickiness;
 pub(crate) mod trends;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use funnel::FunnelForm;
 use lifecycle::LifecycleForm;
+use paths::PathsForm;
 use retention::RetentionForm;
 use stickiness::StickinessForm;
 use trends::TrendsForm;
@@ -25,12 +27,13 @@ use trends::TrendsForm;
 pub(crate) const KIND: &str = "kind";
 
 /// The kinds that have a form: the value of [`KIND`], and label.
-pub(crate) const KINDS: [(&str, &str); 5] = [
+pub(crate) const KINDS: [(&str, &str); 6] = [
     ("", "Trends"),
     (funnel::WORD, "Funnel"),
     (retention::WORD, "Retention"),
     (stickiness::WORD, "Stickiness"),
     (lifecycle::WORD, "Lifecycle"),
+    (paths::WORD, "Paths"),
 ];
 
 /// Number of values of a breakdown with a result of their own, as questions have it by default.
@@ -84,6 +87,7 @@ pub(crate) enum QuestionForm {
     Retention(RetentionForm),
     Stickiness(StickinessForm),
     Lifecycle(LifecycleForm),
+    Paths(PathsForm),
 }
 
 impl QuestionForm {
@@ -94,6 +98,7 @@ impl QuestionForm {
             retention::WORD => Self::Retention(RetentionForm::read(value)),
             stickiness::WORD => Self::Stickiness(StickinessForm::read(value)),
             lifecycle::WORD => Self::Lifecycle(LifecycleForm::read(value)),
+            paths::WORD => Self::Paths(PathsForm::read(value)),
             _ => Self::Trends(TrendsForm::read(value)),
         }
     }
@@ -106,6 +111,7 @@ impl QuestionForm {
             Self::Retention(_) => retention::WORD,
             Self::Stickiness(_) => stickiness::WORD,
             Self::Lifecycle(_) => lifecycle::WORD,
+            Self::Paths(_) => paths::WORD,
         }
     }
 
@@ -117,6 +123,7 @@ impl QuestionForm {
             Self::Retention(_) => retention::FIELDS,
             Self::Stickiness(_) => stickiness::FIELDS,
             Self::Lifecycle(_) => lifecycle::FIELDS,
+            Self::Paths(_) => paths::FIELDS,
         }
     }
 
@@ -128,6 +135,7 @@ impl QuestionForm {
             Self::Retention(form) => form.pairs(),
             Self::Stickiness(form) => form.pairs(),
             Self::Lifecycle(form) => form.pairs(),
+            Self::Paths(form) => form.pairs(),
         };
         std::iter::once((KIND, self.kind().to_owned())).chain(own).collect()
     }
@@ -140,6 +148,7 @@ impl QuestionForm {
             Self::Retention(form) => form.query(),
             Self::Stickiness(form) => form.query(),
             Self::Lifecycle(form) => form.query(),
+            Self::Paths(form) => form.query(),
         }
     }
 
@@ -151,6 +160,7 @@ impl QuestionForm {
             Self::Retention(form) => form.title(),
             Self::Stickiness(form) => form.title(),
             Self::Lifecycle(form) => form.title(),
+            Self::Paths(form) => form.title(),
         }
     }
 
@@ -163,6 +173,7 @@ impl QuestionForm {
             "RetentionQuery" => Self::Retention(RetentionForm::of_query(query)?),
             "StickinessQuery" => Self::Stickiness(StickinessForm::of_query(query)?),
             "LifecycleQuery" => Self::Lifecycle(LifecycleForm::of_query(query)?),
+            "PathsQuery" => Self::Paths(PathsForm::of_query(query)?),
             _ => return None,
         };
         let same = weir_questions::Query::read(&form.query()).ok()?;
@@ -179,6 +190,7 @@ impl QuestionForm {
             Self::Retention(_) => retention::field_of(attr),
             Self::Stickiness(_) => stickiness::field_of(attr),
             Self::Lifecycle(_) => lifecycle::field_of(attr),
+            Self::Paths(_) => paths::field_of(attr),
         }
     }
 }
@@ -261,7 +273,7 @@ mod tests {
     #[test]
     fn questions_of_other_kinds_have_no_form() {
         for query in [
-            json!({"kind": "PathsQuery", "pathsFilter": {"includeEventTypes": ["$pageview"]}}),
+            json!({"kind": "EventsQuery", "select": ["*"]}),
             json!({"kind": "HogQLQuery", "query": "SELECT count() FROM events"}),
         ] {
             assert_eq!(QuestionForm::of_query(&canonical(&query).unwrap()), None);

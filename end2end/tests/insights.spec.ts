@@ -168,10 +168,10 @@ test("a fault of a question is at its field", async ({ page, server, scripts }) 
 
 test("a question that the form cannot show says so", async ({ page, server, scripts }) => {
   const { insights, key, project } = await furnished(page, server, scripts);
-  const query = { kind: "PathsQuery", pathsFilter: { includeEventTypes: ["$pageview"] } };
-  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "Ways to tea", query });
+  const query = { kind: "HogQLQuery", query: "SELECT count() FROM events" };
+  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "All of it", query });
   await page.goto(`${insights}/${saved.short_id}`);
-  await expect(page.getByRole("heading", { level: 1, name: "Ways to tea" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "All of it" })).toBeVisible();
   await expect(page.getByText("Its question has parts that this page cannot show")).toBeVisible();
   await expect(page.getByRole("button", { name: "Answer question" })).toHaveCount(0);
   await alive(page, scripts);
@@ -281,6 +281,28 @@ test("stickiness and a lifecycle are asked, saved and opened again", async ({ pa
   await checkPage(page, "the answer of a lifecycle");
   await saveAndOpen(page, scripts, insights, "Guests", "Lifecycle");
   await expect(statuses.filter({ hasText: "New" }).getByRole("cell")).toHaveText(["3"]);
+});
+
+test("paths are asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights, token } = await furnished(page, server, scripts);
+  // Half an hour ends a path, so these are one path.
+  await send(server, token, { event: "tea drunk", distinct_id: "ada" });
+  await send(server, token, { event: "tea drunk", distinct_id: "bob" });
+  const edges = page.getByRole("table", { name: "What persons do after what" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Paths");
+  await page.getByLabel("Steps", { exact: true }).selectOption("Custom events");
+  await page.getByLabel("First step").fill("tea paid");
+  await expect(async () => {
+    await ask(page, scripts, "start");
+    await expect(edges.first().getByRole("cell").nth(2)).toHaveText("2", { timeout: 1000 });
+  }).toPass();
+  await expect(edges).toHaveCount(1);
+  await expect(edges.first().getByRole("rowheader")).toHaveText("tea paid");
+  await expect(edges.first().getByRole("cell").first()).toHaveText("tea drunk");
+  await checkPage(page, "the answer of paths");
+  await saveAndOpen(page, scripts, insights, "Rituals", "Paths");
+  await expect(page.getByLabel("First step")).toHaveValue("tea paid");
+  await expect(edges).toHaveCount(1);
 });
 
 test("a funnel of the API is shown in its form", async ({ page, server, scripts }) => {

@@ -2,6 +2,7 @@
 
 mod funnel;
 mod lifecycle;
+mod paths;
 pub(crate) mod question;
 mod retention;
 mod stickiness;

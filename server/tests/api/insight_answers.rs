@@ -248,3 +248,53 @@ async fn a_lifecycle_has_the_numbers_of_the_api() {
     refused(&app, &cookie, &minutes, "interval").await;
     refused(&app, &cookie, &[("kind", "lifecycle"), ("range", "soon")], "range").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_have_the_numbers_of_the_api() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let caller = app.owner().key(&["insight:write", "query:read"]).await;
+    let event = |id: &str, event: &str, seconds: i64| json!({"event": event, "distinct_id": id, "timestamp": ago(&app, seconds)});
+    send(
+        &app,
+        json!([
+            event("ada", "seen", 300),
+            event("ada", "paid", 240),
+            event("bob", "seen", 300),
+            event("bob", "paid", 120),
+            event("bob", "drunk", 60),
+        ]),
+    )
+    .await;
+    let paths = [("kind", "paths"), ("events", "custom_event")];
+    let found = results(&app, &cookie, &paths).await["paths"].clone();
+    let (insight, of_api) = saved(&app, &cookie, &caller, &paths).await;
+    assert_eq!(insight["derived_name"], "Paths: Custom events");
+    assert_eq!(shown(&app, &cookie, &insight).await["events"], "custom_event");
+    let of_page: Vec<_> = found["edges"].as_array().unwrap().iter().map(edge_of_page).collect();
+    let of_api: Vec<_> = of_api.as_array().unwrap().iter().map(edge_of_api).collect();
+    assert_eq!(of_page, of_api);
+    let expected = [
+        ("1_seen".to_owned(), "2_paid".to_owned(), json!(2), Some(120_000.0)),
+        ("2_paid".to_owned(), "3_drunk".to_owned(), json!(1), Some(60_000.0)),
+    ];
+    assert_eq!(of_page, expected);
+    for (name, value) in [("limit", "1"), ("limit", "many"), ("events", "clicks")] {
+        refused(&app, &cookie, &[("kind", "paths"), (name, value)], name).await;
+    }
+}
+
+/// The keys of both steps of an edge, how often it is, and its average time in milliseconds.
+type Edge = (String, String, Value, Option<f64>);
+
+fn edge_of_page(edge: &Value) -> Edge {
+    let step = edge["step"].as_u64().unwrap();
+    let key = |step: u64, name: &str| format!("{step}_{}", edge[name].as_str().unwrap());
+    (key(step, "from"), key(step + 1, "to"), edge["count"].clone(), edge["average"].as_f64())
+}
+
+fn edge_of_api(edge: &Value) -> Edge {
+    let key = |name: &str| edge[name].as_str().unwrap().to_owned();
+    let average = edge["average_conversion_time"].as_f64();
+    (key("source"), key("target"), edge["value"].clone(), average)
+}

@@ -8,7 +8,7 @@ use futures::future::try_join3;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{funnel, lifecycle, retention, stickiness, trends};
+use super::{funnel, lifecycle, paths, retention, stickiness, trends};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
 use crate::questions::{KIND, KINDS, QuestionFields, QuestionForm};
@@ -109,7 +109,8 @@ fn is_complete(form: &QuestionForm) -> bool {
         QuestionForm::Trends(_)
         | QuestionForm::Retention(_)
         | QuestionForm::Stickiness(_)
-        | QuestionForm::Lifecycle(_) => true,
+        | QuestionForm::Lifecycle(_)
+        | QuestionForm::Paths(_) => true,
     }
 }
 
@@ -199,6 +200,9 @@ fn answered(form: &QuestionForm, found: AnswerView, zone: &str) -> AnyView {
         (QuestionForm::Lifecycle(form), ResultsView::Lifecycle(found)) => {
             lifecycle::answer(form, found, zone, computed_at)
         }
+        (QuestionForm::Paths(form), ResultsView::Paths(found)) => {
+            paths::answer(form, found, computed_at)
+        }
         // The server answers each kind with its own results.
         _ => ().into_any(),
     }
@@ -263,6 +267,7 @@ fn question(
         QuestionForm::Lifecycle(form) => {
             (lifecycle::fields(form, result), None, lifecycle::HINT.to_owned())
         }
+        QuestionForm::Paths(form) => (paths::fields(form, result), None, paths::HINT.to_owned()),
     };
     let kind = Some(form.kind()).filter(|kind| !kind.is_empty());
     let kind = kind.map(|kind| view! { <input type="hidden" name=KIND value=kind /> });

@@ -8,6 +8,8 @@ mod funnel;
 #[cfg(feature = "ssr")]
 mod lifecycle;
 #[cfg(feature = "ssr")]
+mod paths;
+#[cfg(feature = "ssr")]
 mod retention;
 #[cfg(feature = "ssr")]
 mod stickiness;
@@ -51,6 +53,7 @@ pub(crate) enum ResultsView {
     Retention(Vec<CohortView>),
     Stickiness(StickinessView),
     Lifecycle(LifecycleView),
+    Paths(PathsView),
 }
 
 /// The results of trends.
@@ -149,6 +152,28 @@ pub(crate) struct StatusView {
     pub(crate) sum: f64,
 }
 
+/// The results of paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PathsView {
+    /// The most frequent first.
+    pub(crate) edges: Vec<EdgeView>,
+    /// Whether there are more.
+    pub(crate) has_others: bool,
+}
+
+/// A step of paths with the one after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EdgeView {
+    /// The number of the first of both, from 1.
+    pub(crate) step: u32,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// How often persons did one after the other.
+    pub(crate) count: u64,
+    /// The average time in between, in milliseconds.
+    pub(crate) average: f64,
+}
+
 /// Answers the question of a form. A fault has the name of a field of the form.
 #[cfg(feature = "ssr")]
 pub(super) async fn answer(
@@ -162,6 +187,7 @@ pub(super) async fn answer(
         QuestionForm::Retention(form) => retention::answer(services, project, form).await,
         QuestionForm::Stickiness(form) => stickiness::answer(services, project, form).await,
         QuestionForm::Lifecycle(form) => lifecycle::answer(services, project, form).await,
+        QuestionForm::Paths(form) => paths::answer(services, project, form).await,
     };
     answer.map_err(|error| at_field(form, error))
 }
