@@ -29,6 +29,7 @@ mod full_disk;
 mod generated;
 mod import;
 mod import_defects;
+mod insight_answers;
 mod insights;
 mod invites;
 mod isolation;

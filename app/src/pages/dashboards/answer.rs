@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use leptos::prelude::*;
 
-use crate::pages::insights::answer::{decimals, line, summary};
+use crate::pages::insights::trends::{decimals, line, summary};
 use crate::server_fns::dashboards::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
 use crate::ui::chart::{NamedLines, Series};
 use crate::ui::number::{amount, counted};

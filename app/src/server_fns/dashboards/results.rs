@@ -9,7 +9,7 @@ use weir_questions::results::{
 };
 
 use super::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
-use crate::server_fns::insights::{NumbersView, SeriesView};
+use crate::server_fns::insights::answers::{NumbersView, SeriesView};
 use crate::ui::chart::NUMBERED;
 
 /// The most rows of a tile.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
-use crate::server_fns::insights::SeriesView;
+use crate::server_fns::insights::answers::SeriesView;
 
 /// The answer to the question of a tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
