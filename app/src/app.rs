@@ -5,9 +5,9 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
 use crate::areas::{
-    account, activity, configs, definitions, domains, entrance, events, export_forms, exports,
-    gallery, health, help, insights, keys, migrations, organization, overview, people, persons,
-    plugins, project, start, transformations,
+    account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
+    exports, gallery, health, help, insights, keys, migrations, organization, overview, people,
+    persons, plugins, project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -33,6 +33,7 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/login/again") view=entrance::LoginAgain ssr=SsrMode::Async />
                 <Route path=path!("/login/link/:id") view=entrance::LoginLink ssr=SsrMode::Async />
                 <Route path=path!("/") view=entrance::Home ssr=SsrMode::Async />
+                <Route path=path!("/shared/:token") view=dashboards::SharedDashboard ssr=SsrMode::Async />
                 <ParentRoute path=path!("") view=Frame>
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
@@ -40,6 +41,13 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/insights") view=insights::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/new") view=dashboards::NewDashboard ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/:dashboard") view=dashboards::Dashboard ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/:dashboard/settings") view=dashboards::DashboardSettings ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/:dashboard/sharing") view=dashboards::DashboardSharing ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/:dashboard/sharing/link") view=dashboards::NewShareLink ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/definitions") view=definitions::EventDefinitions ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/definitions/:event") view=definitions::EventDefinition ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/health") view=health::Health ssr=SsrMode::Async />

@@ -161,6 +161,17 @@ area!(insights {
     Insight => pages::insights::question::Insight,
 });
 
+area!(dashboards {
+    Dashboards => pages::dashboards::Dashboards,
+    NewDashboard => pages::dashboards::new::NewDashboard,
+    Dashboard => pages::dashboards::one::Dashboard,
+    DashboardSettings => pages::dashboards::settings::DashboardSettings,
+    DashboardSharing => pages::dashboards::sharing::DashboardSharing,
+    NewShareLink => pages::dashboards::sharing::NewShareLink,
+    DashboardsOfInsight => pages::dashboards::of_insight::DashboardsOfInsight,
+    SharedDashboard => pages::dashboards::shared::SharedDashboard,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -294,7 +305,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 71] = [
+const PAGES: [(&str, AreaPage); 79] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -305,12 +316,20 @@ const PAGES: [(&str, AreaPage); 71] = [
     ("/login/again", entrance::LoginAgain),
     ("/login/link/:id", entrance::LoginLink),
     ("/", entrance::Home),
+    ("/shared/:token", dashboards::SharedDashboard),
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
     ("/projects/:id/insights", insights::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),
+    ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
+    ("/projects/:id/dashboards", dashboards::Dashboards),
+    ("/projects/:id/dashboards/new", dashboards::NewDashboard),
+    ("/projects/:id/dashboards/:dashboard", dashboards::Dashboard),
+    ("/projects/:id/dashboards/:dashboard/settings", dashboards::DashboardSettings),
+    ("/projects/:id/dashboards/:dashboard/sharing", dashboards::DashboardSharing),
+    ("/projects/:id/dashboards/:dashboard/sharing/link", dashboards::NewShareLink),
     ("/projects/:id/definitions", definitions::EventDefinitions),
     ("/projects/:id/definitions/:event", definitions::EventDefinition),
     ("/projects/:id/health", health::Health),

@@ -1,6 +1,7 @@
 //! Filters of lists: from the values in the address of a page to the queries of services.
 //! The page and its CSV file use the same.
 
+use weir_model::dashboards::DashboardQuery;
 use weir_model::exports::lists::{LogQuery, RunQuery};
 use weir_model::exports::{LogLevel, Status};
 use weir_model::insights::InsightQuery;
@@ -25,6 +26,11 @@ pub fn members(search: &str) -> MemberQuery {
 /// The filter of saved insights.
 pub fn insights(search: &str) -> InsightQuery {
     InsightQuery { search: text(search), ..InsightQuery::default() }
+}
+
+/// The filter of dashboards.
+pub fn dashboards(search: &str) -> DashboardQuery {
+    DashboardQuery { search: text(search), ..DashboardQuery::default() }
 }
 
 /// The filter of exports.

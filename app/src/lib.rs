@@ -43,11 +43,11 @@ mod plugin_settings;
 pub mod process_facts;
 #[cfg(feature = "ssr")]
 mod qr;
+mod questions;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;
 pub mod theme;
-mod trends;
 mod ui;
 
 pub use app::App;

@@ -333,6 +333,10 @@ export async function furnish(server: Server, key: string, token: string): Promi
     name: "Page views",
     query: { kind: "TrendsQuery", series: [{ kind: "EventsNode", event: "page viewed" }] },
   });
+  const dashboard = await call(server, key, "POST", "/api/projects/1/dashboards/", { name: "Growth" });
+  const ofDashboard = `/api/projects/1/dashboards/${dashboard.id}/`;
+  await call(server, key, "PATCH", ofDashboard, { tiles: [{ insight: insight.id }] });
+  const shared = await call(server, key, "POST", `${ofDashboard}share_links/`, {});
   const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
   const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
   // Events are readable a moment after they were taken.
@@ -348,6 +352,8 @@ export async function furnish(server: Server, key: string, token: string): Promi
     config: String(configs[0]),
     exported: exported.id,
     insight: insight.short_id,
+    dashboard: String(dashboard.id),
+    shared: shared.token,
     domain: domain.id,
     invite: invite.token,
     person,

@@ -1,4 +1,4 @@
-// Insights: a question of trends is asked, saved, opened again, changed and deleted.
+// Insights: questions of each kind are asked, saved and opened again.
 
 import type { Locator, Page } from "@playwright/test";
 import { alive, apiKey, call, checkPage, enter, expect, newOrganization, send, sent, type Server, test } from "./helpers";
@@ -6,8 +6,16 @@ import { alive, apiKey, call, checkPage, enter, expect, newOrganization, send, s
 /** The numbers of the whole range. */
 const numbers = (page: Page): Locator => page.getByRole("table", { name: "Numbers of the whole range" }).locator("tbody > tr");
 
+/** The address of the insights of a project, and how to call the API for it. */
+interface Furnished {
+  insights: string;
+  key: string;
+  project: number;
+  token: string;
+}
+
 /** A project in which two persons paid three times. Returns the address of its insights. */
-async function furnished(page: Page, server: Server, scripts: boolean): Promise<{ insights: string; key: string; project: number }> {
+async function furnished(page: Page, server: Server, scripts: boolean): Promise<Furnished> {
   const key = await apiKey(page, server, scripts);
   const { project, token } = await newOrganization(server, key, "Tea Shop");
   await send(server, token, { event: "tea paid", distinct_id: "ada", properties: { price: 2.5, plan: "pro" } });
@@ -18,13 +26,53 @@ async function furnished(page: Page, server: Server, scripts: boolean): Promise<
     const { results } = await call(server, key, "POST", `/api/projects/${project}/query/`, { query, refresh: "force_blocking" });
     expect(results[0].count).toBe(3);
   }).toPass();
-  return { insights: `/projects/${project}/insights`, key, project };
+  return { insights: `/projects/${project}/insights`, key, project, token };
 }
 
-/** Asks the question of the form. */
-async function ask(page: Page, scripts: boolean): Promise<void> {
+/** The same project, in which three persons had seen the tea two days before. */
+async function seen(page: Page, server: Server, scripts: boolean): Promise<Furnished> {
+  const made = await furnished(page, server, scripts);
+  const timestamp = new Date(Date.now() - 2 * 24 * 60 * 60 * 1000).toISOString();
+  for (const id of ["ada", "bob", "cy"]) {
+    await send(server, made.token, { event: "tea seen", distinct_id: id, timestamp });
+  }
+  const query = { kind: "TrendsQuery", series: [{ kind: "EventsNode", event: "tea seen" }] };
+  await expect(async () => {
+    const { results } = await call(server, made.key, "POST", `/api/projects/${made.project}/query/`, { query, refresh: "force_blocking" });
+    expect(results[0].count).toBe(3);
+  }).toPass();
+  return made;
+}
+
+/** Asks the question of the form, one field of which has this name. */
+async function ask(page: Page, scripts: boolean, field = "event"): Promise<void> {
   await page.getByRole("button", { name: "Answer question" }).click();
-  await page.waitForURL(/[?&]event=/);
+  await page.waitForURL(new RegExp(`[?&]${field}=`));
+  await alive(page, scripts);
+}
+
+/** Opens the form of a kind of questions. */
+async function choose(page: Page, scripts: boolean, insights: string, kind: string): Promise<void> {
+  await page.goto(`${insights}/new`);
+  await alive(page, scripts);
+  const kinds = page.getByRole("navigation", { name: "Kinds of questions" });
+  await expect(kinds.getByRole("link", { name: "Trends" })).toHaveAttribute("aria-current", "page");
+  await kinds.getByRole("link", { name: kind }).click();
+  await expect(kinds.getByRole("link", { name: kind })).toHaveAttribute("aria-current", "page");
+  await alive(page, scripts);
+}
+
+/** Saves the question under a name, and opens it from the list, which shows its kind. */
+async function saveAndOpen(page: Page, scripts: boolean, insights: string, name: string, kind: string): Promise<void> {
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await sent(page, () => page.getByRole("button", { name: "Save insight" }).click());
+  await page.waitForURL(/\/insights\/[a-z]{8}$/);
+  await expect(page.getByText(`Saved ${name}.`)).toBeVisible();
+  await page.goto(insights);
+  await expect(page.getByRole("row", { name }).getByRole("cell", { name: kind })).toBeVisible();
+  await alive(page, scripts);
+  await page.getByRole("link", { name, exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name })).toBeVisible();
   await alive(page, scripts);
 }
 
@@ -120,12 +168,149 @@ test("a fault of a question is at its field", async ({ page, server, scripts }) 
 
 test("a question that the form cannot show says so", async ({ page, server, scripts }) => {
   const { insights, key, project } = await furnished(page, server, scripts);
-  const query = { kind: "FunnelsQuery", series: [{ event: "tea paid" }, { event: "tea drunk" }] };
-  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "From cup to cup", query });
+  const query = { kind: "HogQLQuery", query: "SELECT count() FROM events" };
+  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "All of it", query });
   await page.goto(`${insights}/${saved.short_id}`);
-  await expect(page.getByRole("heading", { level: 1, name: "From cup to cup" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "All of it" })).toBeVisible();
   await expect(page.getByText("Its question has parts that this page cannot show")).toBeVisible();
   await expect(page.getByRole("button", { name: "Answer question" })).toHaveCount(0);
   await alive(page, scripts);
   await checkPage(page, "an insight of the API");
+});
+
+test("a funnel is asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights } = await seen(page, server, scripts);
+  const steps = page.getByRole("table", { name: "Persons of each step" }).locator("tbody > tr");
+  const step = (number: number): Locator => page.getByLabel(`Step ${number}`, { exact: true });
+  await choose(page, scripts, insights, "Funnel");
+  await expect(step(3)).toBeVisible();
+  await expect(step(4)).toHaveCount(0);
+  await expect(steps).toHaveCount(0);
+  await checkPage(page, "the form of a funnel");
+
+  await step(1).fill("tea seen");
+  await ask(page, scripts, "step1");
+  await expect(page.locator("#step2-fault")).toContainText("Enter at least 2 steps.");
+  await page.getByRole("button", { name: "Add step" }).click();
+  await page.waitForURL(/[?&]steps=4/);
+  await alive(page, scripts);
+  await expect(step(1)).toHaveValue("tea seen");
+  await expect(page.locator("#step2-fault")).toHaveCount(0);
+  await step(4).fill("tea paid");
+  await ask(page, scripts, "step4");
+
+  // Empty fields are no steps.
+  await expect(step(2)).toHaveValue("tea paid");
+  await expect(step(4)).toHaveCount(0);
+  await expect(steps.first().getByRole("cell")).toHaveText(["3", "100.0%", "-", "-"]);
+  await expect(steps.last().getByRole("cell")).toHaveText(["2", "66.7%", "66.7%", /^\d+ [dh]/]);
+  const figure = page.getByRole("figure", { name: "Funnel: tea seen, tea paid" });
+  await expect(figure).toContainText("2 of 3 persons did all steps: 66.7%.");
+  await expect(figure.getByRole("listitem").last()).toContainText("2 (66.7%)");
+  await checkPage(page, "the answer of a funnel");
+
+  await page.getByLabel("Order of steps").selectOption("In any order");
+  await page.getByLabel("Break down by").fill("plan");
+  await ask(page, scripts, "breakdown");
+  await expect(steps.first()).toContainText("Completed 1 step");
+  await expect(steps.filter({ hasText: "pro" })).toHaveCount(2);
+  await checkPage(page, "the answer of a funnel with a breakdown");
+
+  await page.getByLabel("Order of steps").selectOption("In their order");
+  await page.getByLabel("Break down by").fill("");
+  await ask(page, scripts, "step1");
+  await expect(steps).toHaveCount(2);
+  await saveAndOpen(page, scripts, insights, "Buyers", "Funnel");
+  await expect(step(1)).toHaveValue("tea seen");
+  await expect(step(2)).toHaveValue("tea paid");
+  await expect(steps.last().getByRole("cell").first()).toHaveText("2");
+  await expect(page.getByRole("navigation", { name: "Kinds of questions" })).toHaveCount(0);
+});
+
+test("retention is asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights } = await seen(page, server, scripts);
+  const cohorts = page.getByRole("table", { name: "Persons who came back" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Retention");
+  await page.getByLabel("Persons begin with").fill("tea seen");
+  await page.getByLabel("They come back with").fill("tea paid");
+  await page.getByLabel("Number of periods").fill("3");
+  await ask(page, scripts, "target_event");
+  // All cohorts together, and one for each day.
+  await expect(cohorts).toHaveCount(4);
+  await expect(cohorts.first().getByRole("cell")).toHaveText(["3", "0.0% (0)", "66.7% (2)"]);
+  await expect(cohorts.nth(1).getByRole("cell")).toHaveText(["3", "0.0% (0)", "66.7% (2)"]);
+  await expect(cohorts.nth(2).getByRole("cell")).toHaveText(["0", "-"]);
+  await expect(cohorts.last().getByRole("cell")).toHaveText(["0"]);
+  await page.getByText("Show the numbers").click();
+  const shares = page.getByRole("figure").getByRole("table").locator("tbody > tr").getByRole("cell");
+  await expect(shares).toHaveText(["100.0%", "0.0%", "66.7%"]);
+  await checkPage(page, "the answer of retention");
+  await saveAndOpen(page, scripts, insights, "Regulars", "Retention");
+  await expect(page.getByLabel("Number of periods")).toHaveValue("3");
+  await expect(cohorts.first().getByRole("cell").last()).toHaveText("66.7% (2)");
+
+  await page.goto(`${insights}/new?kind=retention&total=32`);
+  await expect(page.locator("#total-fault")).toContainText("The page shows at most 31 periods.");
+});
+
+test("stickiness and a lifecycle are asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights } = await seen(page, server, scripts);
+  const active = page.getByRole("table", { name: "Persons by their intervals" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Stickiness");
+  await ask(page, scripts, "interval");
+  // One person was active on one day, and two on two days.
+  await expect(active).toHaveCount(2);
+  await expect(active.first().getByRole("cell")).toHaveText(["1", "33.3%"]);
+  await expect(active.last().getByRole("cell")).toHaveText(["2", "66.7%"]);
+  await expect(active.last().getByRole("rowheader")).toHaveText("2 days");
+  await checkPage(page, "the answer of stickiness");
+  await page.getByLabel("Count persons with more intervals too").check();
+  await ask(page, scripts, "cumulative");
+  await expect(active.first().getByRole("cell")).toHaveText(["3", "100.0%"]);
+  await saveAndOpen(page, scripts, insights, "Habits", "Stickiness");
+  await expect(page.getByLabel("Count persons with more intervals too")).toBeChecked();
+  await expect(active.first().getByRole("cell")).toHaveText(["3", "100.0%"]);
+
+  const statuses = page.getByRole("table", { name: "Persons of each status" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Lifecycle");
+  await page.getByLabel("Event", { exact: true }).fill("tea seen");
+  await ask(page, scripts, "event");
+  await expect(statuses).toHaveCount(4);
+  await expect(statuses.filter({ hasText: "New" }).getByRole("cell")).toHaveText(["3"]);
+  await expect(statuses.filter({ hasText: "Dormant" }).getByRole("cell")).toHaveText(["-3"]);
+  await checkPage(page, "the answer of a lifecycle");
+  await saveAndOpen(page, scripts, insights, "Guests", "Lifecycle");
+  await expect(statuses.filter({ hasText: "New" }).getByRole("cell")).toHaveText(["3"]);
+});
+
+test("paths are asked, saved and opened again", async ({ page, server, scripts }) => {
+  const { insights, token } = await furnished(page, server, scripts);
+  // Half an hour ends a path, so these are one path.
+  await send(server, token, { event: "tea drunk", distinct_id: "ada" });
+  await send(server, token, { event: "tea drunk", distinct_id: "bob" });
+  const edges = page.getByRole("table", { name: "What persons do after what" }).locator("tbody > tr");
+  await choose(page, scripts, insights, "Paths");
+  await page.getByLabel("Steps", { exact: true }).selectOption("Custom events");
+  await page.getByLabel("First step").fill("tea paid");
+  await expect(async () => {
+    await ask(page, scripts, "start");
+    await expect(edges.first().getByRole("cell").nth(2)).toHaveText("2", { timeout: 1000 });
+  }).toPass();
+  await expect(edges).toHaveCount(1);
+  await expect(edges.first().getByRole("rowheader")).toHaveText("tea paid");
+  await expect(edges.first().getByRole("cell").first()).toHaveText("tea drunk");
+  await checkPage(page, "the answer of paths");
+  await saveAndOpen(page, scripts, insights, "Rituals", "Paths");
+  await expect(page.getByLabel("First step")).toHaveValue("tea paid");
+  await expect(edges).toHaveCount(1);
+});
+
+test("a funnel of the API is shown in its form", async ({ page, server, scripts }) => {
+  const { insights, key, project } = await furnished(page, server, scripts);
+  const query = { kind: "FunnelsQuery", series: [{ event: "tea paid" }, { event: "tea drunk" }] };
+  const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "From cup to cup", query });
+  await page.goto(`${insights}/${saved.short_id}`);
+  await alive(page, scripts);
+  await expect(page.getByLabel("Step 2", { exact: true })).toHaveValue("tea drunk");
+  await expect(page.getByRole("figure")).toContainText("0 of 2 persons did all steps: 0.0%.");
 });

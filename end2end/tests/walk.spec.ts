@@ -331,6 +331,16 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/insights/new", "New insight", walk.follow("New insight"));
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/insights/:insight", "Page views", walk.follow("Page views"));
+  await walk.stop("/projects/:id/insights/:insight/dashboards", "Dashboards of an insight", walk.follow("Add to a dashboard"));
+  await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
+  await walk.stop("/projects/:id/dashboards", "Dashboards", walk.tab("Questions", "Dashboards"));
+  await walk.stop("/projects/:id/dashboards/new", "New dashboard", walk.follow("New dashboard"));
+  await walk.pass("/projects/:id/dashboards", "Dashboards", walk.follow("Back to dashboards"));
+  await walk.stop("/projects/:id/dashboards/:dashboard", "Growth", walk.follow("Growth"));
+  await walk.stop("/projects/:id/dashboards/:dashboard/sharing", "Share links", walk.follow("Share"));
+  await walk.stop("/projects/:id/dashboards/:dashboard/settings", "Dashboard settings", walk.tab("Dashboard", "Settings"));
+  const revealed = `/projects/1/dashboards/${made.dashboard}/sharing/link`;
+  await walk.stop("/projects/:id/dashboards/:dashboard/sharing/link", "Your new share link", walk.open(revealed));
   await walk.stop("/projects/:id/definitions", "Event definitions", walk.rail("Event definitions"));
   await walk.stop("/projects/:id/definitions/:event", "page viewed", walk.follow("page viewed"));
   await walk.stop("/projects/:id/health", "Health", walk.rail("Health"));
@@ -385,6 +395,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/reset", "Forgot your password?", walk.follow("Forgot your password?"));
   await walk.stop("/reset/:id", "Set a new password", walk.open(`/reset/${UNKNOWN_ID}?token=x`));
   await walk.stop("/login/link/:id", "Sign in with a link", walk.open(`/login/link/${UNKNOWN_ID}?token=x`));
+  await walk.stop("/shared/:token", "Growth", walk.open(`/shared/${made.shared}`));
   await walk.stop("/signup/:id", "Join an organization", walk.open(`/signup/${made.invite}`));
   await walk.stop("/verify_email/:id", "Confirm your address", walk.open(`/verify_email/${UNKNOWN_ID}`));
   await walk.pass("/login", "Sign in", walk.follow("Go to the sign-in"));

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use weir_import::ImportError;
+use weir_mcp::BridgeError;
 use weir_model::Timestamp;
 use weir_service::Clock;
 use weir_service::identity::SetupInput;
@@ -51,6 +52,8 @@ enum AnyCommand {
     OfInstance(Command),
     /// Serve a temporary instance that is filled with a month of a made-up shop
     Demo(DemoArguments),
+    /// Let a model ask questions: speak the Model Context Protocol on standard input and output, and pass requests to a host
+    Mcp(weir_mcp::Arguments),
 }
 
 /// The commands that work with the settings of an instance.
@@ -215,6 +218,9 @@ pub enum CommandError {
     /// `import` failed.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// `mcp` failed.
+    #[error(transparent)]
+    Mcp(#[from] BridgeError),
     /// A command on domains failed.
     #[error(transparent)]
     Domain(#[from] DomainError),
@@ -276,6 +282,7 @@ impl Cli {
         let command = match command {
             AnyCommand::OfInstance(command) => command,
             AnyCommand::Demo(arguments) => return Ok(demo::run(given, arguments).await?),
+            AnyCommand::Mcp(arguments) => return Ok(weir_mcp::run(&arguments).await?),
         };
         let named = file.clone();
         let settings = move || Config::load(given.clone(), file.as_deref());

@@ -36,7 +36,7 @@ use crate::http::request_id::{self, RequestId};
 use crate::limits::{Exhausted, UserPermit};
 use crate::listener::HeldUntilSent;
 use crate::web::admission::{self, Admission};
-use crate::{probes, router, scim, web};
+use crate::{mcp, probes, router, scim, web};
 
 /// A part of the service with its own limits and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +75,7 @@ pub struct RoutePattern(pub &'static str);
 pub struct Dispatcher {
     app: App,
     api: Router,
+    mcp: Router,
     scim: Router,
     web: Router,
     hsts: Option<HeaderValue>,
@@ -85,6 +86,7 @@ enum Target {
     Capture(Endpoint),
     Probe(probes::Probe),
     Api,
+    Mcp,
     Scim,
     Web,
 }
@@ -98,6 +100,8 @@ impl Target {
             Self::Probe(probe)
         } else if path.starts_with("/api/") {
             Self::Api
+        } else if name == mcp::PATH {
+            Self::Mcp
         } else if path.starts_with(scim::PREFIX) {
             Self::Scim
         } else {
@@ -109,7 +113,7 @@ impl Target {
         match self {
             Self::Capture(_) => Surface::Capture,
             Self::Probe(_) => Surface::Probe,
-            Self::Api | Self::Scim => Surface::Api,
+            Self::Api | Self::Mcp | Self::Scim => Surface::Api,
             Self::Web => Surface::Web,
         }
     }
@@ -121,13 +125,14 @@ impl Target {
                 "too many requests of one network at a time",
             ))),
             Self::Probe(_) => None,
-            Self::Api | Self::Scim | Self::Web => Some(ApiError::Busy),
+            Self::Api | Self::Mcp | Self::Scim | Self::Web => Some(ApiError::Busy),
         }
     }
 
     fn error_form(&self) -> ErrorForm {
         match self {
             Self::Capture(endpoint) => endpoint.error_form(),
+            Self::Mcp => ErrorForm::JsonRpc,
             Self::Scim => ErrorForm::Scim,
             Self::Probe(_) | Self::Api | Self::Web => ErrorForm::Common,
         }
@@ -137,9 +142,10 @@ impl Target {
 impl Dispatcher {
     /// A dispatcher for all surfaces of `app`.
     pub fn new(app: App) -> Self {
-        let (api, scim, web) = (router::api_router(&app), scim::router(&app), web::router(&app));
+        let (api, mcp) = (router::api_router(&app), mcp::router(&app));
+        let (scim, web) = (scim::router(&app), web::router(&app));
         let hsts = app.config.hsts();
-        Self { api, scim, web, hsts, app }
+        Self { api, mcp, scim, web, hsts, app }
     }
 
     /// Answers a request of the client or proxy at `peer`.
@@ -265,14 +271,18 @@ impl Dispatcher {
                 let (parts, _body) = request.into_parts();
                 probes::answer(app, probe, &parts.method, &parts.uri).await
             }
-            Target::Api | Target::Scim => {
-                let router = if matches!(target, Target::Api) { &self.api } else { &self.scim };
+            Target::Api | Target::Mcp | Target::Scim => {
+                let router = match target {
+                    Target::Mcp => &self.mcp,
+                    Target::Scim => &self.scim,
+                    _ => &self.api,
+                };
                 // The handler reads the body here, within this time.
                 let reading = match *request.method() {
                     Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
                     _ => app.limits.api_body.time,
                 };
-                let time = match is_question(&request) {
+                let time = match matches!(target, Target::Mcp) || is_question(&request) {
                     true => app.limits.question_request_time,
                     false => app.limits.api_time,
                 };

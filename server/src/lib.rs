@@ -1,8 +1,8 @@
 //! The weir server: configuration, wiring, HTTP, capture endpoints, command line.
 //!
 //! What belongs here: code that knows HTTP or the process. Requests arrive through
-//! [`listener`] and [`dispatcher`]. [`router`] has the routes of [`api`]; [`capture`],
-//! [`probes`] and [`web`] answer the others.
+//! [`listener`] and [`dispatcher`]. [`router`] has the routes of [`api`]; [`capture`], [`mcp`],
+//! [`probes`], [`scim`] and [`web`] answer the others.
 //! What does not: rules of management data (`weir-service`), what a captured event means
 //! (`weir-capture`), statements (`weir-store`).
 
@@ -27,6 +27,7 @@ pub mod log_tools;
 pub mod logs;
 pub mod mail;
 pub mod master_key;
+pub mod mcp;
 pub mod metrics;
 pub mod openapi;
 pub mod organizations;

@@ -21,9 +21,10 @@ use weir_scim::{LIST, resource_types, schemas, service_provider_config};
 use weir_service::scim::ScimError;
 
 use self::answer::{Answer, Refused, answer, created, list, shown};
-use self::request::{Document, IdentityProvider, Question, Target, find_token};
+use self::request::{Document, IdentityProvider, Question, Target};
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
+use crate::http::credential;
 use crate::http::error::ApiError;
 use crate::http::extract::PathParams;
 use crate::router::take_permit;
@@ -64,7 +65,7 @@ pub fn router(app: &App) -> Router {
         let handlers = handlers
             .fallback(async |method: Method| ApiError::MethodNotAllowed(method))
             .layer(from_fn_with_state(app.clone(), take_permit))
-            .layer(from_fn(find_token))
+            .layer(from_fn(credential::find_in_header))
             .layer(map_response(move |mut response: Response| async move {
                 response.extensions_mut().insert(pattern);
                 response

@@ -10,9 +10,15 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 33] = [
+const NAMES: [(&str, &str); 39] = [
     ("/insights/new", "New insight"),
     ("/insights/*", "Insight"),
+    ("/insights/*/dashboards", "Dashboards"),
+    ("/dashboards/new", "New dashboard"),
+    ("/dashboards/*", "Dashboard"),
+    ("/dashboards/*/settings", "Settings"),
+    ("/dashboards/*/sharing", "Sharing"),
+    ("/dashboards/*/sharing/link", "Your new share link"),
     ("/definitions/*", "Event definition"),
     ("/persons/*", "Person"),
     ("/groups/*", "Group type"),
@@ -240,6 +246,11 @@ mod tests {
             ("/help/sign-in", "/help/sign-in", "Help, It"),
             ("/projects/1/insights/abcdefgh", "/projects/1/insights/abcdefgh", "Insights, It"),
             ("/projects/1/insights/new", "", "Insights, New insight"),
+            (
+                "/projects/1/dashboards/3/sharing",
+                "/projects/1/dashboards/3",
+                "Insights, Dashboards, It, Sharing",
+            ),
             ("/projects/1/transformations/new", "", "Transformations, Add transformation"),
             ("/projects/1/groups/a", "", "Groups, a"),
             ("/organizations/o/plugins/destinations", "", "Plugins, Destinations"),

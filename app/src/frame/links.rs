@@ -51,7 +51,7 @@ pub(super) const RAIL: [Group; 3] = [
         entries: &[
             entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
             entry("Events", "live", "e", Of::Project, "/events"),
-            entry("Insights", "insight", "i", Of::Project, "/insights"),
+            entry("Insights", "insight", "i", Of::Project, "/insights").with(&["/dashboards"]),
             entry("Persons", "person", "p", Of::Project, "/persons"),
             entry("Groups", "group", "g", Of::Project, "/groups"),
             entry("Health", "health", "h", Of::Project, "/health"),
@@ -96,8 +96,9 @@ pub(super) const ACCOUNT: [NavEntry; 4] = [
 ];
 
 /// Pages that only search and the breadcrumb name. They have no shortcut.
-const OTHERS: [NavEntry; 13] = [
+const OTHERS: [NavEntry; 14] = [
     entry("Send events", "start", "", Of::Project, "/start"),
+    entry("Dashboards", "overview", "", Of::Project, "/dashboards"),
     entry("Project keys", "key", "", Of::Project, "/settings/keys"),
     entry("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
     entry("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),
@@ -231,6 +232,7 @@ mod tests {
             ("Overview", "/persons", false),
             ("Persons", "/persons/7", true),
             ("Persons", "/personsx", false),
+            ("Insights", "/dashboards/3/settings", true),
             ("Plugins", "/plugins/import-apps/3", true),
             ("Settings", "/projects/new", true),
             ("Settings", "/members", false),

@@ -1,7 +1,12 @@
 //! Insights: the saved questions of a project.
 
-mod answer;
+mod funnel;
+mod lifecycle;
+mod paths;
 pub(crate) mod question;
+mod retention;
+mod stickiness;
+pub(super) mod trends;
 
 use futures::future::try_join;
 use leptos::prelude::*;
@@ -75,6 +80,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, InsightList)) -> AnyView {
             {file}
         </PageHead>
         <ProjectZone zone=of.timezone />
+        {super::dashboards::tabs(project)}
         <p class="lead">
             "An insight is a question about the events of this project, saved under a name. It is answered each time you open it."
         </p>
@@ -125,7 +131,7 @@ fn nothing(project: i64, has_events: bool) -> AnyView {
     }
     view! {
         <Empty title="No insight saved yet">
-            <p>"Ask how often something happens, and save the question for your team."</p>
+            <p>"Ask how often something happens, how many persons do one step after another, or how many come back. Save the question for your team."</p>
             <p>
                 <a class="button" href=format!("/projects/{project}/insights/new")>
                     "Ask a question"

@@ -6,6 +6,7 @@ pub(crate) mod account;
 pub(crate) mod account_nav;
 mod columns_menu;
 pub(crate) mod confirm;
+pub(crate) mod dashboards;
 mod entrance;
 pub(crate) mod event_definition;
 pub(crate) mod event_definitions;

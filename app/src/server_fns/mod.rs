@@ -15,6 +15,7 @@
 pub(crate) mod account;
 pub(crate) mod activity;
 pub(crate) mod bulk;
+pub(crate) mod dashboards;
 pub(crate) mod definitions;
 pub(crate) mod domains;
 pub(crate) mod events;

@@ -62,6 +62,9 @@ async fn in_project(services: &Services, project: &ProjectCtx, parts: &[&str]) -
             let found = services.insights.get(project, insight).await.ok()?;
             Some(super::insights::name_of(&found))
         }
+        ["dashboards", dashboard] => {
+            Some(services.dashboards.get(project, dashboard).await.ok()?.brief.name)
+        }
         ["transformations" | "plugins", config] => {
             let stage = services.plugin_configs.stage(project, config).await.ok()?;
             Some(ConfigLine::from(stage).name)

@@ -57,8 +57,8 @@ impl Series {
         values: Vec<Option<u64>>,
         texts: Vec<String>,
     ) -> Self {
-        let [class, before] = NUMBERS[number % NUMBERED];
-        let class = if is_before { before } else { class };
+        let [_, before] = NUMBERS[number % NUMBERED];
+        let class = if is_before { before } else { series_class(number) };
         Self { label: Cow::Owned(label), class, values, texts: Some(texts) }
     }
 
@@ -107,6 +107,7 @@ pub(crate) fn Bars(
         .collect_view()
         .into_any();
     let slots = Slots::Times(times);
+    let id = id.to_owned();
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(bars)
 }
 
@@ -148,13 +149,14 @@ pub(crate) fn Lines(
 ) -> impl IntoView {
     let (ceiling, lines) = lines(&series);
     let slots = Slots::Times(times);
+    let id = id.to_owned();
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(lines)
 }
 
 /// A line for each series over times that have texts, such as days of the calendar.
 #[component]
 pub(crate) fn NamedLines(
-    id: &'static str,
+    #[prop(into)] id: String,
     #[prop(into)] title: String,
     /// A sentence that summarizes the chart.
     #[prop(into)]
@@ -245,13 +247,25 @@ pub(crate) fn MiniBars(
     .into_any()
 }
 
+/// The class of one of several equal series, by its number from 0.
+pub(crate) fn series_class(number: usize) -> &'static str {
+    let [class, _] = NUMBERS[number % NUMBERED];
+    class
+}
+
 /// A bar for a part of a whole, beside its number.
 #[component]
-pub(crate) fn ShareBar(part: u64, whole: u64) -> impl IntoView {
+pub(crate) fn ShareBar(
+    part: u64,
+    whole: u64,
+    /// Class of the bar, which defines its colour.
+    #[prop(default = "tone-busy")]
+    class: &'static str,
+) -> impl IntoView {
     let width = scale::share(part, whole);
     view! {
         <svg class="share-bar" aria-hidden="true" focusable="false">
-            <rect class="tone-busy" width=width height="100%" />
+            <rect class=class width=width height="100%" />
         </svg>
     }
     .into_any()

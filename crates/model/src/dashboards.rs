@@ -103,6 +103,22 @@ pub struct TileLayouts {
     pub xs: Option<TileLayout>,
 }
 
+impl TileLayouts {
+    /// The row and the column by which pages order tiles. Tiles without a place are the last.
+    pub fn position(&self) -> (i64, i64) {
+        self.sm.map_or((i64::MAX, 0), |place| (place.y, place.x))
+    }
+}
+
+/// Where a tile is moved in the order of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileMove {
+    /// Before the tile before it.
+    Earlier,
+    /// After the tile after it.
+    Later,
+}
+
 /// A place in a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

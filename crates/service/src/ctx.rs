@@ -80,3 +80,13 @@ pub struct ProjectCtx {
     /// The project, which belongs to that organization.
     pub project: ProjectId,
 }
+
+/// The project of a share link that works. With it the questions of the dashboard of the link
+/// can be asked, and nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedProject {
+    pub(crate) organization: OrganizationId,
+    pub(crate) project: ProjectId,
+    /// When the link was opened.
+    pub(crate) now: Timestamp,
+}

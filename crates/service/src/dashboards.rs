@@ -1,9 +1,12 @@
 //! Dashboards of a project (API-64).
 //!
 //! What belongs here: who may change dashboards, their filters, and their tiles. What does
-//! not: share links (`sharing`), the insights of tiles (`insights`), and answers.
+//! not: share links (`sharing`), the order of tiles (`tiles`) and their questions
+//! (`questions`), the insights of tiles (`insights`), and answers.
 
+mod questions;
 mod sharing;
+mod tiles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -60,7 +60,7 @@ use std::sync::Arc;
 use weir_store::Store;
 
 pub use clock::Clock;
-pub use ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
+pub use ctx::{Actor, Ctx, OrgCtx, ProjectCtx, SharedProject};
 pub use error::Error;
 
 /// Result of a service call.

@@ -119,8 +119,33 @@ impl Projects {
     /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
     /// to projects.
     pub async fn list(&self, ctx: &Ctx, page: Page) -> Result<Paged<ProjectBrief>> {
-        ctx.require(Scope::read(ScopeObject::Project))?;
         policy::refuse_project_keys(ctx)?;
+        self.list_within_limits(ctx, page).await
+    }
+
+    /// As [`list`](Self::list), also for keys that are limited to projects: they see those.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list_within_limits(&self, ctx: &Ctx, page: Page) -> Result<Paged<ProjectBrief>> {
+        ctx.require(Scope::read(ScopeObject::Project))?;
+        Ok(page.of(self.within_limits(ctx).await?))
+    }
+
+    /// The project of a caller who has exactly one. It is named by no answer, so it needs no
+    /// scope.
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    pub async fn only(&self, ctx: &Ctx) -> Result<Option<ProjectCtx>> {
+        match self.within_limits(ctx).await?.as_slice() {
+            [only] => self.enter(ctx, &only.id.to_string()).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The projects of all organizations of the caller within the limits of the key, by number.
+    async fn within_limits(&self, ctx: &Ctx) -> Result<Vec<ProjectBrief>> {
         let store = &self.core.store;
         let mut organizations = Vec::new();
         for belonging in organization_rows::of_user(store, ctx.user()).await? {
@@ -131,8 +156,9 @@ impl Projects {
         let contents = organization_rows::contents(store, &organizations).await?;
         let mut all: Vec<ProjectBrief> =
             contents.into_iter().flat_map(|contents| contents.projects).collect();
+        all.retain(|brief| policy::project_in_limits(ctx, brief.organization, brief.id));
         all.sort_by_key(|project| project.id);
-        Ok(paged(all, page))
+        Ok(all)
     }
 
     /// The projects of an organization, by number.
@@ -311,11 +337,6 @@ impl Projects {
         };
         Ok(shown(org, row, group_types, secrets))
     }
-}
-
-fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {
-    let count = all.len() as u64;
-    Paged { count, results: page.slice(all) }
 }
 
 /// Applies the settings, if the caller may make each of the changes. A retention that stays

@@ -1,4 +1,4 @@
-//! Questions about the events of a project (QRY-1 to QRY-59, API-61).
+//! Questions about the events of a project (QRY-1 to QRY-60, API-61).
 //!
 //! What belongs here: who may ask, what a question depends on beside its events, running it
 //! within its limits, answers that were computed before, and the errors that callers see.
@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use weir_model::errors::FieldError;
-use weir_model::{OrganizationId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
 use weir_questions::Query;
 use weir_questions::query::FilterGroup;
 use weir_questions::results::Answer;
@@ -33,7 +33,7 @@ use weir_store::projects;
 use self::engine::{Engine, Question};
 use self::recent::Key;
 use self::stop::{Stop, StopWhenDropped};
-use crate::ctx::ProjectCtx;
+use crate::ctx::{ProjectCtx, SharedProject};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result};
@@ -166,6 +166,26 @@ pub struct Answered {
     pub cache_key: String,
 }
 
+/// Whose events a question is about, and when it is asked.
+#[derive(Clone, Copy)]
+struct EventOwner {
+    organization: OrganizationId,
+    project: ProjectId,
+    now: Timestamp,
+}
+
+impl EventOwner {
+    fn of(project: &ProjectCtx) -> Self {
+        let (organization, now) = (project.org.organization, project.org.ctx.now);
+        Self { organization, project: project.project, now }
+    }
+}
+
+/// Waits for answers, at most for this time. `None`: they take longer.
+pub async fn within<T>(time: Duration, answers: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(time, answers).await.ok()
+}
+
 /// The service for questions.
 #[derive(Clone)]
 pub struct Questions {
@@ -195,14 +215,41 @@ impl Questions {
         asking: Asking,
     ) -> Result<Answered> {
         policy::check(&project.org, Action::AskQuestions)?;
+        let Asking { refresh, id } = asking;
+        let key = id.map(|id| Key::of(project, id));
+        self.answer(EventOwner::of(project), query, refresh, key).await
+    }
+
+    /// Answers a question of the dashboard of a share link, as [`ask`](Self::ask). Lists of
+    /// events and SQL are refused: they can show single persons, and each visitor would have
+    /// them computed again.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub async fn ask_shared(&self, shared: SharedProject, query: Query) -> Result<Answered> {
+        if !kinds::is_kept(&query) {
+            let detail = "Lists of events and SQL are not answered through a share link.";
+            return Err(fault("invalid_input", detail).into());
+        }
+        let SharedProject { organization, project, now } = shared;
+        let owner = EventOwner { organization, project, now };
+        self.answer(owner, query, Refresh::Usual, None).await
+    }
+
+    async fn answer(
+        &self,
+        owner: EventOwner,
+        query: Query,
+        refresh: Refresh,
+        key: Option<Key>,
+    ) -> Result<Answered> {
         kinds::check(&query)?;
-        let question = Arc::new(self.question(project, query, asking.refresh).await?);
+        let question = Arc::new(self.question(owner, query, refresh).await?);
         let stop = Arc::new(Stop::default());
         // The client may leave. The question ends soon after, and has its permit until then.
         let _guard = StopWhenDropped(Arc::clone(&stop));
         let (engine, timezone) = (Arc::clone(&self.engine), question.timezone.clone());
-        let key = asking.id.map(|id| Key::of(project, id));
-        let number = key.clone().map(|key| engine.recent.begin(key, project.org.ctx.now, &stop));
+        let number = key.clone().map(|key| engine.recent.begin(key, owner.now, &stop));
         let task = async move {
             let found = engine.answer(&question, &stop).await;
             if let Some((key, number)) = key.zip(number) {
@@ -254,13 +301,14 @@ impl Questions {
 
     async fn question(
         &self,
-        project: &ProjectCtx,
+        owner: EventOwner,
         query: Query,
         refresh: Refresh,
     ) -> Result<Question> {
-        let (store, now) = (&self.core.store, project.org.ctx.now);
-        let row = projects::find(store, project.project).await?;
-        let row = row.filter(|row| row.brief.organization == project.org.organization);
+        let EventOwner { organization, project, now } = owner;
+        let store = &self.core.store;
+        let row = projects::find(store, project).await?;
+        let row = row.filter(|row| row.brief.organization == organization);
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
         let timezone = row.brief.timezone;
         let week_start = WeekStart::of_project(row.week_start_day);
@@ -271,14 +319,14 @@ impl Questions {
             true => {
                 let time = TimeRange { start: i64::MIN, end: i64::MAX };
                 let all = EventBounds { after: 0, up_to: u64::MAX, time };
-                events::next_time(store, project.project, all, i64::MIN).await?
+                events::next_time(store, project, all, i64::MIN).await?
             }
             false => None,
         };
         let json = serde_json::to_string(&query).map_err(|_| unwritable())?;
         Ok(Question {
-            organization: project.org.organization,
-            project: project.project,
+            organization,
+            project,
             query,
             json,
             calendar,

@@ -62,6 +62,24 @@ pub struct PropertyDefinitionAnswer {
     pub created_at: Timestamp,
 }
 
+impl From<EventDefinition> for EventDefinitionAnswer {
+    fn from(seen: EventDefinition) -> Self {
+        Self { name: seen.name, created_at: seen.first_at, last_seen_at: seen.last_at }
+    }
+}
+
+impl From<PropertyDefinition> for PropertyDefinitionAnswer {
+    fn from(seen: PropertyDefinition) -> Self {
+        Self {
+            name: seen.name,
+            owner: seen.owner.text(),
+            property_type: seen.kind.text(),
+            is_numerical: seen.kind == PropertyKind::Number,
+            created_at: seen.first_at,
+        }
+    }
+}
+
 /// The event names of a project, in alphabetical order. `search` filters them.
 pub async fn list_event_definitions(
     auth: Authorized<EventDefinitionsRead, InProject>,
@@ -70,12 +88,7 @@ pub async fn list_event_definitions(
 ) -> ApiResult<Json<Envelope<EventDefinitionAnswer>>> {
     let search = listing.param("search").unwrap_or_default();
     let found = app.services.definitions.events(&auth.ctx, search, listing.page()).await?;
-    let shown = |seen: EventDefinition| EventDefinitionAnswer {
-        name: seen.name,
-        created_at: seen.first_at,
-        last_seen_at: seen.last_at,
-    };
-    let results = found.results.into_iter().map(shown).collect();
+    let results = found.results.into_iter().map(EventDefinitionAnswer::from).collect();
     Ok(Json(listing.envelope(Paged { count: found.count, results })))
 }
 
@@ -96,13 +109,6 @@ pub async fn list_property_definitions(
     let owner = owner.transpose()?;
     let definitions = &app.services.definitions;
     let found = definitions.properties(&auth.ctx, owner, search, listing.page()).await?;
-    let shown = |seen: PropertyDefinition| PropertyDefinitionAnswer {
-        name: seen.name,
-        owner: seen.owner.text(),
-        property_type: seen.kind.text(),
-        is_numerical: seen.kind == PropertyKind::Number,
-        created_at: seen.first_at,
-    };
-    let results = found.results.into_iter().map(shown).collect();
+    let results = found.results.into_iter().map(PropertyDefinitionAnswer::from).collect();
     Ok(Json(listing.envelope(Paged { count: found.count, results })))
 }

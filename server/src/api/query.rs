@@ -15,6 +15,7 @@ use weir_model::validate::invalid_choice;
 use weir_model::{Patch, Timestamp};
 use weir_questions::Query;
 use weir_questions::results::ResolvedRange;
+use weir_service::ProjectCtx;
 use weir_service::questions::{Answered, Asking, ID_MAX, Refresh, RowsInfo, Status};
 
 use crate::api::NoContent;
@@ -182,9 +183,18 @@ pub async fn create_query(
     State(app): State<App>,
     body: ApiJson<QueryInput>,
 ) -> ApiResult<Json<QueryAnswer>> {
-    let QueryInput { query, asking } = body.checked()?;
+    ask(&app, &auth.ctx, body.checked()?).await.map(Json)
+}
+
+/// The answer to a question, for every protocol that it is asked by.
+pub(crate) async fn ask(
+    app: &App,
+    project: &ProjectCtx,
+    input: QueryInput,
+) -> ApiResult<QueryAnswer> {
+    let QueryInput { query, asking } = input;
     let Answered { answer, rows, cache_key } =
-        app.services.questions.ask(&auth.ctx, query, asking).await?;
+        app.services.questions.ask(project, query, asking).await?;
     let range =
         |range: ResolvedRange| QueryRange { date_from: range.date_from, date_to: range.date_to };
     let (columns, types, limit, offset, hogql) = match rows {
@@ -193,7 +203,7 @@ pub async fn create_query(
         }
         None => (None, None, None, None, None),
     };
-    Ok(Json(QueryAnswer {
+    Ok(QueryAnswer {
         results: answer.results,
         has_more: answer.has_more,
         resolved_date_range: answer.resolved_date_range.map(range),
@@ -206,7 +216,7 @@ pub async fn create_query(
         is_cached: answer.is_cached,
         last_refresh: answer.last_refresh,
         cache_key,
-    }))
+    })
 }
 
 /// How a question is doing that the caller asked within the last minute.

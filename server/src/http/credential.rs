@@ -61,6 +61,15 @@ pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
+/// Adds the bearer token of the header to the extensions of the request, for protocols that
+/// send it nowhere else.
+pub(crate) async fn find_in_header(mut request: Request, next: Next) -> Response {
+    if let Some(found) = from_header(request.headers()) {
+        request.extensions_mut().insert(found);
+    }
+    next.run(request).await
+}
+
 /// Reads the body for operations without a key. The body of an unknown sender is small.
 /// The request takes a permit only when the body is complete.
 pub async fn read_first(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -78,7 +87,7 @@ fn may_have_body(method: &Method) -> bool {
 }
 
 /// The key in the header `Authorization`.
-pub(crate) fn from_header(headers: &HeaderMap) -> Option<Credential> {
+fn from_header(headers: &HeaderMap) -> Option<Credential> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, key) = value.trim().split_once(' ')?;
     let key = key.trim();

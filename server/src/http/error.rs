@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use weir_capture::{CaptureError, v1};
+use weir_mcp::{Fault, Id, Reply, ToolResult};
 use weir_model::ProjectId;
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
 use weir_model::limits::LimitName;
@@ -430,7 +431,14 @@ pub enum ErrorForm {
     V1,
     /// Status and sentence of SCIM (SSO-51).
     Scim,
+    /// An answer of JSON-RPC: the fault of a request, or the result of a tool (QRY-81).
+    JsonRpc,
 }
+
+/// The request whose tool has failed. It is in the extensions of an answer of the form
+/// [`ErrorForm::JsonRpc`].
+#[derive(Debug, Clone)]
+pub struct FailedTool(pub Id);
 
 /// The error body of capture protocol V1.
 #[derive(Serialize)]
@@ -446,6 +454,22 @@ struct ErrorBodyScim<'a> {
     schemas: [&'static str; 1],
     status: &'a str,
     detail: &'a str,
+}
+
+/// Writes an error as an answer of JSON-RPC. That of a tool is a result, which the model reads,
+/// so the request itself has succeeded.
+fn json_rpc(body: &ErrorBody, response: &mut Response) -> Result<Vec<u8>, serde_json::Error> {
+    if let Some(FailedTool(id)) = response.extensions_mut().remove() {
+        *response.status_mut() = StatusCode::OK;
+        let failed = ToolResult::failed(serde_json::to_string(body)?);
+        return serde_json::to_vec(&Reply::result(id, failed));
+    }
+    let code = match body.code.as_str() {
+        "parse_error" => Fault::PARSE_ERROR,
+        _ => Fault::REFUSED,
+    };
+    let fault = Fault { data: Some(serde_json::to_value(body)?), ..Fault::new(code, &body.detail) };
+    serde_json::to_vec(&Reply::fault(None, fault))
 }
 
 /// The names of capture protocol V1 for errors that all paths share.
@@ -471,8 +495,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Writes the error body. In the common form, an error of the server contains the
-    /// request id. In the form `V1`, the response gets `Retry-After`.
+    /// Writes the error body. In the common form and in that of JSON-RPC, an error of the
+    /// server contains the request id. In the form `V1`, the response gets `Retry-After`.
     ///
     /// # Errors
     /// None in practice: the body consists of texts.
@@ -483,12 +507,13 @@ impl Failure {
         request_id: RequestId,
     ) -> Result<(), serde_json::Error> {
         let is_server_error = response.status().is_server_error();
+        let body = || {
+            let extra = is_server_error.then(|| ErrorExtra { request_id: request_id.to_string() });
+            ErrorBody { extra, ..(*self.body).clone() }
+        };
         let text = match form {
-            ErrorForm::Common => {
-                let extra =
-                    is_server_error.then(|| ErrorExtra { request_id: request_id.to_string() });
-                serde_json::to_vec(&ErrorBody { extra, ..(*self.body).clone() })?
-            }
+            ErrorForm::Common => serde_json::to_vec(&body())?,
+            ErrorForm::JsonRpc => json_rpc(&body(), response)?,
             ErrorForm::V1 => serde_json::to_vec(&ErrorBodyV1 {
                 error: v1_tag(&self.body.code),
                 error_description: &self.body.detail,
@@ -504,7 +529,7 @@ impl Failure {
         let headers = response.headers_mut();
         let media = match form {
             ErrorForm::Scim => weir_scim::MEDIA_TYPE,
-            ErrorForm::Common | ErrorForm::V1 => "application/json",
+            ErrorForm::Common | ErrorForm::V1 | ErrorForm::JsonRpc => "application/json",
         };
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
         headers.remove(header::CONTENT_LENGTH);

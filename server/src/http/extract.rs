@@ -11,6 +11,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use http::header;
 use http::request::Parts;
+use serde_json::Value;
 use weir_model::errors::FieldError;
 use weir_model::scopes::Scope;
 use weir_service::policy::{self, Action};
@@ -22,7 +23,7 @@ use crate::http::body::{self, SharedBody};
 use crate::http::credential::{Credential, EarlyBody};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
-use crate::http::input::{Fields, Input, Items, ValueBudget, read_items};
+use crate::http::input::{Fields, Input, Items, ValueBudget, parse_value, read_items};
 use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
 use crate::limits::{ApiPermit, Exhausted, HeldBytes, UserPermit};
@@ -226,8 +227,7 @@ impl PathTarget for InProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
-        let id = path.get("project_id")?;
-        named(NO_PROJECT, app.services.projects.enter(&ctx, id).await)
+        enter_project(app, &ctx, path.get("project_id")?).await
     }
 
     fn plain(context: &ProjectCtx) -> &Ctx {
@@ -269,6 +269,11 @@ impl PathTarget for InOrganizationProject {
     fn plain(context: &ProjectCtx) -> &Ctx {
         &context.org.ctx
     }
+}
+
+/// Enters the project with this id, for an operation on something within it.
+pub(crate) async fn enter_project(app: &App, ctx: &Ctx, id: &str) -> ApiResult<ProjectCtx> {
+    named(NO_PROJECT, app.services.projects.enter(ctx, id).await)
 }
 
 /// Names a missing organization or project in the error (API-3): below it the error names
@@ -482,6 +487,32 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
         let items = Items::parse(content_type(&parts), &collected.bytes, &mut budget).await?;
         let held = HeldBody { _texts: collected.held, _values: budget };
         Ok(Self { items, input: PhantomData, _held: held })
+    }
+}
+
+/// The JSON of a request, whatever its type.
+#[derive(Debug)]
+pub struct ApiValue {
+    value: Value,
+    _held: HeldBody,
+}
+
+impl ApiValue {
+    /// Takes the value out of the body, whose part of the budgets stays.
+    pub fn take(&mut self) -> Value {
+        self.value.take()
+    }
+}
+
+impl FromRequest<App> for ApiValue {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
+        let (parts, collected) = collect(request, app, 0).await?;
+        let mut budget = value_budget(app, &parts, &collected)?;
+        let value = parse_value(content_type(&parts), &collected.bytes, &mut budget)?;
+        let held = HeldBody { _texts: collected.held, _values: budget };
+        Ok(Self { value, _held: held })
     }
 }
 

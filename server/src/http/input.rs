@@ -114,6 +114,12 @@ impl Fields {
         }
     }
 
+    /// The members of a JSON object.
+    #[must_use]
+    pub const fn of_object(members: Map<String, Value>) -> Self {
+        Self(members, None, Vec::new())
+    }
+
     async fn from_multipart(
         content_type: &str,
         body: &Bytes,
@@ -152,7 +158,7 @@ impl Fields {
 
     fn of_value(value: Value) -> Result<Self, FieldError> {
         match value {
-            Value::Object(fields) => Ok(Self(fields, None, Vec::new())),
+            Value::Object(members) => Ok(Self::of_object(members)),
             other => Err(FieldError::body(
                 "invalid_input",
                 format!("Invalid data. Expected a dictionary, but got {}.", kind(&other)),
@@ -253,7 +259,7 @@ impl Items {
             return Fields::parse(content_type, body, budget).await.map(Self::One);
         }
         Ok(match parse_json(body, budget)? {
-            Value::Object(fields) => Self::One(Fields(fields, None, Vec::new())),
+            Value::Object(members) => Self::One(Fields::of_object(members)),
             Value::Array(items) => Self::Many(items),
             _ => Self::Neither,
         })
@@ -288,6 +294,21 @@ pub(crate) async fn text_in(
     }
     let fields = Fields::parse(content_type, body, &mut ValueBudget::uncounted()).await.ok()?;
     fields.raw_text(name).map(str::to_owned)
+}
+
+/// The JSON of a body, whatever its type.
+///
+/// # Errors
+/// [`ApiError::UnsupportedMediaType`], [`ApiError::Malformed`], [`ApiError::Busy`].
+pub(crate) fn parse_value(
+    content_type: Option<&str>,
+    body: &[u8],
+    budget: &mut ValueBudget,
+) -> Result<Value, ApiError> {
+    if is_json(content_type) {
+        return parse_json(body, budget);
+    }
+    Err(ApiError::UnsupportedMediaType(content_type.unwrap_or_default().to_owned()))
 }
 
 fn is_json(content_type: Option<&str>) -> bool {

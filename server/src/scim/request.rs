@@ -1,8 +1,6 @@
 //! Requests of identity providers: the token, the query, the body.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::middleware::Next;
-use axum::response::Response;
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use serde_json::Value;
@@ -14,22 +12,13 @@ use weir_service::scim::{Listing, Precondition, ScimCtx, ScimError};
 use super::answer::Refused;
 use crate::app::App;
 use crate::http::body;
-use crate::http::credential::{self, Credential};
+use crate::http::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::extract::PathParams;
 use crate::http::pagination::Query;
 use crate::http::peer::Origin;
 use crate::http::request_id::RequestId;
 use crate::limits::{ApiPermit, Exhausted, HeldBytes, UserPermit};
-
-/// Adds the token of the header to the extensions of the request. Other places are not
-/// searched: identity providers send a bearer token.
-pub(super) async fn find_token(mut request: Request, next: Next) -> Response {
-    if let Some(found) = credential::from_header(request.headers()) {
-        request.extensions_mut().insert(found);
-    }
-    next.run(request).await
-}
 
 /// The identity provider of the domain in the path.
 pub(super) struct IdentityProvider {

@@ -18,12 +18,25 @@ pub(crate) fn may_pass(config: &Config, method: &Method, headers: &HeaderMap) ->
     if let Some(site) = text("sec-fetch-site") {
         return site == "same-origin";
     }
-    let Some(origin) = text(header::ORIGIN.as_str()) else { return false };
+    text(header::ORIGIN.as_str()).is_some_and(|origin| is_ours(config, headers, origin))
+}
+
+/// Whether a request comes from no page of another site: it names no origin, as those of
+/// programs do, or that of this instance. A name of another site can lead to this machine.
+pub(crate) fn is_of_no_other_site(config: &Config, headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ORIGIN)
+        .is_none_or(|origin| origin.to_str().is_ok_and(|origin| is_ours(config, headers, origin)))
+}
+
+/// Whether this is the origin of this instance.
+fn is_ours(config: &Config, headers: &HeaderMap, origin: &str) -> bool {
     match config.public_url.origin() {
         Some(ours) => origin == ours,
         // Without a public URL only this machine is certain.
         None => {
-            let host = text(header::HOST.as_str()).unwrap_or_default();
+            let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+            let host = host.unwrap_or_default();
             is_this_machine(&config.listen)
                 && is_this_machine(host)
                 && origin.strip_prefix("http://") == Some(host)
@@ -36,25 +49,48 @@ mod tests {
 
     use http::{HeaderMap, Method};
 
-    use super::may_pass;
-    use crate::config::Settings;
+    use super::{is_of_no_other_site, may_pass};
+    use crate::config::{Config, Settings};
 
     const LOCAL: &str = "127.0.0.1:8000";
     const PUBLIC: &str = "https://weir.example";
 
     type Headers = &'static [(&'static str, &'static str)];
 
-    fn passes(listen: &str, public: &str, pairs: Headers) -> bool {
+    fn config(listen: &str, public: &str) -> Config {
         let settings = Settings {
             listen: Some(listen.to_owned()),
             public_url: Some(public.parse().unwrap()),
             ..Settings::default()
         };
-        let headers: HeaderMap = pairs
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
-            .collect();
-        may_pass(&settings.over(Settings::default()), &Method::POST, &headers)
+        settings.over(Settings::default())
+    }
+
+    fn headers(pairs: Headers) -> HeaderMap {
+        let parsed =
+            pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        parsed.collect()
+    }
+
+    fn passes(listen: &str, public: &str, pairs: Headers) -> bool {
+        may_pass(&config(listen, public), &Method::POST, &headers(pairs))
+    }
+
+    #[test]
+    fn programs_name_no_origin() {
+        let cases: [(&str, Headers, bool); 7] = [
+            ("", &[], true),
+            ("", &[("origin", "http://127.0.0.1:8000"), ("host", "127.0.0.1:8000")], true),
+            ("", &[("origin", "http://evil.example:8000"), ("host", "evil.example:8000")], false),
+            ("", &[("origin", "null"), ("host", "127.0.0.1:8000")], false),
+            (PUBLIC, &[("origin", PUBLIC)], true),
+            (PUBLIC, &[("origin", "https://evil.example")], false),
+            (PUBLIC, &[("origin", "")], false),
+        ];
+        for (url, pairs, expected) in cases {
+            let found = is_of_no_other_site(&config(LOCAL, url), &headers(pairs));
+            assert_eq!(found, expected, "{url} {pairs:?}");
+        }
     }
 
     #[test]

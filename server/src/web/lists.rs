@@ -91,6 +91,7 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
             match *rest {
                 ["events"] => project::events(asked, project).await?,
                 ["insights"] => project::insights(asked, project),
+                ["dashboards"] => project::dashboards(asked, project),
                 ["definitions"] => project::definitions(asked, project).await?,
                 ["definitions", event] => project::event_properties(project, event).await?,
                 ["health", "events"] => project::affected(asked, project),

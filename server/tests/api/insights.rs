@@ -373,7 +373,7 @@ async fn they_are_removed_with_their_project() {
 /// Label and number of the whole range of each series, in order of the labels.
 fn wholes(answer: &Value) -> Vec<(String, f64)> {
     let label = |one: &Value| one["label"].as_str().unwrap().to_owned();
-    let series = answer["series"].as_array().unwrap().iter();
+    let series = answer["results"]["trends"]["series"].as_array().unwrap().iter();
     let mut found: Vec<(String, f64)> =
         series.map(|one| (label(one), one["numbers"]["whole"].as_f64().unwrap())).collect();
     found.sort_by(|one, other| one.0.cmp(&other.0));
@@ -395,9 +395,15 @@ async fn the_page_answers_and_saves_the_question_of_its_form() {
         ]),
     )
     .await;
-    let call = async |name: &str, more: &str| {
-        let body = format!("project={project}&event=paid&{more}");
-        function(&app, &cookie, name, &body).await
+    let call = async |name: &str, more: &[&str], question: &str| {
+        let of_form = question.split('&').filter(|field| !field.is_empty()).map(|field| {
+            let (field, value) = field.split_once('=').unwrap();
+            format!("question[{field}]={value}")
+        });
+        let mut pairs = vec![format!("project={project}"), "question[event]=paid".to_owned()];
+        pairs.extend(more.iter().map(|pair| (*pair).to_owned()));
+        pairs.extend(of_form);
+        function(&app, &cookie, name, &pairs.join("&")).await
     };
     let all = |number: f64| vec![("paid".to_owned(), number)];
     for (more, expected) in [
@@ -406,27 +412,28 @@ async fn the_page_answers_and_saves_the_question_of_its_form() {
         ("math=sum&property=price", 7.5),
         ("math=avg&property=price", 2.5),
     ] {
-        let answer = call("answer_trends", more).await;
+        let answer = call("answer_question", &[], more).await;
         assert_eq!(answer.status, 200, "{more}: {:?}", answer.body);
         assert_eq!(wholes(&answer.json()), all(expected), "{more}");
     }
-    let by_plan = call("answer_trends", "math=dau&breakdown=plan&compare=on").await.json();
+    let by_plan = call("answer_question", &[], "math=dau&breakdown=plan&compare=on").await.json();
     let expected = [("Without a value".to_owned(), 1.0), ("pro".to_owned(), 1.0)];
     assert_eq!(wholes(&by_plan), expected);
-    assert_eq!(by_plan["series"][0]["before"]["whole"].as_f64(), Some(0.0));
+    let series = &by_plan["results"]["trends"]["series"];
+    assert_eq!(series[0]["before"]["whole"].as_f64(), Some(0.0));
     for (more, field) in [
         ("math=sum", "property"),
         ("math=most", "math"),
         ("range=soon", "range"),
         ("interval=minute", "interval"),
     ] {
-        let answer = call("answer_trends", more).await;
+        let answer = call("answer_question", &[], more).await;
         assert_eq!(answer.status, 400, "{more}: {:?}", answer.body);
         let text = answer.text();
         assert!(text.contains(&format!("\"attr\":\"{field}\"")), "{more}: {text}");
     }
 
-    assert!(call("save_insight", "name=Payers&math=dau").await.status < 400);
+    assert!(call("save_insight", &["name=Payers"], "math=dau").await.status < 400);
     let caller = app.owner().key(&["insight:write"]).await;
     let saved = caller.get(&path(&app)).await.json()["results"][0].clone();
     assert_eq!(
@@ -435,16 +442,17 @@ async fn the_page_answers_and_saves_the_question_of_its_form() {
     );
     assert_eq!(saved["derived_name"], "Unique persons: paid");
     let short_id = saved["short_id"].as_str().unwrap();
-    let shown = call("get_insight", &format!("insight={short_id}")).await.json();
+    let this = format!("insight={short_id}");
+    let this = [this.as_str()];
+    let shown = call("get_insight", &this, "").await.json();
     assert_eq!(shown["form"]["math"], "dau");
-    let change = format!("insight={short_id}&name=Payments&math=total&range=-30d");
-    assert!(call("save_insight", &change).await.status < 400);
+    let change = [this[0], "name=Payments"];
+    assert!(call("save_insight", &change, "math=total&range=-30d").await.status < 400);
     let changed = caller.get(&one(&app, &saved)).await.json();
     assert_eq!((&changed["name"], &changed["short_id"]), (&json!("Payments"), &saved["short_id"]));
     assert_eq!(changed["query"]["dateRange"]["date_from"], "-30d");
-    let this = format!("insight={short_id}");
-    assert!(call("hide_insight", &this).await.status < 400);
+    assert!(call("hide_insight", &this, "").await.status < 400);
     assert!(ids(&caller, &path(&app)).await.is_empty());
-    assert!(call("restore_insight", &this).await.status < 400);
+    assert!(call("restore_insight", &this, "").await.status < 400);
     assert_eq!(ids(&caller, &path(&app)).await.len(), 1);
 }

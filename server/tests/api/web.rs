@@ -40,8 +40,10 @@ pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
     app.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
 }
 
-/// Functions that answer without a session, because they open or end one.
-const OPEN: [&str; 22] = [
+/// Functions that answer without a session, because they open or end one, or are for the
+/// visitors of share links.
+const OPEN: [&str; 24] = [
+    "answer_shared_tile",
     "ask_confirmation",
     "ask_reset",
     "begin_passkey_sign_in",
@@ -56,6 +58,7 @@ const OPEN: [&str; 22] = [
     "end_sign_in_with_passkey",
     "get_invitation",
     "get_second_step",
+    "get_shared_dashboard",
     "get_sign_in_view",
     "reset_password",
     "set_up",
@@ -72,10 +75,10 @@ const OPEN: [&str; 22] = [
 async fn functions_need_a_session() {
     let app = TestApp::with_owner().await;
     let (home, project) = (app.organization().to_string(), app.project().to_string());
-    let words = "after backfill before code config cursor days destination domain email end \
+    let words = "after backfill before code config cursor dashboard days destination domain email end \
                  event export file first_name group_type insight interval invite job key kind label last_code \
-                 model name next numbers overlap path people person plan preset q range rows run sample \
-                 scope search seen source start state text timezone token typed_name url user \
+                 link model name next numbers overlap path people person plan preset q range rows run sample \
+                 scope search seen source start state text tile timezone to token typed_name url user \
                  wanted zone";
     let mut asked = 0;
     for (path, _) in leptos::server_fn::axum::server_fn_paths() {

@@ -200,6 +200,12 @@ const LAYERS: &[Layer] = &[
         why: "an import knows a host by its address only",
     },
     Layer {
+        of: "weir-mcp",
+        uses: &["weir-model"],
+        why: "a message means the same to the host and to the bridge, which knows a host by its \
+              address only",
+    },
+    Layer {
         of: "weir-app",
         uses: &["weir-json", "weir-model", "weir-questions", "weir-service"],
         why: "a server function calls the service, so that pages and API cannot disagree",
@@ -222,6 +228,7 @@ const LAYERS: &[Layer] = &[
             "weir-import",
             "weir-ingest",
             "weir-mail",
+            "weir-mcp",
             "weir-model",
             // For backups in a bucket, which are none of the store.
             "weir-objects",
@@ -293,9 +300,10 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["reqwest"],
-        to: &["weir-egress", "weir-import", "weir-tls"],
+        to: &["weir-egress", "weir-import", "weir-mcp", "weir-tls"],
         why: "what members enter is dialled by one crate, which judges every address (the \
-              operator sets where the import and ACME connect to)",
+              operator sets where the import and ACME connect to, and the user of the bridge \
+              for models its host)",
     },
     Reserved {
         names: &["parquet", "arrow*"],

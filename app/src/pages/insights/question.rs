@@ -1,36 +1,41 @@
-//! A question of trends: its form, its answer, and saving it as an insight. The question is in
-//! the address; without one, that of the saved insight is asked.
+//! A question: its form, its answer, and saving it as an insight. The question is in the
+//! address; without one, that of the saved insight is asked.
+//!
+//! What does not belong here: the fields and the answer of a kind of questions (`trends`,
+//! `funnel`, and so on).
 
 use futures::future::try_join3;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::answer;
+use super::{funnel, lifecycle, paths, retention, stickiness, trends};
 use crate::error::UiError;
+use crate::pages::dashboards::of_insight;
 use crate::pages::{in_path, project_in_path};
+use crate::questions::{KIND, KINDS, QuestionFields, QuestionForm};
+use crate::server_fns::insights::answers::{AnswerView, ResultsView};
 use crate::server_fns::insights::{
-    HideInsight, InsightView, NamesView, SaveInsight, TrendsView, answer_trends, get_insight,
+    HideInsight, InsightView, NamesView, SaveInsight, answer_question, get_insight,
     list_question_names,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::trends::{FIELDS, INTERVALS, MATHS, RANGES, TrendsForm};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, first_event};
-use crate::ui::field::{Check, Choice, Field, Select};
+use crate::ui::field::{Choice, Field};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
-use crate::ui::sections::Section;
-use crate::ui::time::ProjectZone;
+use crate::ui::sections::{Section, SubNav, Tab};
+use crate::ui::time::{ProjectZone, Time};
 
 const NEW: &str = "New insight";
 /// Longest name of an event or a property, in characters.
-const NAME_MAX: usize = 400;
+pub(super) const NAME_MAX: usize = 400;
 /// Ids of the lists of names.
-const EVENTS: &str = "event-names";
-const PROPERTIES: &str = "property-names";
+pub(super) const EVENTS: &str = "event-names";
+pub(super) const PROPERTIES: &str = "property-names";
 
 /// The question in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +43,19 @@ struct Inputs {
     project: i64,
     /// Short id of the saved insight. Empty: a new one.
     insight: String,
-    /// `None`: the address has no question.
-    asked: Option<TrendsForm>,
+    /// The form with the fields in the address.
+    form: QuestionForm,
+    /// Whether the address has fields of the form.
+    is_asked: bool,
+    /// How many steps the form of a funnel shows, because one was added. 0: none was.
+    steps: usize,
 }
 
 /// What a page shows.
 type Loaded = (ProjectView, NamesView, Option<InsightView>, Option<Asked>);
 
-/// A question, and its answer if there are events.
-type Asked = (TrendsForm, Option<Result<TrendsView, UiError>>);
+/// A question, and its answer if there are events and the question is complete.
+type Asked = (QuestionFields, Option<Result<AnswerView, UiError>>);
 
 #[component]
 pub(crate) fn NewInsight() -> impl IntoView {
@@ -59,17 +68,19 @@ pub(crate) fn Insight() -> impl IntoView {
 }
 
 fn read() -> Inputs {
-    // The form sends all of its fields.
-    let is_asked = FIELDS.iter().any(|name| !in_query(name).is_empty());
+    let form = QuestionForm::read(&in_query);
     Inputs {
         project: project_in_path(),
         insight: in_path("insight"),
-        asked: is_asked.then(|| TrendsForm::read(in_query)),
+        // The form sends all of its fields.
+        is_asked: form.fields().iter().any(|name| !in_query(name).is_empty()),
+        form,
+        steps: in_query(funnel::SHOWN).parse().unwrap_or(0),
     }
 }
 
 async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
-    let Inputs { project, insight, asked } = inputs;
+    let Inputs { project, insight, form, is_asked, steps } = inputs;
     let saved = async move {
         match insight.is_empty() {
             true => Ok(None),
@@ -78,22 +89,30 @@ async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
     };
     let (of, names, saved) =
         try_join3(get_project(project), list_question_names(project), saved).await?;
-    let of_saved = match &saved {
-        Some(saved) => saved.form.clone(),
-        None => Some(TrendsForm::read(|_| String::new())),
+    let form = match &saved {
+        Some(saved) if !is_asked => saved.form.as_ref().map(QuestionFields::form),
+        _ => Some(form),
     };
-    let Some(form) = asked.or(of_saved) else { return Ok((of, names, saved, None)) };
-    let answer = match of.has_events {
-        true => Some(ask(project, form.clone()).await),
+    let Some(form) = form else { return Ok((of, names, saved, None)) };
+    let is_sent = is_asked && steps == 0;
+    let fields = QuestionFields::from(&form);
+    let answer = match of.has_events && (is_sent || is_complete(&form)) {
+        true => Some(answer_question(project, fields.clone()).await),
         false => None,
     };
-    Ok((of, names, saved, Some((form, answer))))
+    Ok((of, names, saved, Some((fields, answer))))
 }
 
-async fn ask(project: i64, form: TrendsForm) -> Result<TrendsView, UiError> {
-    let compare = if form.compare { "on".to_owned() } else { String::new() };
-    let TrendsForm { event, math, property, interval, range, breakdown, .. } = form;
-    answer_trends(project, event, math, property, interval, range, breakdown, compare).await
+/// Whether a question can be asked. Its form can still be empty.
+fn is_complete(form: &QuestionForm) -> bool {
+    match form {
+        QuestionForm::Funnel(form) => form.is_complete(),
+        QuestionForm::Trends(_)
+        | QuestionForm::Retention(_)
+        | QuestionForm::Stickiness(_)
+        | QuestionForm::Lifecycle(_)
+        | QuestionForm::Paths(_) => true,
+    }
 }
 
 fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
@@ -105,40 +124,107 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
     };
     let content = match asked {
         None => unshown(project, saved.as_ref()),
-        Some((_, None)) => view! {
+        Some(_) if !of.has_events => view! {
             <Empty title="No event yet">
                 <p>"Questions are about stored events, so send one first."</p>
                 {first_event(project)}
             </Empty>
         }
         .into_any(),
-        Some((form, Some(answer))) => {
+        Some((fields, answer)) => {
+            let form = fields.form();
             let path = match &saved {
                 Some(saved) => format!("/projects/{project}/insights/{}", saved.short_id),
                 None => format!("/projects/{project}/insights/new"),
             };
-            let failure = answer.as_ref().err().cloned();
-            let below = answer.ok().map(|found| {
+            let kinds = saved.is_none().then(|| kinds(&path));
+            let call = answer.as_ref().map(|_| {
+                let call = query_call(project, form.query());
+                view! { <ApiRequest call=call of="ask the question" /> }
+            });
+            let (found, failure) = match answer {
+                Some(Ok(found)) => (Some(found), None),
+                Some(Err(failure)) => (None, Some(failure)),
+                None => (None, None),
+            };
+            let below = found.map(|found| {
                 view! {
-                    {answer::answer(&form, found, &of.timezone)}
+                    <h2 class="hidden">"Answer"</h2>
+                    {answered(&form, found, &of.timezone)}
                     {save(project, saved.as_ref(), &form)}
                 }
             });
             view! {
-                {question(path, &form, names, failure)}
+                {kinds}
+                {question(path, &form, inputs.steps, names, failure)}
                 {below}
-                <ApiRequest call=query_call(project, form.query()) of="ask the question" />
+                {call}
             }
             .into_any()
         }
     };
+    let dashboards = saved.as_ref().map(|saved| of_insight::link(project, &saved.short_id));
     let ending = saved.map(|saved| ending(project, &saved));
     view! {
         {head}
         {content}
+        {dashboards}
         {ending}
     }
     .into_any()
+}
+
+/// Links to the forms of a new insight.
+fn kinds(path: &str) -> AnyView {
+    let tab = |(word, label): (&str, &str)| {
+        let query = if word.is_empty() { String::new() } else { format!("?{KIND}={word}") };
+        Tab { href: format!("{path}{query}"), label: label.to_owned(), count: None }
+    };
+    let tabs = KINDS.into_iter().map(tab).collect();
+    view! { <SubNav label="Kinds of questions" tabs=tabs /> }.into_any()
+}
+
+/// The answer to the question of a form, in a project of this zone.
+fn answered(form: &QuestionForm, found: AnswerView, zone: &str) -> AnyView {
+    let AnswerView { results, computed_at } = found;
+    match (form, results) {
+        (QuestionForm::Trends(form), ResultsView::Trends(found)) => {
+            trends::answer(form, found, zone, computed_at)
+        }
+        (QuestionForm::Funnel(form), ResultsView::Funnel(found)) => {
+            funnel::answer(form, found, computed_at)
+        }
+        (QuestionForm::Retention(form), ResultsView::Retention(found)) => {
+            retention::answer(form, found, zone, computed_at)
+        }
+        (QuestionForm::Stickiness(form), ResultsView::Stickiness(found)) => {
+            stickiness::answer(form, found, computed_at)
+        }
+        (QuestionForm::Lifecycle(form), ResultsView::Lifecycle(found)) => {
+            lifecycle::answer(form, found, zone, computed_at)
+        }
+        (QuestionForm::Paths(form), ResultsView::Paths(found)) => {
+            paths::answer(form, found, computed_at)
+        }
+        // The server answers each kind with its own results.
+        _ => ().into_any(),
+    }
+}
+
+/// When an answer was computed.
+pub(super) fn computed(at: String) -> AnyView {
+    view! { <p class="hint">"Computed at " <Time iso=at /></p> }.into_any()
+}
+
+/// Remarks below a table.
+pub(super) fn notes<const N: usize>(notes: [Option<String>; N]) -> AnyView {
+    let notes = notes.into_iter().flatten();
+    notes.map(|note| view! { <p class="hint">{note}</p> }).collect_view().into_any()
+}
+
+/// The options of words with labels.
+pub(super) fn choices(all: &[(&'static str, &'static str)]) -> Vec<Choice> {
+    all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
 }
 
 fn query_call(project: i64, query: Value) -> ApiCall {
@@ -164,31 +250,39 @@ fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
 /// The form of a question, with the fault of the question at its field.
 fn question(
     path: String,
-    form: &TrendsForm,
+    form: &QuestionForm,
+    steps: usize,
     names: NamesView,
     failure: Option<UiError>,
 ) -> AnyView {
-    let (result, unchecked) = (FormResult::sample(failure), FormResult::sample(None));
-    let choices = |all: &[(&'static str, &'static str)]| -> Vec<Choice> {
-        all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
+    let result = FormResult::sample(failure);
+    let (fields, more, hint) = match form {
+        QuestionForm::Trends(form) => (trends::fields(form, result), None, trends::HINT.to_owned()),
+        QuestionForm::Funnel(form) => {
+            let shown = funnel::shown(form, steps);
+            let hint = funnel::HINT.to_owned();
+            (funnel::fields(form, shown, result), funnel::add_step(shown), hint)
+        }
+        QuestionForm::Retention(form) => (retention::fields(form, result), None, retention::hint()),
+        QuestionForm::Stickiness(form) => {
+            (stickiness::fields(form, result), None, stickiness::HINT.to_owned())
+        }
+        QuestionForm::Lifecycle(form) => {
+            (lifecycle::fields(form, result), None, lifecycle::HINT.to_owned())
+        }
+        QuestionForm::Paths(form) => (paths::fields(form, result), None, paths::HINT.to_owned()),
     };
-    let maths: Vec<Choice> = MATHS.iter().map(|math| Choice::new(math.word, math.label)).collect();
-    let TrendsForm { event, math, property, interval, range, breakdown, compare } = form.clone();
+    let kind = Some(form.kind()).filter(|kind| !kind.is_empty());
+    let kind = kind.map(|kind| view! { <input type="hidden" name=KIND value=kind /> });
     view! {
-        <FormFailure result=result fields=FIELDS />
+        <FormFailure result=result fields=form.fields() />
         <form class="filter" role="search" aria-label="Question" method="get" action=path>
-            <Field result=result name="event" label="Event" value=event max=NAME_MAX required=false list=EVENTS />
-            <Select result=result name="math" label="Compute" choices=maths value=math />
-            <Field result=result name="property" label="Of property" value=property max=NAME_MAX required=false list=PROPERTIES />
-            <Select result=result name="range" label="Range" choices=choices(&RANGES) value=range />
-            <Select result=result name="interval" label="Interval" choices=choices(&INTERVALS) value=interval />
-            <Field result=result name="breakdown" label="Break down by" value=breakdown max=NAME_MAX required=false list=PROPERTIES />
-            <Check result=unchecked name="compare" label="Compare with the period before" checked=compare />
+            {kind}
+            {fields}
             <button type="submit" class="button button-primary">"Answer question"</button>
+            {more}
         </form>
-        <p class="hint">
-            "Without an event, all events count. Sums, averages, percentiles and the smallest and largest values need a property."
-        </p>
+        <p class="hint">{hint}</p>
         {suggestions(EVENTS, names.events)}
         {suggestions(PROPERTIES, names.properties)}
     }
@@ -201,7 +295,7 @@ fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
 }
 
 /// Saves the question that was answered.
-fn save(project: i64, saved: Option<&InsightView>, form: &TrendsForm) -> AnyView {
+fn save(project: i64, saved: Option<&InsightView>, form: &QuestionForm) -> AnyView {
     let action = form_action::<SaveInsight>();
     let result = form_result(action);
     let (title, label, busy) = match saved {
@@ -224,7 +318,9 @@ fn save(project: i64, saved: Option<&InsightView>, form: &TrendsForm) -> AnyView
     let name: String = name.chars().take(NAME_MAX).collect();
     let fields = form.pairs().into_iter().filter(|(_, value)| !value.is_empty());
     let fields = fields
-        .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
+        .map(|(name, value)| {
+            view! { <input type="hidden" name=format!("question[{name}]") value=value /> }
+        })
         .collect_view();
     view! {
         <Section id="save" title=title>

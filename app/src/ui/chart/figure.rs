@@ -59,7 +59,7 @@ impl Slots {
 
 /// The data of a chart.
 pub(super) struct Figure {
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) title: String,
     pub(super) summary: String,
     pub(super) slots: Slots,

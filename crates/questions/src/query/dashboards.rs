@@ -4,9 +4,14 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_model::errors::FieldError;
 
+use super::Query;
 use super::common::{DATES, DateRange};
 use super::filters::{FILTERS_MAX, FilterGroup};
 use super::input::Input;
+use crate::time::DateText;
+
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
 
 /// The range and the filters of a dashboard.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -35,6 +40,61 @@ impl DashboardFilters {
         };
         Ok(Self { dates: DateRange::read_members(&fields)?, properties })
     }
+
+    /// A question on the dashboard: with this range instead of its own, if there is one, and
+    /// with these filters in addition to its own.
+    ///
+    /// # Errors
+    /// A fault if the question cannot have the range, or has too many filters with these.
+    pub fn applied(&self, mut query: Query) -> Result<Query, FieldError> {
+        self.change(&mut query)?;
+        // The bounds of a question are for all of its filters.
+        Query::read(&serde_json::to_value(&query).unwrap_or_default())
+    }
+
+    fn change(&self, query: &mut Query) -> Result<(), FieldError> {
+        let (dates, properties) = match query {
+            Query::Trends(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::Funnels(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::Retention(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::Paths(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::Stickiness(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::Lifecycle(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::HogQL(query) => (&mut query.filters.dates, &mut query.filters.properties),
+            Query::Events(query) => {
+                if self.has_dates() {
+                    query.after = self.dates.date_from.filter(|from| *from != DateText::All);
+                    query.before = self.dates.date_to.map(after_whole).transpose()?;
+                }
+                let own = std::mem::take(&mut query.properties);
+                query.properties = own.and(self.properties.clone());
+                return Ok(());
+            }
+            Query::Actors(query) => return self.change(&mut query.source),
+        };
+        if self.has_dates() {
+            *dates = self.dates;
+        }
+        *properties = std::mem::take(properties).and(self.properties.clone());
+        Ok(())
+    }
+
+    fn has_dates(&self) -> bool {
+        self.dates.date_from.is_some() || self.dates.date_to.is_some()
+    }
+}
+
+/// The date before which the events of a list are, for a range that includes the whole day of
+/// its end.
+fn after_whole(date_to: DateText) -> Result<DateText, FieldError> {
+    match date_to {
+        DateText::Day(micros) => Ok(DateText::Day(micros + DAY)),
+        DateText::Local(_) | DateText::Instant(_) => Ok(date_to),
+        DateText::All | DateText::Relative(_) => {
+            let detail = "A list of events cannot have a range with such an end.";
+            Err(FieldError::new("before", "invalid_input", detail))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +118,58 @@ mod tests {
         assert_eq!(DashboardFilters::read(&canonical).unwrap(), read);
         let nothing = serde_json::to_value(DashboardFilters::default()).unwrap();
         assert_eq!(nothing, json!({}));
+    }
+
+    fn applied(filters: &Value, query: &Value) -> Result<Value, FieldError> {
+        let filters = DashboardFilters::read(filters).unwrap();
+        let found = filters.applied(Query::read(query).unwrap())?;
+        Ok(serde_json::to_value(&found).unwrap())
+    }
+
+    #[test]
+    fn a_question_has_the_range_and_the_filters_of_its_dashboard() {
+        let filter = |key: &str| json!({"key": key, "operator": "exact", "value": ["a"]});
+        let own = json!({
+            "kind": "TrendsQuery", "series": [{"event": "paid"}],
+            "dateRange": {"date_from": "-90d"}, "properties": [filter("plan")],
+        });
+        let with_both = json!({"date_from": "-7d", "properties": [filter("country")]});
+        let found = applied(&with_both, &own).unwrap();
+        assert_eq!(found["dateRange"], json!({"date_from": "-7d"}));
+        let keys = [&found["properties"][0]["key"], &found["properties"][1]["key"]];
+        assert_eq!(keys, [&json!("plan"), &json!("country")]);
+        // A dashboard without a range and filters changes nothing.
+        let unchanged = serde_json::to_value(Query::read(&own).unwrap()).unwrap();
+        assert_eq!(applied(&json!({}), &own).unwrap(), unchanged);
+    }
+
+    #[test]
+    fn lists_and_sql_have_the_range_of_their_dashboard() {
+        let range = json!({"date_from": "2026-08-01", "date_to": "2026-08-21"});
+        let events = json!({"kind": "EventsQuery", "select": ["event"], "before": "2026-01-01"});
+        let found = applied(&range, &events).unwrap();
+        assert_eq!(
+            (&found["after"], &found["before"]),
+            (&json!("2026-08-01"), &json!("2026-08-22"))
+        );
+        let whole = applied(&json!({"date_from": "all"}), &events).unwrap();
+        assert_eq!((whole.get("after"), whole.get("before")), (None, None));
+        let fault = applied(&json!({"date_to": "-1d"}), &events).unwrap_err();
+        assert_eq!(fault.attr.as_deref(), Some("before"));
+        let sql = json!({"kind": "HogQLQuery", "query": "select 1"});
+        assert_eq!(applied(&range, &sql).unwrap()["filters"]["dateRange"], range);
+    }
+
+    #[test]
+    fn the_filters_of_both_have_one_bound() {
+        let filters = |count: usize| {
+            let filter = json!({"key": "plan", "operator": "exact", "value": ["a"]});
+            json!({"properties": vec![filter; count]})
+        };
+        let mut query = json!({"kind": "TrendsQuery", "series": [{"event": "paid"}]});
+        query["properties"] = filters(60)["properties"].clone();
+        assert!(applied(&filters(40), &query).is_ok());
+        assert_eq!(applied(&filters(41), &query).unwrap_err().code, "max_length");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! expires or is revoked.
 //!
 //! What belongs here: making, listing, revoking and opening share links. What does not: the
-//! page that shows a shared dashboard.
+//! questions of a shared dashboard (`questions`), and the page that shows it.
 
 use serde_json::{Value, json};
 use weir_model::dashboards::{
@@ -10,12 +10,12 @@ use weir_model::dashboards::{
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
-use weir_model::{InsightId, ProjectId, validate};
+use weir_model::{InsightId, ProjectId, Timestamp, validate};
 use weir_store::dashboards::{self as rows, DashboardRow, LinkRow};
 use weir_store::{insights as insight_rows, projects as project_rows};
 
 use super::{Dashboards, layouts};
-use crate::ctx::ProjectCtx;
+use crate::ctx::{ProjectCtx, SharedProject};
 use crate::error::{Error, NOT_FOUND};
 use crate::insights::stored;
 use crate::policy::{self, Action};
@@ -25,6 +25,13 @@ use crate::{Result, members, secrets};
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// What separates the project from the secret in a token.
 const SEPARATOR: char = '_';
+
+/// A share link that works, with its dashboard.
+pub(super) struct OpenLink {
+    pub(super) row: DashboardRow,
+    pub(super) expires_at: Timestamp,
+    pub(super) project: SharedProject,
+}
 
 impl Dashboards {
     /// The share links of a dashboard that have not expired, oldest first, without their
@@ -118,23 +125,9 @@ impl Dashboards {
     /// [`Error::NotFound`] for a link that is unknown, has expired or was revoked, and for a
     /// dashboard that is hidden.
     pub async fn shared(&self, token: &str) -> Result<SharedDashboard> {
-        let missing = || Error::NotFound(NOT_FOUND);
-        let (project, secret) = token.split_once(SEPARATOR).ok_or_else(missing)?;
-        let project = ProjectId::in_path(project).ok_or_else(missing)?;
-        if !secrets::is_token(secret) {
-            return Err(missing());
-        }
-        let (store, hash) = (&self.core.store, secrets::sha256_hex(secret));
-        let id = rows::by_link(store, project, &hash).await?.ok_or_else(missing)?;
-        // The records of a deleted project are removed later.
-        project_rows::find(store, project).await?.ok_or_else(missing)?;
-        let row = rows::rows(store, project, &[id]).await?.pop().ok_or_else(missing)?;
-        let now = self.core.clock.now();
-        let mut links = row.links.iter();
-        let link = links.find(|link| link.hash == hash && link.expires_at > now);
-        let link = link.filter(|_| !row.deleted).ok_or_else(missing)?;
+        let OpenLink { row, expires_at, project } = self.open(token).await?;
         let ids: Vec<InsightId> = row.tiles.iter().map(|tile| tile.insight).collect();
-        let found = insight_rows::rows(store, project, &ids).await?;
+        let found = insight_rows::rows(&self.core.store, project.project, &ids).await?;
         let mut tiles = Vec::with_capacity(row.tiles.len());
         for tile in &row.tiles {
             let insight = found.iter().find(|insight| insight.id == tile.insight);
@@ -152,9 +145,34 @@ impl Dashboards {
             name: row.name.clone(),
             description: row.description.clone(),
             filters: stored(&row.filters)?,
-            expires_at: link.expires_at,
+            expires_at,
             tiles,
         })
+    }
+
+    /// Opens a share link.
+    ///
+    /// # Errors
+    /// As [`shared`](Self::shared).
+    pub(super) async fn open(&self, token: &str) -> Result<OpenLink> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let (project, secret) = token.split_once(SEPARATOR).ok_or_else(missing)?;
+        let project = ProjectId::in_path(project).ok_or_else(missing)?;
+        if !secrets::is_token(secret) {
+            return Err(missing());
+        }
+        let (store, hash) = (&self.core.store, secrets::sha256_hex(secret));
+        let id = rows::by_link(store, project, &hash).await?.ok_or_else(missing)?;
+        // The records of a deleted project are removed later.
+        let found = project_rows::find(store, project).await?.ok_or_else(missing)?;
+        let organization = found.brief.organization;
+        let row = rows::rows(store, project, &[id]).await?.pop().ok_or_else(missing)?;
+        let now = self.core.clock.now();
+        let mut links = row.links.iter();
+        let link = links.find(|link| link.hash == hash && link.expires_at > now);
+        let link = link.filter(|_| !row.deleted).ok_or_else(missing)?;
+        let expires_at = link.expires_at;
+        Ok(OpenLink { row, expires_at, project: SharedProject { organization, project, now } })
     }
 
     async fn shown_links(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use weir_model::Patch;
 use weir_model::activity::ActivityQuery;
-use weir_model::keys::Overlap;
+use weir_model::keys::{Overlap, PersonalKeyInput};
 use weir_model::organizations::Level;
 use weir_model::traffic::UnknownKey;
 
@@ -531,4 +531,30 @@ async fn the_checklist_is_ticked_by_fact() {
     services.projects.set_checklist_hidden(&project, false).await.unwrap();
     assert!(!services.projects.checklist(&project).await.unwrap().hidden);
     assert_eq!(services.projects.facts(&project).await.unwrap(), ProjectFacts::default());
+}
+
+#[tokio::test]
+async fn the_only_project_of_a_key_is_within_its_limits() {
+    let services = test_support::set_up().await;
+    let owner = ada(&services).await;
+    let number = async |ctx: &Ctx| {
+        let only = services.projects.only(ctx).await.unwrap();
+        only.map(|only| only.project)
+    };
+    let shop = services.projects.enter(&owner, "1").await.unwrap();
+    let all = test_support::key(&services, &owner, test_support::key_input()).await;
+    assert_eq!(number(&all).await, Some(shop.project));
+    let blog = services.projects.create(&shop.org, input("Blog", "UTC")).await.unwrap();
+    assert_eq!(number(&all).await, None, "there are two");
+    let limits =
+        PersonalKeyInput { scoped_teams: vec![blog.brief.id], ..test_support::key_input() };
+    let limited = test_support::key(&services, &owner, limits).await;
+    assert_eq!(number(&limited).await, Some(blog.brief.id));
+    let listed = services.projects.list_within_limits(&limited, Page::default()).await.unwrap();
+    assert_eq!((listed.count, listed.results[0].id), (1, blog.brief.id));
+    assert!(matches!(
+        services.projects.list(&limited, Page::default()).await,
+        Err(Error::Forbidden(_))
+    ));
+    assert_eq!(number(&outsider(&services, "eve").await).await, None, "there is none");
 }

@@ -1,7 +1,9 @@
-//! The lists of a project: events, insights, event definitions with their properties, persons, groups,
-//! imports, transformations, the log of a config, keys. For staff, unknown project keys.
+//! The lists of a project: events, insights, dashboards, event definitions with their
+//! properties, persons, groups, imports, transformations, the log of a config, keys. For
+//! staff, unknown project keys.
 
 use weir_app::filters;
+use weir_model::dashboards::DashboardBrief;
 use weir_model::definitions::EventOrder;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
 use weir_model::imports::ImportSource;
@@ -74,6 +76,18 @@ const INSIGHTS: &[Column<Insight>] = &[
     ("created_by", |it| optional(it.created_by.as_ref().map(|user| &user.email))),
     ("changed", |it| it.last_modified_at.to_string()),
     ("changed_by", |it| optional(it.last_modified_by.as_ref().map(|user| &user.email))),
+];
+
+const DASHBOARDS: &[Column<DashboardBrief>] = &[
+    ("id", |it| it.id.to_string()),
+    ("name", |it| it.name.clone()),
+    ("description", |it| it.description.clone()),
+    ("pinned", |it| it.pinned.to_string()),
+    ("tags", |it| it.tags.join("; ")),
+    ("filters", |it| it.filters.to_string()),
+    ("shared", |it| it.is_shared.to_string()),
+    ("created", |it| it.created_at.to_string()),
+    ("created_by", |it| optional(it.created_by.as_ref().map(|user| &user.email))),
 ];
 
 /// An event name, and the number of events of the project that are not counted by name.
@@ -223,6 +237,16 @@ pub(super) fn insights(asked: &Asked<'_>, within: Project) -> CsvList {
         async move { services.insights.list(&project, &query, page).await }
     });
     CsvList::new("insights", &name, INSIGHTS, pages)
+}
+
+pub(super) fn dashboards(asked: &Asked<'_>, within: Project) -> CsvList {
+    let name = within.name.clone();
+    let query = filters::dashboards(&asked.value("q"));
+    let pages = by_offset(move |page| {
+        let (Project { services, project, .. }, query) = (within.clone(), query.clone());
+        async move { services.dashboards.list(&project, &query, page).await }
+    });
+    CsvList::new("dashboards", &name, DASHBOARDS, pages)
 }
 
 pub(super) async fn definitions(

@@ -1,14 +1,20 @@
-//! The answer to a question of trends: a chart, and a table with the numbers of the whole
-//! range.
+//! Trends: the fields of their form, and the answer with a chart and a table with the numbers
+//! of the whole range.
 
 use leptos::prelude::*;
 
-use crate::server_fns::insights::{NumbersView, SeriesView, TrendsView};
-use crate::trends::{INTERVALS, TrendsForm, VALUES};
+use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
+use crate::questions::trends::{MATHS, TrendsForm};
+use crate::questions::{INTERVALS, RANGES, VALUES};
+use crate::server_fns::insights::answers::{NumbersView, SeriesView, TrendsView};
 use crate::ui::chart::{NamedLines, Series};
+use crate::ui::field::{Check, Choice, Field, Select};
+use crate::ui::form::FormResult;
 use crate::ui::number::amount;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
-use crate::ui::time::Time;
+
+/// What the form does not say in its labels.
+pub(super) const HINT: &str = "Without an event, all events count. Sums, averages, percentiles and the smallest and largest values need a property.";
 
 /// The largest number that a chart draws.
 const LARGEST: f64 = 1e18;
@@ -17,9 +23,31 @@ const DECIMALS_UP_TO: f64 = 10_000.0;
 /// Digits behind the decimal point that a chart draws.
 const DECIMALS: u32 = 2;
 
+/// The fields of the form.
+pub(super) fn fields(form: &TrendsForm, result: FormResult) -> AnyView {
+    let unchecked = FormResult::sample(None);
+    let maths: Vec<Choice> = MATHS.iter().map(|math| Choice::new(math.word, math.label)).collect();
+    let TrendsForm { event, math, property, interval, range, breakdown, compare } = form.clone();
+    view! {
+        <Field result=result name="event" label="Event" value=event max=NAME_MAX required=false list=EVENTS />
+        <Select result=result name="math" label="Compute" choices=maths value=math />
+        <Field result=result name="property" label="Of property" value=property max=NAME_MAX required=false list=PROPERTIES />
+        <Select result=result name="range" label="Range" choices=choices(RANGES) value=range />
+        <Select result=result name="interval" label="Interval" choices=choices(&INTERVALS) value=interval />
+        <Field result=result name="breakdown" label="Break down by" value=breakdown max=NAME_MAX required=false list=PROPERTIES />
+        <Check result=unchecked name="compare" label="Compare with the period before" checked=compare />
+    }
+    .into_any()
+}
+
 /// The answer to the question of a form, in a project of this zone.
-pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyView {
-    let TrendsView { intervals, series, has_others, computed_at } = found;
+pub(super) fn answer(
+    form: &TrendsForm,
+    found: TrendsView,
+    zone: &str,
+    computed_at: String,
+) -> AnyView {
+    let TrendsView { intervals, series, has_others } = found;
     if series.is_empty() {
         return view! {
             <div class="empty">
@@ -47,21 +75,18 @@ pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyVie
     let title = format!("{}, per {interval}", form.title());
     let summary = summary(&intervals, zone);
     let has_negative = all_numbers(&series).any(|number| number < 0.0);
-    let notes = [
+    let remarks = [
         is_cut.then(|| format!("The chart shows the first {drawn} series of the table.")),
         has_others.then(|| format!("The first {VALUES} values have numbers of their own.")),
         has_negative.then(|| "The chart draws numbers below zero at zero.".to_owned()),
     ];
-    let notes =
-        notes.into_iter().flatten().map(|note| view! { <p class="hint">{note}</p> }).collect_view();
     view! {
-        <h2 class="hidden">"Answer"</h2>
         <div class="insight-answer">
             <NamedLines id="answer" title=title summary=summary names=intervals series=lines unit=unit decimals=decimals />
             <div>
                 {table(series, form.compare)}
-                {notes}
-                <p class="hint">"Computed at " <Time iso=computed_at /></p>
+                {notes(remarks)}
+                {computed(computed_at)}
             </div>
         </div>
     }
@@ -69,7 +94,7 @@ pub(super) fn answer(form: &TrendsForm, found: TrendsView, zone: &str) -> AnyVie
 }
 
 /// From where to where the chart reaches.
-fn summary(intervals: &[String], zone: &str) -> String {
+pub(in crate::pages) fn summary(intervals: &[String], zone: &str) -> String {
     match (intervals.first(), intervals.last()) {
         (Some(first), Some(last)) if first != last => format!("From {first} to {last}, in {zone}."),
         (Some(only), _) => format!("{only}, in {zone}."),
@@ -85,13 +110,14 @@ fn all_numbers(series: &[SeriesView]) -> impl Iterator<Item = f64> {
 }
 
 /// How many digits behind the decimal point the chart draws.
-fn decimals(series: &[SeriesView]) -> u32 {
+pub(in crate::pages) fn decimals(series: &[SeriesView]) -> u32 {
     let is_whole = all_numbers(series).all(|number| number.fract() == 0.0);
     let is_large = all_numbers(series).any(|number| number > DECIMALS_UP_TO);
     if is_whole || is_large { 0 } else { DECIMALS }
 }
 
-fn line(
+/// The line of a series in a chart.
+pub(in crate::pages) fn line(
     label: String,
     number: usize,
     is_before: bool,

@@ -1,19 +1,14 @@
-//! The question of the form for trends: its fields, and the same question as JSON.
-//!
-//! What belongs here: the choices of the form, and which questions it can show. What does not:
-//! the answer (`server_fns::insights`), and the form itself (`pages::insights`).
+//! The question of the form for trends.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+#[cfg(feature = "ssr")]
+use super::{RANGES, text};
+use super::{USUAL_INTERVAL, USUAL_RANGE, set_breakdown, set_range, value_or};
 use crate::ui::chart::NUMBERED;
 
-/// Number of values of a breakdown with a result of their own, as questions have it by default.
-pub(crate) const VALUES: usize = 25;
-/// The values without a choice.
+/// What is computed without a choice.
 const USUAL_MATH: &str = "total";
-const USUAL_INTERVAL: &str = "day";
-const USUAL_RANGE: &str = "-7d";
 
 /// What can be computed of events.
 pub(crate) struct Math {
@@ -56,28 +51,12 @@ pub(crate) static MATHS: [Math; 9] = [
     Math::of_property("max", "Largest value", "largest value"),
 ];
 
-/// The lengths of an interval: word and label.
-pub(crate) const INTERVALS: [(&str, &str); 5] =
-    [("minute", "Minute"), ("hour", "Hour"), ("day", "Day"), ("week", "Week"), ("month", "Month")];
-
-/// The ranges: the date of their beginning, and label.
-pub(crate) const RANGES: [(&str, &str); 8] = [
-    ("-1h", "Last hour"),
-    ("-24h", "Last 24 hours"),
-    ("-7d", "Last 7 days"),
-    ("-30d", "Last 30 days"),
-    ("-90d", "Last 90 days"),
-    ("mStart", "This month"),
-    ("yStart", "This year"),
-    ("all", "All time"),
-];
-
 /// The names of the fields. Faults are at all of them but the last.
 pub(crate) const FIELDS: &[&str] =
     &["event", "math", "property", "interval", "range", "breakdown", "compare"];
 
 /// The values of the form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrendsForm {
     /// The name of the events. Empty: all events.
     pub(crate) event: String,
@@ -85,9 +64,9 @@ pub(crate) struct TrendsForm {
     pub(crate) math: String,
     /// The property that it is computed of.
     pub(crate) property: String,
-    /// A word of [`INTERVALS`].
+    /// A word of [`INTERVALS`](super::INTERVALS).
     pub(crate) interval: String,
-    /// A date of [`RANGES`].
+    /// A date of [`RANGES`](super::RANGES).
     pub(crate) range: String,
     /// The property of events whose values divide the answer. Empty: nothing does.
     pub(crate) breakdown: String,
@@ -97,25 +76,22 @@ pub(crate) struct TrendsForm {
 
 impl TrendsForm {
     /// The form with the values of its fields. Empty ones have their usual values.
-    pub(crate) fn read(value: impl Fn(&str) -> String) -> Self {
-        let or = |name: &str, usual: &str| {
-            Some(value(name)).filter(|it| !it.is_empty()).unwrap_or_else(|| usual.to_owned())
-        };
+    pub(super) fn read(value: &dyn Fn(&str) -> String) -> Self {
         Self {
             event: value("event"),
-            math: or("math", USUAL_MATH),
+            math: value_or(value, "math", USUAL_MATH),
             property: value("property"),
-            interval: or("interval", USUAL_INTERVAL),
-            range: or("range", USUAL_RANGE),
+            interval: value_or(value, "interval", USUAL_INTERVAL),
+            range: value_or(value, "range", USUAL_RANGE),
             breakdown: value("breakdown"),
             compare: !value("compare").is_empty(),
         }
     }
 
     /// Names and values of the fields.
-    pub(crate) fn pairs(&self) -> [(&'static str, String); 7] {
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let compare = if self.compare { "on" } else { "" };
-        [
+        vec![
             ("event", self.event.clone()),
             ("math", self.math.clone()),
             ("property", self.property.clone()),
@@ -148,13 +124,8 @@ impl TrendsForm {
             "series": [series],
             "interval": self.interval,
         });
-        if self.range != USUAL_RANGE {
-            query["dateRange"] = json!({ "date_from": self.range });
-        }
-        if !self.breakdown.is_empty() {
-            query["breakdownFilter"] =
-                json!({ "breakdown": self.breakdown, "breakdown_type": "event" });
-        }
+        set_range(&mut query, &self.range);
+        set_breakdown(&mut query, &self.breakdown);
         if self.compare {
             query["compareFilter"] = json!({ "compare": true });
         }
@@ -169,12 +140,12 @@ impl TrendsForm {
         query
     }
 
-    /// The form of a saved question. `None`: the question has parts that the form has not.
+    /// The form whose fields have the parts of a question. `None`: it has choices that the form
+    /// has not.
     #[cfg(feature = "ssr")]
-    pub(crate) fn of_query(query: &Value) -> Option<Self> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    pub(super) fn of_query(query: &Value) -> Option<Self> {
         let series = &query["series"][0];
-        let form = Self::read(|name| match name {
+        let form = Self::read(&|name: &str| match name {
             "event" => text(&series["event"]),
             "math" => text(&series["math"]),
             "property" => text(&series["math_property"]),
@@ -188,9 +159,7 @@ impl TrendsForm {
         });
         let is_offered =
             form.math().is_some() && RANGES.iter().any(|(from, _)| *from == form.range);
-        let same = weir_questions::Query::read(&form.query()).ok()?;
-        let same = serde_json::to_value(&same).ok()?;
-        (is_offered && same == *query).then_some(form)
+        is_offered.then_some(form)
     }
 
     /// What is asked, in words: `Unique persons: signed up, by plan`.
@@ -208,9 +177,9 @@ impl TrendsForm {
     }
 }
 
-/// The field of the form that a fault of the question is at. `None`: that of no field.
+/// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(crate) fn field_of(attr: &str) -> Option<&'static str> {
+pub(super) fn field_of(attr: &str) -> Option<&'static str> {
     const PARTS: [(&str, &str); 6] = [
         ("series__0__event", "event"),
         ("series__0__math_property", "property"),
@@ -224,25 +193,17 @@ pub(crate) fn field_of(attr: &str) -> Option<&'static str> {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use serde_json::{Value, json};
-    use weir_questions::Query;
+    use serde_json::json;
 
-    use super::{FIELDS, INTERVALS, MATHS, RANGES, TrendsForm, VALUES, field_of};
-
-    fn form(fields: &[(&str, &str)]) -> TrendsForm {
-        let value = |name: &str| fields.iter().find(|(field, _)| *field == name);
-        TrendsForm::read(|name| value(name).map(|(_, value)| *value).unwrap_or_default().to_owned())
-    }
-
-    fn canonical(query: &Value) -> Option<Value> {
-        serde_json::to_value(Query::read(query).ok()?).ok()
-    }
+    use super::super::tests::{canonical, fault_at, form, shown};
+    use super::super::{INTERVALS, QuestionForm, RANGES, VALUES};
+    use super::{MATHS, field_of};
 
     #[test]
     fn every_choice_is_a_question_that_the_form_shows_again() {
         for math in &MATHS {
             for (interval, _) in INTERVALS {
-                for (range, _) in RANGES {
+                for &(range, _) in RANGES {
                     let whole = form(&[
                         ("event", "paid"),
                         ("math", math.word),
@@ -252,13 +213,12 @@ mod tests {
                         ("breakdown", "plan"),
                         ("compare", "on"),
                     ]);
-                    let read = TrendsForm::of_query(&canonical(&whole.query()).unwrap());
-                    assert_eq!(read, Some(whole), "{} {interval} {range}", math.word);
+                    assert_eq!(shown(&whole), Some(whole), "{} {interval} {range}", math.word);
                 }
             }
         }
         let usual = form(&[]);
-        assert_eq!(TrendsForm::of_query(&canonical(&usual.query()).unwrap()), Some(usual));
+        assert_eq!(shown(&usual), Some(usual));
     }
 
     #[test]
@@ -278,22 +238,17 @@ mod tests {
             for (name, value) in more.as_object().unwrap() {
                 query[name] = value.clone();
             }
-            assert_eq!(TrendsForm::of_query(&canonical(&query).unwrap()), None, "{more}");
+            assert_eq!(QuestionForm::of_query(&canonical(&query).unwrap()), None, "{more}");
         }
     }
 
     #[test]
     fn faults_are_at_fields_of_the_form() {
-        let at = |fields: &[(&str, &str)]| {
-            let fault = Query::read(&form(fields).query()).unwrap_err();
-            field_of(&fault.attr.unwrap()).unwrap()
-        };
-        assert_eq!(at(&[("math", "sum")]), "property");
-        assert_eq!(at(&[("math", "most")]), "math");
-        assert_eq!(at(&[("interval", "year")]), "interval");
-        assert_eq!(at(&[("range", "soon")]), "range");
+        assert_eq!(fault_at(&[("math", "sum")]), "property");
+        assert_eq!(fault_at(&[("math", "most")]), "math");
+        assert_eq!(fault_at(&[("interval", "year")]), "interval");
+        assert_eq!(fault_at(&[("range", "soon")]), "range");
         assert_eq!(field_of("query"), None);
-        assert!(form(&[]).pairs().iter().all(|(name, _)| FIELDS.contains(name)));
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! Lifecycles: the fields of their form, and the answer with a line and a row for each status.
+
+use leptos::prelude::*;
+
+use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
+use super::trends::summary;
+use crate::questions::lifecycle::LifecycleForm;
+use crate::questions::{INTERVALS, RANGES};
+use crate::server_fns::insights::answers::{LifecycleView, StatusView};
+use crate::ui::chart::{NamedLines, Series};
+use crate::ui::field::{Field, Select};
+use crate::ui::form::FormResult;
+use crate::ui::number::amount;
+use crate::ui::table::{Column, Table, TableRow, cell};
+
+/// What the form does not say in its labels.
+pub(super) const HINT: &str = "Without an event, all events count.";
+
+/// The statuses: the word in results, and label.
+const STATUSES: [(&str, &str); 4] = [
+    ("new", "New"),
+    ("returning", "Returning"),
+    ("resurrecting", "Resurrecting"),
+    ("dormant", "Dormant"),
+];
+
+/// The fields of the form.
+pub(super) fn fields(form: &LifecycleForm, result: FormResult) -> AnyView {
+    let LifecycleForm { event, interval, range } = form.clone();
+    view! {
+        <Field result=result name="event" label="Event" value=event max=NAME_MAX required=false list=EVENTS />
+        <Select result=result name="range" label="Range" choices=choices(RANGES) value=range />
+        <Select result=result name="interval" label="Interval" choices=choices(&INTERVALS) value=interval />
+    }
+    .into_any()
+}
+
+/// The answer to the question of a form, in a project of this zone.
+pub(super) fn answer(
+    form: &LifecycleForm,
+    found: LifecycleView,
+    zone: &str,
+    computed_at: String,
+) -> AnyView {
+    let LifecycleView { intervals, statuses } = found;
+    let summary = summary(&intervals, zone);
+    let series = statuses.iter().enumerate().map(|(number, one)| line(number, one)).collect();
+    let rows = statuses
+        .iter()
+        .map(|one| TableRow::new(vec![cell(label(&one.status)), cell(amount(one.sum))]));
+    let rows = rows.collect();
+    let columns = vec![Column::text("Status"), Column::number("Sum of the intervals")];
+    let remarks = [Some(
+        "Dormant persons were active in the interval before. Their numbers are negative, and the chart draws them above zero.".to_owned(),
+    )];
+    view! {
+        <div class="insight-answer">
+            <NamedLines id="answer" title=form.title() summary=summary names=intervals series=series unit="persons" decimals=0 />
+            <div>
+                <Table caption="Persons of each status" columns=columns rows=rows />
+                {notes(remarks)}
+                {computed(computed_at)}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+/// The line of a status.
+fn line(number: usize, one: &StatusView) -> Series {
+    let values = one.data.iter().map(|number| Some(number.abs().round() as u64)).collect();
+    let texts = one.data.iter().map(|number| amount(*number)).collect();
+    Series::numbered(label(&one.status), number, false, values, texts)
+}
+
+/// The label of a status by its word.
+fn label(status: &str) -> String {
+    let found = STATUSES.iter().find(|(word, _)| *word == status);
+    found.map_or(status, |(_, label)| *label).to_owned()
+}

@@ -1,0 +1,177 @@
+//! Retention: the fields of its form, and the answer with a line and a table of cohorts.
+
+use leptos::prelude::*;
+
+use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
+use crate::questions::retention::{PERIODS, RetentionForm, TOTAL_MAX, TYPES};
+use crate::server_fns::insights::answers::CohortView;
+use crate::ui::chart::{NamedLines, Series};
+use crate::ui::field::{Field, Select};
+use crate::ui::form::FormResult;
+use crate::ui::number::{grouped, percent};
+use crate::ui::table::{Align, Column, Table, TableRow, cell};
+
+/// Name of the line and the row of all cohorts together.
+const ALL: &str = "All cohorts";
+/// Classes of cells by the fifth that their share is in, the first one without a share.
+const SHADES: [&str; 6] =
+    ["shade", "shade shade-1", "shade shade-2", "shade shade-3", "shade shade-4", "shade shade-5"];
+
+/// What the form does not say in its labels.
+pub(super) fn hint() -> String {
+    format!(
+        "The persons who begin in the same period are a cohort. Without an event, all events count. There are at most {TOTAL_MAX} periods, and the current one is the last."
+    )
+}
+
+/// The fields of the form.
+pub(super) fn fields(form: &RetentionForm, result: FormResult) -> AnyView {
+    let RetentionForm { target, returning, kind, period, total } = form.clone();
+    view! {
+        <Field result=result name="target_event" label="Persons begin with" value=target max=NAME_MAX required=false list=EVENTS />
+        <Select result=result name="type" label="They begin" choices=choices(&TYPES) value=kind />
+        <Field result=result name="returning_event" label="They come back with" value=returning max=NAME_MAX required=false list=EVENTS />
+        <Select result=result name="period" label="Period" choices=choices(&PERIODS) value=period />
+        <Field result=result name="total" label="Number of periods" value=total kind="number" required=false inputmode="numeric" />
+    }
+    .into_any()
+}
+
+/// The answer to the question of a form, in a project of this zone.
+pub(super) fn answer(
+    form: &RetentionForm,
+    cohorts: Vec<CohortView>,
+    zone: &str,
+    computed_at: String,
+) -> AnyView {
+    let all = totals(&cohorts);
+    let began = all.first().map_or(0, |(began, _)| *began);
+    if began == 0 {
+        return view! {
+            <div class="empty">
+                <p>"No person began in these periods."</p>
+            </div>
+        }
+        .into_any();
+    }
+    let names: Vec<String> = (0..all.len()).map(|at| form.period_name(at)).collect();
+    let tenths = |(part, whole): &(u64, u64)| {
+        part.saturating_mul(1000).saturating_add(whole / 2).checked_div(*whole)
+    };
+    let values = all.iter().map(tenths).collect();
+    let texts = all.iter().map(|(part, whole)| percent(*part, *whole)).collect();
+    let line = Series::numbered(ALL.to_owned(), 0, false, values, texts);
+    let summary = summary(&cohorts, zone);
+    let period = form.period.to_lowercase();
+    let remarks = [Some(format!(
+        "A person can begin in several periods. The last number of each cohort is that of the current {period}, which is not over."
+    ))];
+    view! {
+        <NamedLines id="answer" title=form.title() summary=summary names=names.clone() series=vec![line] unit="percent" decimals=1 />
+        {table(&names, &all, cohorts)}
+        {notes(remarks)}
+        {computed(computed_at)}
+    }
+    .into_any()
+}
+
+/// Of the cohorts that have reached each period together: the persons who came back in it, and
+/// those who began.
+fn totals(cohorts: &[CohortView]) -> Vec<(u64, u64)> {
+    let periods = cohorts.iter().map(|cohort| cohort.counts.len()).max().unwrap_or(0);
+    let total = |at: usize| {
+        let reached = cohorts.iter().filter_map(|cohort| {
+            let (part, whole) = (cohort.counts.get(at)?, cohort.counts.first()?);
+            Some((*part, *whole))
+        });
+        reached.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
+    (0..periods).map(total).collect()
+}
+
+/// The first and the last cohort.
+fn summary(cohorts: &[CohortView], zone: &str) -> String {
+    match (cohorts.first(), cohorts.last()) {
+        (Some(first), Some(last)) if cohorts.len() > 1 => {
+            let (first, last) = (&first.label, &last.label);
+            format!("Persons who began from {first} to {last}, in {zone}.")
+        }
+        (Some(only), _) => format!("Persons who began in {}, in {zone}.", only.label),
+        _ => String::new(),
+    }
+}
+
+/// The table: a row for each cohort, and a column for each period after its first one.
+fn table(names: &[String], all: &[(u64, u64)], cohorts: Vec<CohortView>) -> AnyView {
+    let after = names.iter().skip(1);
+    let after = after.map(|name| Column { align: Align::End, ..Column::named(name.clone()) });
+    let columns = [Column::text("Cohort"), Column::number("Persons")].into_iter().chain(after);
+    let began = all.first().map_or(0, |(began, _)| *began);
+    let of_all = row(ALL.to_owned(), began, all.iter().skip(1).copied());
+    let of_cohorts = cohorts.into_iter().map(|cohort| {
+        let CohortView { label, counts } = cohort;
+        let began = counts.first().copied().unwrap_or(0);
+        row(label, began, counts.into_iter().skip(1).map(|part| (part, began)))
+    });
+    let rows = std::iter::once(of_all).chain(of_cohorts);
+    view! {
+        <Table caption="Persons who came back" columns=columns.collect() rows=rows.collect() />
+    }
+    .into_any()
+}
+
+/// A row: its persons, and those who came back, each with the persons that they are a part of.
+fn row(label: String, began: u64, returned: impl Iterator<Item = (u64, u64)>) -> TableRow {
+    let of_periods = returned.map(|(part, whole)| share(part, whole));
+    let cells = [cell(label), cell(grouped(began))].into_iter().chain(of_periods);
+    TableRow::new(cells.collect())
+}
+
+/// A part of a whole in percent, and the number itself, with a darker background for a larger
+/// part.
+fn share(part: u64, whole: u64) -> AnyView {
+    if whole == 0 {
+        return cell("-");
+    }
+    let class = shade(part, whole);
+    let text = format!("{} ({})", percent(part, whole), grouped(part));
+    view! { <span class=class>{text}</span> }.into_any()
+}
+
+/// The class of a share. `whole` is above zero.
+fn shade(part: u64, whole: u64) -> &'static str {
+    let fifth = part.min(whole).saturating_mul(5).div_ceil(whole);
+    let fifth = usize::try_from(fifth).unwrap_or(0);
+    SHADES.get(fifth).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CohortView, SHADES, shade, summary, totals};
+
+    fn cohorts() -> [CohortView; 3] {
+        [("19-Aug-2026", vec![4, 2, 1]), ("20-Aug-2026", vec![0, 0]), ("21-Aug-2026", vec![3])]
+            .map(|(label, counts)| CohortView { label: label.to_owned(), counts })
+    }
+
+    #[test]
+    fn a_period_has_the_cohorts_that_have_reached_it() {
+        assert_eq!(totals(&cohorts()), [(7, 7), (2, 4), (1, 4)]);
+        assert_eq!(totals(&[]), []);
+    }
+
+    #[test]
+    fn the_summary_names_the_cohorts() {
+        let all = cohorts();
+        let expected = "Persons who began from 19-Aug-2026 to 21-Aug-2026, in UTC.";
+        assert_eq!(summary(&all, "UTC"), expected);
+        assert_eq!(summary(&all[..1], "UTC"), "Persons who began in 19-Aug-2026, in UTC.");
+    }
+
+    #[test]
+    fn a_larger_share_is_darker() {
+        for (part, whole, fifth) in [(0, 3, 0), (1, 1000, 1), (1, 5, 1), (3, 5, 3), (9, 9, 5)] {
+            assert_eq!(shade(part, whole), SHADES[fifth], "{part} of {whole}");
+        }
+    }
+}

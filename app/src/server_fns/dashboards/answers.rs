@@ -1,0 +1,124 @@
+//! Answers of tiles: asks their questions. What does not belong here: the chart and the table
+//! of an answer (`results`).
+
+use serde::de::DeserializeOwned;
+use weir_model::dashboards::{DashboardPatch, TileChange};
+use weir_questions::Query;
+use weir_questions::query::{Display, FunnelVisualization, FunnelsQuery, TrendsQuery};
+use weir_questions::results::{FunnelStepResult, TrendsResult};
+use weir_service::questions::{Answered, Asking};
+use weir_service::{Error, ProjectCtx, Services, SharedProject};
+
+use super::results::{
+    is_one_number, is_sum, of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_steps,
+    of_stickiness, of_times, of_trends,
+};
+use super::tiles::TileAnswer;
+use crate::context::{ui_error, visit};
+use crate::error::UiError;
+
+/// Who asks the question of a tile.
+#[derive(Clone, Copy)]
+pub(super) enum Asker<'a> {
+    /// A member of the organization.
+    Member(&'a ProjectCtx),
+    /// A visitor with a share link.
+    Visitor(SharedProject),
+}
+
+impl Asker<'_> {
+    async fn ask(self, services: &Services, query: Query) -> Result<Answered, UiError> {
+        let answered = match self {
+            Self::Member(project) => {
+                services.questions.ask(project, query, Asking::default()).await
+            }
+            Self::Visitor(project) => services.questions.ask_shared(project, query).await,
+        };
+        answered.map_err(tile_error)
+    }
+}
+
+/// The error of one tile. In a page it does not change the status of the page, whose other
+/// tiles are shown.
+pub(super) fn tile_error(error: Error) -> UiError {
+    let visit = visit().filter(|visit| !visit.is_call);
+    match (error, visit) {
+        (Error::Invalid(fault), Some(_)) => UiError::Field(fault),
+        (Error::Unavailable(_), Some(visit)) => {
+            UiError::Unavailable { request_id: visit.request_id }
+        }
+        (error, _) => ui_error(error),
+    }
+}
+
+/// Changes a tile of a dashboard, and returns the name of the dashboard.
+pub(super) async fn change_tile(
+    services: &Services,
+    project: &ProjectCtx,
+    dashboard: &str,
+    change: TileChange,
+) -> Result<String, UiError> {
+    let patch = DashboardPatch { tiles: vec![change], ..DashboardPatch::default() };
+    let changed = services.dashboards.update(project, dashboard, patch).await;
+    Ok(changed.map_err(ui_error)?.brief.name)
+}
+
+/// The answer to the question of a tile.
+pub(super) async fn answered(
+    services: &Services,
+    asker: Asker<'_>,
+    query: Query,
+) -> Result<TileAnswer, UiError> {
+    let found = asker.ask(services, query.clone()).await?;
+    let mut tile = match &query {
+        Query::Trends(trends) => {
+            let results: Vec<TrendsResult> = results(&found)?;
+            let whole = match is_one_number(trends) || is_sum(trends) {
+                true => Vec::new(),
+                false => wholes(services, asker, trends.clone()).await?,
+            };
+            of_trends(trends, results, &whole)
+        }
+        Query::Funnels(funnel) => of_funnel(funnel, &found)?,
+        Query::Retention(_) => of_retention(results(&found)?),
+        Query::Paths(_) => of_paths(results(&found)?),
+        Query::Stickiness(_) => of_stickiness(results(&found)?),
+        Query::Lifecycle(query) => of_lifecycle(query.interval.word(), results(&found)?),
+        Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => {
+            let columns = found.rows.as_ref().map(|rows| rows.columns.clone());
+            of_rows(columns.unwrap_or_default(), results(&found)?)
+        }
+    };
+    if found.answer.has_more == Some(true) {
+        tile.notes.push("There is more than the question shows.".to_owned());
+    }
+    tile.timezone = found.answer.timezone;
+    tile.computed_at = found.answer.last_refresh.to_string();
+    Ok(tile)
+}
+
+fn results<T: DeserializeOwned>(found: &Answered) -> Result<T, UiError> {
+    let read = serde_json::from_str(found.answer.results.get());
+    read.map_err(|error| ui_error(Error::Internal(error.to_string())))
+}
+
+/// The results of a question with one number for the whole range.
+async fn wholes(
+    services: &Services,
+    asker: Asker<'_>,
+    mut query: TrendsQuery,
+) -> Result<Vec<TrendsResult>, UiError> {
+    query.filter.display = Display::Table;
+    results(&asker.ask(services, Query::Trends(query)).await?)
+}
+
+fn of_funnel(query: &FunnelsQuery, found: &Answered) -> Result<TileAnswer, UiError> {
+    Ok(match query.filter.visualization {
+        FunnelVisualization::Steps if query.breakdown.is_some() => {
+            of_steps(&results::<Vec<Vec<FunnelStepResult>>>(found)?, true)
+        }
+        FunnelVisualization::Steps => of_steps(&[results(found)?], false),
+        FunnelVisualization::TimeToConvert => of_times(&results(found)?),
+        FunnelVisualization::Trends => of_rates(query.interval.word(), results(found)?),
+    })
+}

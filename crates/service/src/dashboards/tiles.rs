@@ -1,0 +1,186 @@
+//! The order of tiles as pages show them: row by row, by their places in the wide grid, and
+//! those without a place at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_model::dashboards::{COLUMNS, TileMove};
+use weir_model::{DashboardId, InsightId};
+use weir_store::dashboards::{self as rows, DashboardRow, PlaceRow, TileRow};
+use weir_store::insights as insight_rows;
+
+use super::{Dashboards, layouts};
+use crate::Result;
+use crate::ctx::ProjectCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+
+/// The size of a tile that has no place: half of the wide grid, and this many rows.
+const WIDTH: i64 = COLUMNS / 2;
+const HEIGHT: i64 = 5;
+
+impl Dashboards {
+    /// Moves a tile by one in the order of pages, and gives all tiles places in that order,
+    /// with the sizes that they have. The first tile is not moved to an earlier place, and the
+    /// last one not to a later place.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`], also for a tile whose insight is hidden.
+    pub async fn move_tile(
+        &self,
+        project: &ProjectCtx,
+        dashboard: &str,
+        tile: i64,
+        to: TileMove,
+    ) -> Result<()> {
+        policy::check(&project.org, Action::WriteDashboards)?;
+        let row = self.shown_row(project, dashboard).await?;
+        let ids: Vec<InsightId> = row.tiles.iter().map(|tile| tile.insight).collect();
+        let found = insight_rows::rows(&self.core.store, project.project, &ids).await?.into_iter();
+        let shown: BTreeSet<InsightId> =
+            found.filter(|insight| !insight.deleted).map(|insight| insight.id).collect();
+        let changed = |before: &DashboardRow| moved(before, tile, to, &shown);
+        self.change(project, row.id, changed).await.map(drop)
+    }
+
+    /// The number of tiles of dashboards whose insights are not hidden.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn tile_counts(
+        &self,
+        project: &ProjectCtx,
+        dashboards: &[DashboardId],
+    ) -> Result<BTreeMap<DashboardId, usize>> {
+        policy::check(&project.org, Action::ReadDashboards)?;
+        let store = &self.core.store;
+        let briefs = insight_rows::briefs(store, project.project).await?.into_iter();
+        let shown: BTreeSet<InsightId> =
+            briefs.filter(|brief| !brief.deleted).map(|brief| brief.id).collect();
+        let found = rows::rows(store, project.project, dashboards).await?.into_iter();
+        let count = |row: DashboardRow| {
+            let tiles = row.tiles.iter().filter(|tile| shown.contains(&tile.insight));
+            (row.id, tiles.count())
+        };
+        Ok(found.map(count).collect())
+    }
+}
+
+/// A dashboard after a tile was moved among those whose insight is in `shown`.
+fn moved(
+    before: &DashboardRow,
+    tile: i64,
+    to: TileMove,
+    shown: &BTreeSet<InsightId>,
+) -> Result<DashboardRow> {
+    let mut order: Vec<&TileRow> = before.tiles.iter().collect();
+    order.sort_by_key(|tile| layouts(tile).position());
+    let is_shown = |at: usize| order.get(at).is_some_and(|tile| shown.contains(&tile.insight));
+    let at = order.iter().position(|one| one.id == tile).filter(|at| is_shown(*at));
+    let at = at.ok_or(Error::NotFound(NOT_FOUND))?;
+    let neighbor = match to {
+        TileMove::Earlier => (0..at).rev().find(|at| is_shown(*at)),
+        TileMove::Later => (at + 1..order.len()).find(|at| is_shown(*at)),
+    };
+    let mut row = before.clone();
+    if let Some(neighbor) = neighbor {
+        let moving = order.remove(at);
+        order.insert(neighbor, moving);
+        let places = places(&order);
+        for tile in &mut row.tiles {
+            if let Some((sm, xs)) = places.get(&tile.id) {
+                (tile.sm, tile.xs) = (Some(*sm), Some(*xs));
+            }
+        }
+    }
+    Ok(row)
+}
+
+/// The places of tiles in this order, in both grids, by the number of the tile.
+fn places(order: &[&TileRow]) -> BTreeMap<i64, (PlaceRow, PlaceRow)> {
+    let (mut x, mut y, mut row_height, mut narrow_y) = (0_i64, 0_i64, 0_i64, 0_i64);
+    let mut places = BTreeMap::new();
+    for tile in order {
+        let (w, h) = tile.sm.map_or((WIDTH, HEIGHT), |place| (place.w, place.h));
+        if x + w > COLUMNS {
+            (x, y, row_height) = (0, y + row_height, 0);
+        }
+        let sm = PlaceRow { x, y, w, h };
+        (x, row_height) = (x + w, row_height.max(h));
+        let h = tile.xs.map_or(HEIGHT, |place| place.h);
+        places.insert(tile.id, (sm, PlaceRow { x: 0, y: narrow_y, w: 1, h }));
+        narrow_y += h;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::{ProjectId, Timestamp, UserId};
+
+    use super::*;
+
+    fn dashboard(tiles: Vec<TileRow>) -> DashboardRow {
+        DashboardRow {
+            id: DashboardId(1),
+            project: ProjectId(1),
+            name: "Sales".to_owned(),
+            description: String::new(),
+            pinned: false,
+            deleted: false,
+            tags: Vec::new(),
+            filters: "{}".to_owned(),
+            tiles,
+            next_tile: 9,
+            links: Vec::new(),
+            next_link: 1,
+            created_by: UserId(uuid::Uuid::nil()),
+            created_at: Timestamp::EPOCH,
+            revision: uuid::Uuid::nil(),
+        }
+    }
+
+    fn tile(id: i64) -> TileRow {
+        TileRow::new(id, InsightId(id))
+    }
+
+    fn at(id: i64, x: i64, y: i64, w: i64) -> TileRow {
+        TileRow { sm: Some(PlaceRow { x, y, w, h: 4 }), ..tile(id) }
+    }
+
+    /// Moves a tile, and returns the order after it. Tile 3 is hidden.
+    fn order(tiles: Vec<TileRow>, id: i64, to: TileMove) -> Vec<i64> {
+        let shown = [1, 2, 4, 5].map(InsightId).into();
+        let mut tiles = moved(&dashboard(tiles), id, to, &shown).unwrap().tiles;
+        tiles.sort_by_key(|tile| layouts(tile).position());
+        tiles.iter().map(|tile| tile.id).collect()
+    }
+
+    #[test]
+    fn a_tile_is_moved_among_those_that_are_shown() {
+        let added = || [1, 2, 3, 4].map(tile).to_vec();
+        assert_eq!(order(added(), 1, TileMove::Later), [2, 1, 3, 4]);
+        assert_eq!(order(added(), 2, TileMove::Later), [1, 3, 4, 2]);
+        assert_eq!(order(added(), 4, TileMove::Earlier), [1, 4, 2, 3]);
+        // Those at the ends stay.
+        assert_eq!(order(added(), 1, TileMove::Earlier), [1, 2, 3, 4]);
+        assert_eq!(order(added(), 4, TileMove::Later), [1, 2, 3, 4]);
+        // Tiles with a place come before those without one.
+        let placed = vec![tile(1), at(2, 6, 0, 6), at(4, 0, 0, 6), at(5, 0, 4, 12)];
+        assert_eq!(order(placed, 1, TileMove::Earlier), [4, 2, 1, 5]);
+        let shown = [1].map(InsightId).into();
+        for missing in [3, 7] {
+            let refused = moved(&dashboard(added()), missing, TileMove::Later, &shown);
+            assert!(matches!(refused, Err(Error::NotFound(_))), "{missing}");
+        }
+    }
+
+    #[test]
+    fn moved_tiles_keep_their_sizes_and_fill_rows() {
+        let tiles = [at(1, 0, 0, 12), at(2, 0, 4, 4), at(4, 4, 4, 8), tile(5)];
+        let places = places(&tiles.each_ref());
+        let wide: Vec<_> = places.values().map(|(sm, _)| (sm.x, sm.y, sm.w, sm.h)).collect();
+        assert_eq!(wide, [(0, 0, 12, 4), (0, 4, 4, 4), (4, 4, 8, 4), (0, 8, 6, 5)]);
+        let narrow: Vec<_> = places.values().map(|(_, xs)| (xs.x, xs.y, xs.w, xs.h)).collect();
+        assert_eq!(narrow, [(0, 0, 1, 5), (0, 5, 1, 5), (0, 10, 1, 5), (0, 15, 1, 5)]);
+    }
+}
