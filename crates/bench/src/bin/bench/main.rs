@@ -86,7 +86,7 @@ struct Run {
         conflicts_with_all = ["write", "lists", "exports", "plugins", "sealed"],
     )]
     backups: Option<u64>,
-    /// Only questions about so many --events, printed; 5 KB of disk for each
+    /// Only questions about so many --events, printed; 2 KB of disk for each
     #[arg(
         long,
         conflicts_with_all = ["write", "lists", "exports", "plugins", "sealed", "backups"],
