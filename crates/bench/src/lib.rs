@@ -1,8 +1,8 @@
 //! Code that the benchmark and the crash harness share: a load generator with little
 //! overhead, the processes under test, and facts about the machine.
 //!
-//! What belongs here: code that several of the programs need. What does not: the
-//! measurements (`bin/`).
+//! What belongs here: code that several of the programs need, or that has unit tests. What does
+//! not: the measurements (`bin/`).
 
 pub mod api;
 pub mod blocks;
@@ -13,6 +13,7 @@ pub mod load;
 pub mod machine;
 pub mod plugins;
 pub mod process;
+pub mod questions;
 pub mod random;
 pub mod stats;
 pub mod weir;

@@ -43,6 +43,13 @@ impl Machine {
     }
 }
 
+/// Removes files from the memory of the system, after writing what is not written yet. Returns
+/// whether that is permitted.
+pub fn drop_file_cache() -> bool {
+    rustix::fs::sync();
+    fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
+}
+
 /// Type of the file system with the longest mount point above `directory`.
 fn file_system(mounts: &str, directory: &Path) -> String {
     let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());

@@ -135,7 +135,31 @@ fn ticks(stat: &Path) -> Result<(String, Duration)> {
 /// If there is no such process or it belongs to another user.
 pub fn memory(process: u32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss line")?;
+    bytes_of_line(&text, "Pss:")
+}
+
+/// The highest resident memory of a process in bytes, since its start or the last
+/// [`forget_peak`].
+///
+/// # Errors
+/// If there is no such process.
+pub fn peak(process: u32) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    bytes_of_line(&text, "VmHWM:")
+}
+
+/// Makes the current resident memory of a process its highest one.
+///
+/// # Errors
+/// If there is no such process or it belongs to another user.
+pub fn forget_peak(process: u32) -> Result<()> {
+    Ok(fs::write(format!("/proc/{process}/clear_refs"), "5")?)
+}
+
+/// The bytes in a line such as `Pss:    1234 kB`.
+fn bytes_of_line(text: &str, name: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.with_context(|| format!("no line {name}"))?;
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kibibytes << 10)
 }
@@ -187,4 +211,22 @@ pub fn free_address() -> Result<SocketAddr> {
         }
     }
     bail!("found no free port")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes_of_line, forget_peak, memory, peak};
+
+    #[test]
+    fn a_process_has_a_highest_memory() {
+        let own = std::process::id();
+        forget_peak(own).unwrap();
+        assert!(peak(own).unwrap() >= 1 << 20);
+        assert!(memory(own).unwrap() >= 1 << 20);
+        assert_eq!(
+            bytes_of_line("VmPeak:\t 9 kB\nVmHWM:\t    12 kB\n", "VmHWM:").unwrap(),
+            12 << 10
+        );
+        assert!(bytes_of_line("VmPeak:\t 9 kB\n", "VmHWM:").is_err());
+    }
 }

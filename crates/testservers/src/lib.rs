@@ -160,5 +160,14 @@ fn tools() -> PathBuf {
 
 /// A program of the Python environment of the export tests.
 fn python_program(name: &str) -> PathBuf {
-    tools().join("exports/bin").join(name)
+    program_of("exports", name)
+}
+
+/// The Python of an environment that `scripts/setup` may have installed.
+pub fn python_of(environment: &str) -> PathBuf {
+    program_of(environment, "python")
+}
+
+fn program_of(environment: &str, name: &str) -> PathBuf {
+    tools().join(environment).join("bin").join(name)
 }

@@ -12,6 +12,7 @@ mod lists;
 mod management;
 mod peaks;
 mod plugins;
+mod questions;
 mod report;
 mod rounds;
 mod sealed;
@@ -60,7 +61,7 @@ struct Run {
     /// Rounds [default: 5; 2 with --quick]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Events of the full instance [default: 1000000; 50000 with --quick]
+    /// Events of the full instance, or of questions [default: 1000000; 50000 with --quick]
     #[arg(long, value_name = "N")]
     events: Option<u64>,
     /// Directory to work in, on the disk to be measured [default: the system's for temporary files]
@@ -85,6 +86,12 @@ struct Run {
         conflicts_with_all = ["write", "lists", "exports", "plugins", "sealed"],
     )]
     backups: Option<u64>,
+    /// Only questions about so many --events, printed; 2 KB of disk for each
+    #[arg(
+        long,
+        conflicts_with_all = ["write", "lists", "exports", "plugins", "sealed", "backups"],
+    )]
+    questions: bool,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -135,6 +142,12 @@ fn main() -> Result<()> {
     if let Some(events) = cli.run.backups {
         let measuring = backups::run(&binary, directory.path(), events);
         let text = report::backups(&runtime.block_on(until_stopped(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    if cli.run.questions {
+        let effort = questions::Effort::new(cli.run.quick, cli.run.events);
+        let measuring = questions::run(&binary, directory.path(), effort);
+        let text = questions::section(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());
