@@ -248,10 +248,10 @@ mod tests {
     }
 
     /// The field of the fault of a question.
-    pub(super) fn fault_at(fields: &[(&str, &str)]) -> &'static str {
+    pub(super) fn fault_at(fields: &[(&str, &str)]) -> Option<&'static str> {
         let form = form(fields);
-        let fault = Query::read(&form.query()).unwrap_err();
-        form.field_of(&fault.attr.unwrap()).unwrap()
+        let fault = Query::read(&form.query()).err()?;
+        form.field_of(&fault.attr?)
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl FunnelForm {
         steps.chain(rest).collect()
     }
 
-    pub(super) fn query(&self) -> Value {
+    pub(crate) fn query(&self) -> Value {
         let step = |event: &String| json!({ "kind": "EventsNode", "event": event });
         let series: Vec<Value> = self.steps.iter().map(step).collect();
         let mut query = json!({
@@ -245,14 +245,14 @@ mod tests {
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
         let at = |more: &[(&'static str, &'static str)]| fault_at(&with(more));
-        assert_eq!(at(&[("order", "sorted")]), "order");
-        assert_eq!(at(&[("window", "0")]), "window");
-        assert_eq!(at(&[("window", "long")]), "window");
-        assert_eq!(at(&[("unit", "year")]), "unit");
-        assert_eq!(at(&[("range", "soon")]), "range");
-        assert_eq!(fault_at(&[("kind", "funnel"), ("step1", "seen")]), "step2");
+        assert_eq!(at(&[("order", "sorted")]), Some("order"));
+        assert_eq!(at(&[("window", "0")]), Some("window"));
+        assert_eq!(at(&[("window", "long")]), Some("window"));
+        assert_eq!(at(&[("unit", "year")]), Some("unit"));
+        assert_eq!(at(&[("range", "soon")]), Some("range"));
+        assert_eq!(fault_at(&[("kind", "funnel"), ("step1", "seen")]), Some("step2"));
         let last = [("kind", "funnel"), ("step1", "seen"), ("step2", "paid"), ("step3", &*long)];
-        assert_eq!(fault_at(&last), "step3");
+        assert_eq!(fault_at(&last), Some("step3"));
         assert_eq!(field_of("series__9__event"), Some("step10"));
         assert_eq!((field_of("query"), field_of("series__10__event")), (None, None));
     }

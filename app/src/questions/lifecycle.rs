@@ -40,7 +40,7 @@ impl LifecycleForm {
         ]
     }
 
-    pub(super) fn query(&self) -> Value {
+    pub(crate) fn query(&self) -> Value {
         let event = Some(self.event.as_str()).filter(|event| !event.is_empty());
         let mut query = json!({
             "kind": "LifecycleQuery",
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
-        assert_eq!(fault_at(&[USUAL, ("event", &*long)]), "event");
-        assert_eq!(fault_at(&[USUAL, ("interval", "year")]), "interval");
-        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), "range");
+        assert_eq!(fault_at(&[USUAL, ("event", &*long)]), Some("event"));
+        assert_eq!(fault_at(&[USUAL, ("interval", "year")]), Some("interval"));
+        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), Some("range"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl PathsForm {
         ]
     }
 
-    pub(super) fn query(&self) -> Value {
+    pub(crate) fn query(&self) -> Value {
         let events = Some(&self.events).filter(|events| !events.is_empty());
         let events: Vec<&String> = events.into_iter().collect();
         let mut filter = json!({ "includeEventTypes": events, "stepLimit": number(&self.limit) });
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
-        assert_eq!(fault_at(&[USUAL, ("events", "clicks")]), "events");
-        assert_eq!(fault_at(&[USUAL, ("start", &*long)]), "start");
-        assert_eq!(fault_at(&[USUAL, ("end", &*long)]), "end");
-        assert_eq!(fault_at(&[USUAL, ("limit", "1")]), "limit");
-        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), "range");
+        assert_eq!(fault_at(&[USUAL, ("events", "clicks")]), Some("events"));
+        assert_eq!(fault_at(&[USUAL, ("start", &*long)]), Some("start"));
+        assert_eq!(fault_at(&[USUAL, ("end", &*long)]), Some("end"));
+        assert_eq!(fault_at(&[USUAL, ("limit", "1")]), Some("limit"));
+        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), Some("range"));
     }
 
     #[test]

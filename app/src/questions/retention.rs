@@ -64,7 +64,7 @@ impl RetentionForm {
         ]
     }
 
-    pub(super) fn query(&self) -> Value {
+    pub(crate) fn query(&self) -> Value {
         let entity = |event: &String| {
             let id = Some(event).filter(|event| !event.is_empty());
             json!({ "type": "events", "id": id })
@@ -176,12 +176,12 @@ mod tests {
     #[test]
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
-        assert_eq!(fault_at(&[USUAL, ("target_event", &*long)]), "target_event");
-        assert_eq!(fault_at(&[USUAL, ("returning_event", &*long)]), "returning_event");
-        assert_eq!(fault_at(&[USUAL, ("type", "once")]), "type");
-        assert_eq!(fault_at(&[USUAL, ("period", "Year")]), "period");
-        assert_eq!(fault_at(&[USUAL, ("total", "0")]), "total");
-        assert_eq!(fault_at(&[USUAL, ("total", "all")]), "total");
+        assert_eq!(fault_at(&[USUAL, ("target_event", &*long)]), Some("target_event"));
+        assert_eq!(fault_at(&[USUAL, ("returning_event", &*long)]), Some("returning_event"));
+        assert_eq!(fault_at(&[USUAL, ("type", "once")]), Some("type"));
+        assert_eq!(fault_at(&[USUAL, ("period", "Year")]), Some("period"));
+        assert_eq!(fault_at(&[USUAL, ("total", "0")]), Some("total"));
+        assert_eq!(fault_at(&[USUAL, ("total", "all")]), Some("total"));
         assert_eq!(field_of("query"), None);
     }
 

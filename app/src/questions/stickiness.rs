@@ -52,7 +52,7 @@ impl StickinessForm {
         ]
     }
 
-    pub(super) fn query(&self) -> Value {
+    pub(crate) fn query(&self) -> Value {
         let event = Some(self.event.as_str()).filter(|event| !event.is_empty());
         let computed = if self.cumulative { "cumulative" } else { "non_cumulative" };
         let mut query = json!({
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn faults_are_at_fields_of_the_form() {
         let long = "x".repeat(401);
-        assert_eq!(fault_at(&[USUAL, ("event", &*long)]), "event");
-        assert_eq!(fault_at(&[USUAL, ("least", "many")]), "least");
-        assert_eq!(fault_at(&[USUAL, ("interval", "year")]), "interval");
-        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), "range");
+        assert_eq!(fault_at(&[USUAL, ("event", &*long)]), Some("event"));
+        assert_eq!(fault_at(&[USUAL, ("least", "many")]), Some("least"));
+        assert_eq!(fault_at(&[USUAL, ("interval", "year")]), Some("interval"));
+        assert_eq!(fault_at(&[USUAL, ("range", "soon")]), Some("range"));
     }
 
     #[test]

@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn faults_are_at_fields_of_the_form() {
-        assert_eq!(fault_at(&[("math", "sum")]), "property");
-        assert_eq!(fault_at(&[("math", "most")]), "math");
-        assert_eq!(fault_at(&[("interval", "year")]), "interval");
-        assert_eq!(fault_at(&[("range", "soon")]), "range");
+        assert_eq!(fault_at(&[("math", "sum")]), Some("property"));
+        assert_eq!(fault_at(&[("math", "most")]), Some("math"));
+        assert_eq!(fault_at(&[("interval", "year")]), Some("interval"));
+        assert_eq!(fault_at(&[("range", "soon")]), Some("range"));
         assert_eq!(field_of("query"), None);
     }
 

@@ -8,12 +8,12 @@ use super::tiles::{self, Outcome, Source, Tile};
 use super::{api_path, settings};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
+use crate::questions::RANGES;
 use crate::server_fns::dashboards::tiles::{AddTile, MoveTile, RemoveTile};
 use crate::server_fns::dashboards::{
     DashboardView, InsightOffer, TileView, get_dashboard, list_insights_to_add,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::trends::RANGES;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
 use crate::ui::field::{Choice, Select};
@@ -123,7 +123,7 @@ fn range(chosen: &str, found: &DashboardView) -> AnyView {
         _ => "Range of the dashboard".to_owned(),
     };
     let mut choices = vec![Choice::new("", own)];
-    choices.extend(RANGES.into_iter().map(|(from, label)| Choice::new(from, label)));
+    choices.extend(RANGES.iter().map(|(from, label)| Choice::new(*from, *label)));
     if !chosen.is_empty() && !RANGES.iter().any(|(from, _)| *from == chosen) {
         choices.push(Choice::new(chosen, chosen));
     }

@@ -9,9 +9,9 @@ use super::api_path;
 use crate::edits::TICKED;
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
+use crate::questions::RANGES;
 use crate::server_fns::dashboards::{DashboardView, HideDashboard, UpdateDashboard, get_dashboard};
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::trends::RANGES;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Field, Select, TextArea, ticked};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
@@ -64,8 +64,8 @@ pub(super) fn tabs(project: i64, dashboard: &str) -> AnyView {
 
 /// The label of a range that begins at this date.
 pub(super) fn range_label(from: &str) -> String {
-    let known = RANGES.into_iter().find(|(date, _)| *date == from);
-    known.map_or_else(|| format!("since {from}"), |(_, label)| label.to_owned())
+    let known = RANGES.iter().find(|(date, _)| *date == from);
+    known.map_or_else(|| format!("since {from}"), |(_, label)| (*label).to_owned())
 }
 
 fn general(project: i64, dashboard: String, found: DashboardView) -> AnyView {
@@ -81,7 +81,7 @@ fn general(project: i64, dashboard: String, found: DashboardView) -> AnyView {
     ];
     let shows = shows.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let mut choices = vec![Choice::new("", "Range of each insight")];
-    choices.extend(RANGES.into_iter().map(|(from, label)| Choice::new(from, label)));
+    choices.extend(RANGES.iter().map(|(from, label)| Choice::new(*from, *label)));
     if !range.is_empty() && !RANGES.iter().any(|(from, _)| *from == range) {
         choices.push(Choice::new(range.clone(), range_label(&range)));
     }
