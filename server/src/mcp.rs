@@ -1,5 +1,5 @@
-//! `/mcp`: questions of models by the Model Context Protocol, with personal API keys (QRY-80 to
-//! QRY-83, ADR 30).
+//! `/mcp`: questions of models by the Model Context Protocol, with personal API keys (QRY-35 to
+//! QRY-38, ADR 30).
 //!
 //! What belongs here: the route, and the methods of the protocol. What does not: messages and
 //! versions (`weir-mcp`), the tools (`mcp::tools`), and answering questions

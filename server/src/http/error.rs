@@ -431,7 +431,7 @@ pub enum ErrorForm {
     V1,
     /// Status and sentence of SCIM (SSO-51).
     Scim,
-    /// An answer of JSON-RPC: the fault of a request, or the result of a tool (QRY-81).
+    /// An answer of JSON-RPC: the fault of a request, or the result of a tool (QRY-36).
     JsonRpc,
 }
 

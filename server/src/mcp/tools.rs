@@ -1,5 +1,5 @@
 //! The tools: what each needs and answers. All of them read, and call the service that the
-//! operation of the management API calls (QRY-80).
+//! operation of the management API calls (QRY-35).
 //!
 //! What belongs here: names, descriptions, scopes, and the shapes of answers. What does not:
 //! the JSON Schema of arguments (`schemas`), and reading those that several tools have
