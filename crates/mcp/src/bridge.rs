@@ -89,6 +89,10 @@ impl Bridge {
     /// Passes lines on until there are no more, and waits for all answers.
     async fn pass(mut self, mut lines: Receiver<io::Result<Line>>) -> Result<(), BridgeError> {
         while let Some(line) = lines.recv().await {
+            if self.replies.is_closed() {
+                // Answers cannot be written any more, so nothing is asked any more.
+                return Ok(());
+            }
             self.forget_ended();
             match line? {
                 Line::Text(text) if text.trim_ascii().is_empty() => {}
@@ -230,6 +234,27 @@ mod tests {
         assert!(matches!(next(), Some(Line::Text(text)) if text.len() == LINE_MAX));
         assert_eq!(next(), Some(Line::Text(b"last".to_vec())));
         assert_eq!(next(), None);
+    }
+
+    /// An output that its reader has closed.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_closed_output_ends_the_bridge() {
+        let endless = io::Read::chain(Cursor::new("{\n"), io::repeat(b'\n'));
+        let host = Host::new("http://127.0.0.1:9", "phx_test").unwrap();
+        let ended = relay(host, io::BufReader::new(endless), Closed).await;
+        assert!(matches!(ended, Err(BridgeError::Stream(_))), "{ended:?}");
     }
 
     #[tokio::test]

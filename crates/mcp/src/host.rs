@@ -82,8 +82,10 @@ pub(crate) fn written<R: serde::Serialize>(reply: &Reply<R>) -> String {
 
 /// The address of the endpoint on a host.
 fn address(url: &str) -> Result<Url, BridgeError> {
+    // The error goes to logs, so it does not repeat a password.
+    let shown = url.rsplit('@').next().unwrap_or_default();
     let refused =
-        |detail: &str| BridgeError::Address { url: url.to_owned(), detail: detail.to_owned() };
+        |detail: &str| BridgeError::Address { url: shown.to_owned(), detail: detail.to_owned() };
     let mut parsed = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(refused("it must begin with http:// or https://"));
@@ -173,6 +175,10 @@ mod tests {
             ["", "localhost", "ftp://a.example", "http://a:b@a.example", "http://a.example/?x=1"]
         {
             assert!(matches!(address(url), Err(BridgeError::Address { .. })), "{url}");
+        }
+        for url in ["https://ada:secret@a.example/x", "https://ada:secret@a.example:99999"] {
+            let error = address(url).unwrap_err().to_string();
+            assert!(error.contains("a.example") && !error.contains("secret"), "{error}");
         }
     }
 

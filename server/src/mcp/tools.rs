@@ -339,9 +339,10 @@ async fn call_in_project(
         }
         ToolKind::Query => text(&query::ask(app, project, QueryInput::read(fields)?).await?),
         ToolKind::QuerySql => {
-            let sql = |name: &str| fields.value(name, false, || schemas::shared(name)).cloned();
-            let query = sql("query").ok_or_else(|| missing("query"))?;
-            let question = json!({"kind": "HogQLQuery", "query": query, "values": sql("values")});
+            let argument = |name: &str| fields.value(name, false, || tool.argument(name)).cloned();
+            let query = argument("query").ok_or_else(|| missing("query"))?;
+            let values = argument("values");
+            let question = json!({"kind": "HogQLQuery", "query": query, "values": values});
             text(&ask(app, project, question).await?)
         }
         ToolKind::ListInsights => {
