@@ -56,6 +56,12 @@ impl Connected {
 
     /// The same with other settings.
     async fn start_with(change: fn(&mut Config)) -> Self {
+        let Self { app, issuer } = Self::before_set_up(change).await;
+        Self { app: app.set_up().await, issuer }
+    }
+
+    /// The same before the instance has a user.
+    async fn before_set_up(change: fn(&mut Config)) -> Self {
         let script = Issuer { url: String::new(), token: String::new() };
         let issuer = StandIn::start(script, |script, asked| {
             let answer = match asked.path.as_str() {
@@ -92,7 +98,7 @@ impl Connected {
             },
             |_| {},
         );
-        Self { app: app.await.set_up().await, issuer }
+        Self { app: app.await, issuer }
     }
 
     /// Leaves for the issuer: the cookie of the browser, and the parameters of the request.
@@ -223,6 +229,17 @@ async fn a_new_user_is_offered_an_organization_where_the_instance_allows_it() {
     });
     let code = "/login?error_code=jit_not_enabled&next=/account";
     assert_eq!(leads_to(&claimed.await), code);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_user_of_an_instance_is_that_of_its_set_up() {
+    let it = Connected::before_set_up(|config| config.new_organizations = true).await;
+    let ada = |token: &mut Token| token.set("email", json!("ada@mail.example"));
+    let refused = "/login?error_code=no_new_organizations&next=/account";
+    assert_eq!(leads_to(&it.through(ada).await), refused);
+    // The set-up creates the user of this address, who links the provider.
+    let it = Connected { app: it.app.set_up().await, issuer: it.issuer };
+    assert_eq!(leads_to(&it.through(ada).await), "/login?error_code=sso_failed&next=/account");
 }
 
 pub(super) type Change = fn(&mut Token);

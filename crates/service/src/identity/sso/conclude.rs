@@ -157,6 +157,8 @@ impl Identity {
             (Some(saml), Some(email_key)) => domain_of(email_key).as_deref() == Some(&*saml.domain),
             _ => true,
         };
+        // The first user of an instance is made by its set-up.
+        let offers_organizations = self.core.offers_organizations && self.is_set_up().await?;
         Ok(Found {
             facts: Facts {
                 is_saml: answering.saml.is_some(),
@@ -166,7 +168,7 @@ impl Identity {
                 linked: linked_candidate,
                 user_of_address: holder_candidate,
                 rules,
-                offers_organizations: self.core.offers_organizations,
+                offers_organizations,
             },
             linked,
             user_of_address,
