@@ -203,17 +203,28 @@ async fn forms_change_and_delete_a_dashboard() {
     // A user of another organization sees nothing of it.
     let outsider = all.app.outsider("mallory").await.key(&["*"]).await;
     assert_eq!(outsider.get(&path).await.status, 404);
-    for name in ["get_dashboard", "answer_tile", "list_share_links", "create_share_link"] {
-        let body = format!("project=987654&dashboard={}&tile=1&days=7", all.dashboard);
-        let answer = function(&all.app, &all.cookie, name, &body).await;
-        assert_eq!(answer.status, 404, "{name}");
+    let made = outsider.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let foreign = &made["teams"][0]["id"];
+    let path = format!("/api/projects/{foreign}/dashboards/");
+    let hers = outsider.post(&path, &json!({"name": "Hers"})).await.json()["id"].clone();
+    for project in [foreign, &json!(987_654)] {
+        for dashboard in [&hers, &json!(all.dashboard)] {
+            for name in ["get_dashboard", "answer_tile", "list_share_links", "create_share_link"] {
+                let body = format!("project={project}&dashboard={dashboard}&tile=1&days=7");
+                let answer = function(&all.app, &all.cookie, name, &body).await;
+                assert_eq!(answer.status, 404, "{name} {body}");
+            }
+        }
     }
+    // Nor is her dashboard one of the project of another one.
+    let body = format!("project={}&dashboard={hers}&tile=1&days=7", all.app.project());
+    assert_eq!(function(&all.app, &all.cookie, "get_dashboard", &body).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_share_link_shows_answers_without_a_session_until_it_is_revoked() {
     let all = furnished().await;
-    all.add("Payments", trends(&json!({}))).await;
+    let payments = all.add("Payments", trends(&json!({}))).await;
     all.add("List", json!({"kind": "EventsQuery", "select": ["distinct_id"]})).await;
     let path = all.share().await;
     // The address is shown once.
@@ -241,6 +252,17 @@ async fn a_share_link_shows_answers_without_a_session_until_it_is_revoked() {
     assert_eq!(answer.json()["rows"][0][1]["Number"].as_f64(), Some(3.0));
     assert_eq!((ask(2).await.status, ask(3).await.status), (400, 404));
 
+    // A hidden insight and a hidden dashboard are not shown, although the answer is kept.
+    let insight = format!("{}insights/{payments}/", all.root());
+    assert_eq!(all.owner.patch(&insight, &json!({"deleted": true})).await.status, 200);
+    assert_eq!(ask(1).await.status, 404);
+    assert!(!visit(&all.app, &path).await.text().contains("Payments"));
+    assert_eq!(all.owner.patch(&insight, &json!({"deleted": false})).await.status, 200);
+    assert!(all.call("hide_dashboard", "").await.status < 400);
+    assert_eq!((visit(&all.app, &path).await.status, ask(1).await.status), (404, 404));
+    assert!(all.call("restore_dashboard", "").await.status < 400);
+    assert_eq!((visit(&all.app, &path).await.status, ask(1).await.status), (200, 200));
+
     let links = all.call("list_share_links", "").await.json();
     assert_eq!(links[0]["id"], 1);
     assert!(all.call("revoke_share_link", "link=1").await.status < 400);
@@ -252,4 +274,18 @@ async fn a_share_link_shows_answers_without_a_session_until_it_is_revoked() {
         assert!(refused.text().contains("This link does not work"), "{}", refused.text());
     }
     assert_eq!(ask(1).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_link_is_shown_on_the_page_of_its_dashboard() {
+    let all = furnished().await;
+    let path = format!("{}dashboards/", all.root());
+    let other = all.owner.post(&path, &json!({"name": "Sales"})).await.json()["id"].clone();
+    assert!(all.call("create_share_link", "days=7").await.status < 400);
+    let project = all.app.project();
+    let elsewhere = format!("/projects/{project}/dashboards/{other}/sharing/link");
+    let shown = page(&all.app, &elsewhere, &all.cookie).await;
+    assert!(!shown.text().contains("/shared/"), "{}", shown.text());
+    let shown = page(&all.app, &format!("{}/sharing/link", all.page()), &all.cookie).await;
+    assert!(shown.text().contains("/shared/"), "{}", shown.text());
 }

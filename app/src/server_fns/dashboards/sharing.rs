@@ -11,7 +11,7 @@ use crate::context::{
 };
 use crate::error::UiError;
 
-/// Name of the flash with a new link.
+/// Name of the flash with a new link, behind the number of its dashboard.
 #[cfg(feature = "ssr")]
 const FLASH: &str = "share_link";
 
@@ -71,8 +71,8 @@ pub(crate) async fn create_share_link(
     let input = ShareLinkInput { days };
     let made = services.dashboards.create_share_link(&ctx, &dashboard, input).await;
     let token = made.map_err(ui_error)?.token.unwrap_or_default();
-    let address = format!("{}/shared/{token}", visit.origin);
-    services.identity.put_flash(&user, &session, FLASH, &address).await.map_err(ui_error)?;
+    let made = format!("{dashboard} {}/shared/{token}", visit.origin);
+    services.identity.put_flash(&user, &session, FLASH, &made).await.map_err(ui_error)?;
     go(&format!("/projects/{project}/dashboards/{dashboard}/sharing/link"));
     Ok(())
 }
@@ -86,7 +86,17 @@ pub(crate) async fn reveal_share_link(
     let (services, project) = enter_project(project).await?;
     services.dashboards.get(&project, &dashboard).await.map_err(ui_error)?;
     let (_, user, session) = enter_with_token()?;
-    services.identity.take_flash(&user, &session, FLASH).await.map_err(ui_error)
+    let identity = &services.identity;
+    let made = identity.take_flash(&user, &session, FLASH).await.map_err(ui_error)?;
+    let Some(made) = made else { return Ok(None) };
+    if let Some((of, address)) = made.split_once(' ')
+        && of == dashboard
+    {
+        return Ok(Some(address.to_owned()));
+    }
+    // The page of the other dashboard shows it.
+    identity.put_flash(&user, &session, FLASH, &made).await.map_err(ui_error)?;
+    Ok(None)
 }
 
 /// Revokes a share link.
