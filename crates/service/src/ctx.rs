@@ -87,6 +87,6 @@ pub struct ProjectCtx {
 pub struct SharedProject {
     pub(crate) organization: OrganizationId,
     pub(crate) project: ProjectId,
-    /// When the link was opened.
+    /// The minute in which the link was opened.
     pub(crate) now: Timestamp,
 }

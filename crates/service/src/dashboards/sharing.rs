@@ -23,6 +23,7 @@ use crate::unchecked::Unchecked;
 use crate::{Result, members, secrets};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+const MINUTE_MICROS: i64 = 60 * 1_000_000;
 /// What separates the project from the secret in a token.
 const SEPARATOR: char = '_';
 
@@ -172,6 +173,7 @@ impl Dashboards {
         let link = links.find(|link| link.hash == hash && link.expires_at > now);
         let link = link.filter(|_| !row.deleted).ok_or_else(missing)?;
         let expires_at = link.expires_at;
+        let now = whole_minute(now);
         Ok(OpenLink { row, expires_at, project: SharedProject { organization, project, now } })
     }
 
@@ -197,4 +199,27 @@ impl Dashboards {
 pub(super) fn recorded(row: &DashboardRow) -> Vec<Value> {
     let link = |link: &LinkRow| json!({"id": link.id, "expires_at": link.expires_at});
     row.links.iter().map(link).collect()
+}
+
+/// The beginning of the minute of an instant. A question about the time until now is the same
+/// question for all visitors of one minute, so its answer is computed once.
+fn whole_minute(now: Timestamp) -> Timestamp {
+    let micros = now.micros();
+    Timestamp::from_micros(micros - micros.rem_euclid(MINUTE_MICROS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visitors_of_one_minute_ask_at_the_same_time() {
+        let minute = Timestamp::parse("2026-08-21T14:05:00Z").unwrap();
+        for text in ["2026-08-21T14:05:00Z", "2026-08-21T14:05:00.000001Z", "2026-08-21T14:05:59Z"]
+        {
+            assert_eq!(whole_minute(Timestamp::parse(text).unwrap()), minute, "{text}");
+        }
+        let before = Timestamp::from_micros(-1);
+        assert_eq!(whole_minute(before), Timestamp::from_micros(-MINUTE_MICROS));
+    }
 }
