@@ -182,7 +182,7 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, actions: Actions) -> Any
                     <input type="hidden" name="dashboard" value=dashboard />
                     <input type="hidden" name="tile" value=number.to_string() />
                     <input type="hidden" name="to" value=to />
-                    <ReturnAddress />
+                    <ReturnAddress part=tiles::part(number) />
                     <button type="submit" data-busy="Moving...">{label}</button>
                 </ActionForm>
             </li>

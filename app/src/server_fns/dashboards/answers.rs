@@ -46,6 +46,7 @@ pub(super) fn tile_error(error: Error) -> UiError {
     let visit = visit().filter(|visit| !visit.is_call);
     match (error, visit) {
         (Error::Invalid(fault), Some(_)) => UiError::Field(fault),
+        (Error::NotFound(_), Some(_)) => UiError::NotFound,
         (Error::Unavailable(_), Some(visit)) => {
             UiError::Unavailable { request_id: visit.request_id }
         }
