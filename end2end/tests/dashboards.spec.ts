@@ -85,6 +85,8 @@ test("an insight becomes a tile, and tiles are moved, removed and restored", asy
   // The moved tile can be moved on by the keyboard, or is in sight.
   if (scripts) await expect(tile(page, "Payers").locator("details.menu > summary")).toBeFocused();
   else await expect(page).toHaveURL(/#tile-2$/);
+  // The first tile has no earlier place.
+  await expect(tile(page, "Payers").getByRole("button", { name: "Move earlier", includeHidden: true })).toHaveCount(0);
   await choose(page, "Payers", "Remove from dashboard");
   await expect(names(page)).toHaveText(["Payments"]);
   await alive(page, scripts);
