@@ -82,6 +82,11 @@ test("an insight becomes a tile, and tiles are moved, removed and restored", asy
   await checkPage(page, "a dashboard with two tiles");
   await choose(page, "Payers", "Move earlier");
   await expect(names(page)).toHaveText(["Payers", "Payments"]);
+  // The moved tile can be moved on by the keyboard, or is in sight.
+  if (scripts) await expect(tile(page, "Payers").locator("details.menu > summary")).toBeFocused();
+  else await expect(page).toHaveURL(/#tile-2$/);
+  // The first tile has no earlier place.
+  await expect(tile(page, "Payers").getByRole("button", { name: "Move earlier", includeHidden: true })).toHaveCount(0);
   await choose(page, "Payers", "Remove from dashboard");
   await expect(names(page)).toHaveText(["Payments"]);
   await alive(page, scripts);

@@ -35,8 +35,10 @@ thread_local! {
     static OPEN: RefCell<Vec<(String, bool)>> = const { RefCell::new(Vec::new()) };
     /// The fields that the user typed in since the address changed.
     static TYPED: RefCell<Vec<HtmlInputElement>> = const { RefCell::new(Vec::new()) };
-    /// The forms whose outcome is drawn next.
-    static SENT: RefCell<Vec<HtmlFormElement>> = const { RefCell::new(Vec::new()) };
+    /// The forms whose outcome is drawn next, and the ids of the elements that show it. A form
+    /// can be that of another entry after the drawing.
+    static SENT: RefCell<Vec<(HtmlFormElement, Option<String>)>> =
+        const { RefCell::new(Vec::new()) };
 }
 
 /// Starts to note in which fields the user types.
@@ -69,7 +71,9 @@ pub(crate) fn form_ended(succeeded: bool) {
 /// inputs than before, for example after the redirect of a form.
 pub(crate) fn before(is_other: bool) {
     if OUTCOME.get().is_some() {
-        SENT.set(elements("form[aria-busy]"));
+        let sent = elements::<HtmlFormElement>("form[aria-busy]");
+        let parts: Vec<_> = sent.iter().map(part_of).collect();
+        SENT.set(sent.into_iter().zip(parts).collect());
     }
     if is_other || OUTCOME.get().is_some() {
         busy::again();
@@ -110,7 +114,7 @@ pub(crate) fn after(path: String, is_other: bool) {
                     let _ = details.toggle_attribute_with_force("open", *was_open);
                 }
             }
-            let sent = SENT.take();
+            let (sent, parts): (Vec<_>, Vec<_>) = SENT.take().into_iter().unzip();
             let is_saved = OUTCOME.get() == Some(true);
             let stored = elements::<HtmlFormElement>(SHOWS_STORED);
             for field in ENTERED.take() {
@@ -136,7 +140,7 @@ pub(crate) fn after(path: String, is_other: bool) {
             match outcome {
                 Some(true) => {
                     // Fields show what was stored, and what was confirmed is done.
-                    for form in sent {
+                    for (form, part) in sent.into_iter().zip(parts) {
                         if form.has_attribute(TRIES) {
                             continue;
                         }
@@ -145,7 +149,7 @@ pub(crate) fn after(path: String, is_other: bool) {
                             let _ = confirm.remove_attribute("open");
                         }
                         if let Ok(Some(menu)) = form.closest("details.row-menu") {
-                            if let Some(opener) = menu.first_element_child()
+                            if let Some(opener) = opener_in(part).or(menu.first_element_child())
                                 && let Ok(opener) = opener.dyn_into::<HtmlElement>()
                             {
                                 let _ = opener.focus();
@@ -188,6 +192,17 @@ fn show_tab(tab: &HtmlElement) {
     if hidden > 0.0 && tabs.scroll_left() == 0 {
         tabs.scroll_by_with_x_and_y(hidden, 0.0);
     }
+}
+
+/// The id of the element that shows the outcome of a form.
+fn part_of(form: &HtmlFormElement) -> Option<String> {
+    form.query_selector("[name=back_part]").ok().flatten()?.get_attribute("value")
+}
+
+/// The opener of the menu in an element.
+fn opener_in(part: Option<String>) -> Option<Element> {
+    let part = document().get_element_by_id(&part?)?;
+    part.query_selector("details.row-menu > summary").ok().flatten()
 }
 
 fn empty_passwords(form: &HtmlFormElement) {

@@ -133,7 +133,7 @@ fn list(inputs: Inputs, found: DashboardList) -> AnyView {
         Column::text("Name"),
         Column::text("Description"),
         Column::number("Tiles"),
-        Column::text("Share links"),
+        Column::text("Shared"),
         Column::text("Created"),
         Column::text("Created by"),
     ];
@@ -155,7 +155,7 @@ fn row(project: i64, line: DashboardLine) -> TableRow {
         cell(view! { {link} {pinned} }),
         truncated(description),
         cell(grouped(tiles)),
-        cell(if is_shared { "Yes" } else { "None" }),
+        cell(if is_shared { "Yes" } else { "No" }),
         cell(view! { <Time iso=created_at /> }),
         cell(member(created_by)),
     ])

@@ -12,6 +12,22 @@ pub(super) const WORD: &str = "lifecycle";
 /// The names of the fields.
 pub(super) const FIELDS: &[&str] = &["event", "interval", "range"];
 
+/// The statuses: the word in results, and label.
+const STATUSES: [(&str, &str); 4] = [
+    ("new", "New"),
+    ("returning", "Returning"),
+    ("resurrecting", "Resurrecting"),
+    ("dormant", "Dormant"),
+];
+
+/// What an answer does not say by its numbers.
+pub(crate) const DORMANT_NOTE: &str = "Dormant persons were active in the interval before. Their numbers are negative, and the chart draws them above zero.";
+
+/// The label of a status by its word.
+pub(crate) fn status_label(status: &str) -> &str {
+    STATUSES.iter().find(|(word, _)| *word == status).map_or(status, |(_, label)| *label)
+}
+
 /// The values of the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LifecycleForm {
@@ -121,6 +137,13 @@ mod tests {
         assert_eq!(fault_at(&[USUAL, ("event", &*long)]), Some("event"));
         assert_eq!(fault_at(&[USUAL, ("interval", "year")]), Some("interval"));
         assert_eq!(fault_at(&[USUAL, ("range", "soon")]), Some("range"));
+    }
+
+    #[test]
+    fn every_status_has_a_label() {
+        for status in weir_questions::query::LifecycleStatus::ALL {
+            assert_ne!(super::status_label(status.word()), status.word());
+        }
     }
 
     #[test]

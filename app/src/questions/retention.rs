@@ -104,6 +104,11 @@ impl RetentionForm {
         format!("Retention: {}, then {}", name(&self.target), name(&self.returning))
     }
 
+    /// Whether a person can begin in several periods.
+    pub(crate) fn is_recurring(&self) -> bool {
+        self.kind == USUAL_TYPE
+    }
+
     /// The name of a period by its number, as results have it: `Day 1`.
     pub(crate) fn period_name(&self, number: usize) -> String {
         format!("{} {number}", self.period)
@@ -192,5 +197,6 @@ mod tests {
         assert_eq!(named.title(), "Retention: seen, then paid");
         let QuestionForm::Retention(named) = named else { panic!("retention") };
         assert_eq!(named.period_name(3), "Day 3");
+        assert!(named.is_recurring());
     }
 }

@@ -19,31 +19,24 @@ pub(crate) struct Math {
     pub(crate) unit: &'static str,
     /// Whether it is computed of a property.
     pub(crate) has_property: bool,
-    /// Whether the number of a range is the sum of the numbers of its intervals.
-    #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads it"))]
-    pub(crate) is_sum: bool,
 }
 
 impl Math {
     const fn of_events(word: &'static str, label: &'static str, unit: &'static str) -> Self {
-        Self { word, label, unit, has_property: false, is_sum: false }
+        Self { word, label, unit, has_property: false }
     }
 
     const fn of_property(word: &'static str, label: &'static str, unit: &'static str) -> Self {
-        Self { word, label, unit, has_property: true, is_sum: false }
-    }
-
-    const fn summed(self) -> Self {
-        Self { is_sum: true, ..self }
+        Self { word, label, unit, has_property: true }
     }
 }
 
 /// All of them, in the order of the form.
 pub(crate) static MATHS: [Math; 9] = [
-    Math::of_events("total", "Number of events", "events").summed(),
+    Math::of_events("total", "Number of events", "events"),
     Math::of_events("dau", "Unique persons", "persons"),
     Math::of_events("unique_session", "Unique sessions", "sessions"),
-    Math::of_property("sum", "Sum", "sum").summed(),
+    Math::of_property("sum", "Sum", "sum"),
     Math::of_property("avg", "Average", "average"),
     Math::of_property("median", "Median", "median"),
     Math::of_property("p90", "90th percentile", "90th percentile"),
@@ -129,14 +122,6 @@ impl TrendsForm {
         if self.compare {
             query["compareFilter"] = json!({ "compare": true });
         }
-        query
-    }
-
-    /// The question for one number for the whole range.
-    #[cfg(feature = "ssr")]
-    pub(crate) fn query_of_range(&self) -> Value {
-        let mut query = self.query();
-        query["trendsFilter"] = json!({ "display": "ActionsTable" });
         query
     }
 

@@ -93,8 +93,8 @@ impl FormResult {
 #[component]
 pub(crate) fn ReturnAddress(
     /// Id of the element that shows the result.
-    #[prop(optional)]
-    part: &'static str,
+    #[prop(optional, into)]
+    part: String,
 ) -> impl IntoView {
     let location = use_location();
     let (path, search) = (location.pathname.get_untracked(), location.search.get_untracked());

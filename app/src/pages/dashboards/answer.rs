@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::pages::insights::trends::{decimals, line, summary};
 use crate::server_fns::dashboards::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::number::{amount, counted};
+use crate::ui::number::{amount, counted, percent};
 use crate::ui::table::{Align, Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
@@ -15,7 +15,7 @@ use crate::ui::time::Time;
 pub(super) fn answer(id: i64, name: &str, found: TileAnswer) -> AnyView {
     let TileAnswer { chart, columns, rows, hidden_rows, notes, timezone, computed_at } = found;
     if rows.is_empty() {
-        return view! { <p>"No event matches the question."</p> }.into_any();
+        return view! { <p>"Nothing matches the question."</p> }.into_any();
     }
     let chart = chart.map(|chart| drawn(id, chart, &timezone));
     let hidden = (hidden_rows > 0).then(|| {
@@ -67,7 +67,7 @@ fn row(values: Vec<TileValue>) -> TableRow {
         TileValue::Text(text) => truncated(text),
         TileValue::Number(number) => cell(amount(number)),
         TileValue::Percent(number) => cell(format!("{}%", amount(number))),
-        TileValue::Time(iso) => cell(view! { <Time iso=iso /> }),
+        TileValue::Share { part, whole } => cell(percent(part, whole)),
         TileValue::Missing => cell("-"),
     };
     TableRow::new(values.into_iter().map(value).collect())

@@ -161,7 +161,7 @@ fn row(
     };
     TableRow::new(vec![
         truncated_link(format!("/projects/{project}/dashboards/{id}"), name),
-        cell(if has_insight { "Yes" } else { "None" }),
+        cell(if has_insight { "Yes" } else { "No" }),
         cell(form),
     ])
 }

@@ -96,7 +96,7 @@ fn draw(inputs: Inputs, (of, found, offer, outcomes, total): Loaded) -> AnyView 
         .into_any(),
         total => view! {
             {range(&inputs.range, &found)}
-            {tiles_view(&inputs, found.tiles, outcomes)}
+            {tiles_view(&inputs, found.tiles, outcomes, total)}
             <Pager page=list_page total=total what="tiles" />
         }
         .into_any(),
@@ -151,17 +151,32 @@ struct Actions {
     remove: FormAction<RemoveTile>,
 }
 
-fn tiles_view(inputs: &Inputs, shown: Vec<TileView>, outcomes: Vec<Outcome>) -> AnyView {
-    let Inputs { project, dashboard, .. } = inputs;
+/// Where a tile can be moved to.
+#[derive(Clone, Copy)]
+struct Moves {
+    earlier: bool,
+    later: bool,
+}
+
+/// The tiles of the page, of so many in total.
+fn tiles_view(
+    inputs: &Inputs,
+    shown: Vec<TileView>,
+    outcomes: Vec<Outcome>,
+    total: u64,
+) -> AnyView {
+    let Inputs { project, dashboard, list_page, .. } = inputs;
+    let numbers = u64::from(list_page.offset)..;
     let actions = Actions { shift: form_action(), remove: form_action() };
     let (moved, removed) = (form_result(actions.shift), form_result(actions.remove));
-    let tile = |(view, outcome): (TileView, Outcome)| {
+    let tile = |(at, (view, outcome)): (u64, (TileView, Outcome))| {
+        let moves = Moves { earlier: at > 0, later: at + 1 < total };
         let href = format!("/projects/{project}/insights/{}", view.short_id);
         let heading = view! { <a href=href>{view.name.clone()}</a> }.into_any();
-        let menu = Some(menu(*project, dashboard, &view, actions));
+        let menu = Some(menu(*project, dashboard, &view, moves, actions));
         Tile { view, outcome, heading, menu }
     };
-    let all: Vec<Tile> = shown.into_iter().zip(outcomes).map(tile).collect();
+    let all: Vec<Tile> = numbers.zip(shown.into_iter().zip(outcomes)).map(tile).collect();
     view! {
         <FormFailure result=moved />
         <FormFailure result=removed />
@@ -171,7 +186,7 @@ fn tiles_view(inputs: &Inputs, shown: Vec<TileView>, outcomes: Vec<Outcome>) -> 
 }
 
 /// Moves or removes a tile.
-fn menu(project: i64, dashboard: &str, tile: &TileView, actions: Actions) -> AnyView {
+fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: Actions) -> AnyView {
     let number = tile.id;
     let shift = |to: &'static str, label: &'static str| {
         let dashboard = dashboard.to_owned();
@@ -182,14 +197,15 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, actions: Actions) -> Any
                     <input type="hidden" name="dashboard" value=dashboard />
                     <input type="hidden" name="tile" value=number.to_string() />
                     <input type="hidden" name="to" value=to />
-                    <ReturnAddress />
+                    <ReturnAddress part=tiles::part(number) />
                     <button type="submit" data-busy="Moving...">{label}</button>
                 </ActionForm>
             </li>
         }
         .into_any()
     };
-    let (earlier, later) = (shift("earlier", "Move earlier"), shift("later", "Move later"));
+    let earlier = moves.earlier.then(|| shift("earlier", "Move earlier"));
+    let later = moves.later.then(|| shift("later", "Move later"));
     let (insight, dashboard) = (tile.insight.to_string(), dashboard.to_owned());
     view! {
         <RowMenu of=tile.name.clone()>

@@ -71,7 +71,7 @@ pub(super) fn range_label(from: &str) -> String {
 fn general(project: i64, dashboard: String, found: DashboardView) -> AnyView {
     let update = form_action::<UpdateDashboard>();
     let result = form_result(update);
-    let DashboardView { name, description, pinned, range, filters, .. } = found;
+    let DashboardView { name, description, pinned, range, has_end, filters, .. } = found;
     let pin = ticked(result, "pinned", pinned);
     let shows = [
         ("name", name.clone()),
@@ -85,6 +85,14 @@ fn general(project: i64, dashboard: String, found: DashboardView) -> AnyView {
     if !range.is_empty() && !RANGES.iter().any(|(from, _)| *from == range) {
         choices.push(Choice::new(range.clone(), range_label(&range)));
     }
+    let hint = match has_end {
+        true => {
+            "It also has an end, which was set through the API. Another choice removes the end."
+        }
+        false => {
+            "For all tiles, also of share links. Members can choose another one on the page of the dashboard."
+        }
+    };
     let mut body =
         json!({ "name": "{name}", "description": "{description}", "pinned": "{pinned}" });
     if filters == 0 {
@@ -101,8 +109,7 @@ fn general(project: i64, dashboard: String, found: DashboardView) -> AnyView {
             <ReturnAddress />
             <Field result=result name="name" label="Name" max=NAME_MAX value=name />
             <TextArea result=result name="description" label="Description" rows=2 max=DESCRIPTION_MAX value=description />
-            <Select result=result name="range" label="Range" choices=choices value=range
-                hint="For all tiles, also of share links. Members can choose another one on the page of the dashboard." />
+            <Select result=result name="range" label="Range" choices=choices value=range hint=hint />
             <label class="choice">
                 <input type="checkbox" name="pinned" value="true" checked=pin />
                 <span>

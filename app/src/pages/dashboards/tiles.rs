@@ -49,6 +49,11 @@ impl Source {
     }
 }
 
+/// The id of the element of a tile.
+pub(super) fn part(tile: i64) -> String {
+    format!("tile-{tile}")
+}
+
 /// The part of the tiles that the address names.
 pub(super) fn tile_page() -> ListPage {
     page_in_query(PAGE_SIZE)
@@ -135,7 +140,7 @@ fn one(
         Some(found) => untrack(|| panel(found, |found| answer(id, &name, found))),
     };
     view! {
-        <li class=class id=format!("tile-{id}")>
+        <li class=class id=part(id)>
             <section class="card" aria-labelledby=labelled_by.clone()>
                 <header class="tile-head">
                     <h2 id=labelled_by.clone()>{heading}</h2>

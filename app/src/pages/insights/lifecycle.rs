@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
 use super::trends::summary;
-use crate::questions::lifecycle::LifecycleForm;
+use crate::questions::lifecycle::{DORMANT_NOTE, LifecycleForm, status_label};
 use crate::questions::{INTERVALS, RANGES};
 use crate::server_fns::insights::answers::{LifecycleView, StatusView};
 use crate::ui::chart::{NamedLines, Series};
@@ -15,14 +15,6 @@ use crate::ui::table::{Column, Table, TableRow, cell};
 
 /// What the form does not say in its labels.
 pub(super) const HINT: &str = "Without an event, all events count.";
-
-/// The statuses: the word in results, and label.
-const STATUSES: [(&str, &str); 4] = [
-    ("new", "New"),
-    ("returning", "Returning"),
-    ("resurrecting", "Resurrecting"),
-    ("dormant", "Dormant"),
-];
 
 /// The fields of the form.
 pub(super) fn fields(form: &LifecycleForm, result: FormResult) -> AnyView {
@@ -45,20 +37,17 @@ pub(super) fn answer(
     let LifecycleView { intervals, statuses } = found;
     let summary = summary(&intervals, zone);
     let series = statuses.iter().enumerate().map(|(number, one)| line(number, one)).collect();
-    let rows = statuses
-        .iter()
-        .map(|one| TableRow::new(vec![cell(label(&one.status)), cell(amount(one.sum))]));
-    let rows = rows.collect();
+    let row = |one: &StatusView| {
+        TableRow::new(vec![cell(status_label(&one.status).to_owned()), cell(amount(one.sum))])
+    };
+    let rows = statuses.iter().map(row).collect();
     let columns = vec![Column::text("Status"), Column::number("Sum of the intervals")];
-    let remarks = [Some(
-        "Dormant persons were active in the interval before. Their numbers are negative, and the chart draws them above zero.".to_owned(),
-    )];
     view! {
         <div class="insight-answer">
             <NamedLines id="answer" title=form.title() summary=summary names=intervals series=series unit="persons" decimals=0 />
             <div>
                 <Table caption="Persons of each status" columns=columns rows=rows />
-                {notes(remarks)}
+                {notes([Some(DORMANT_NOTE.to_owned())])}
                 {computed(computed_at)}
             </div>
         </div>
@@ -70,11 +59,5 @@ pub(super) fn answer(
 fn line(number: usize, one: &StatusView) -> Series {
     let values = one.data.iter().map(|number| Some(number.abs().round() as u64)).collect();
     let texts = one.data.iter().map(|number| amount(*number)).collect();
-    Series::numbered(label(&one.status), number, false, values, texts)
-}
-
-/// The label of a status by its word.
-fn label(status: &str) -> String {
-    let found = STATUSES.iter().find(|(word, _)| *word == status);
-    found.map_or(status, |(_, label)| *label).to_owned()
+    Series::numbered(status_label(&one.status).to_owned(), number, false, values, texts)
 }

@@ -45,7 +45,7 @@ pub(super) fn answer(
     computed_at: String,
 ) -> AnyView {
     let all = totals(&cohorts);
-    let began = all.first().map_or(0, |(began, _)| *began);
+    let began = began(&all);
     if began == 0 {
         return view! {
             <div class="empty">
@@ -63,9 +63,12 @@ pub(super) fn answer(
     let line = Series::numbered(ALL.to_owned(), 0, false, values, texts);
     let summary = summary(&cohorts, zone);
     let period = form.period.to_lowercase();
-    let remarks = [Some(format!(
-        "A person can begin in several periods. The last number of each cohort is that of the current {period}, which is not over."
-    ))];
+    let remarks = [
+        form.is_recurring().then(|| "A person can begin in several periods.".to_owned()),
+        Some(format!(
+            "The last number of each cohort is that of the current {period}, which is not over. All cohorts together leave these numbers out."
+        )),
+    ];
     view! {
         <NamedLines id="answer" title=form.title() summary=summary names=names.clone() series=vec![line] unit="percent" decimals=1 />
         {table(&names, &all, cohorts)}
@@ -75,18 +78,25 @@ pub(super) fn answer(
     .into_any()
 }
 
-/// Of the cohorts that have reached each period together: the persons who came back in it, and
-/// those who began.
+/// Of the cohorts for which each period is over together: the persons who came back in it, and
+/// those who began. The first period has all cohorts.
 fn totals(cohorts: &[CohortView]) -> Vec<(u64, u64)> {
     let periods = cohorts.iter().map(|cohort| cohort.counts.len()).max().unwrap_or(0);
     let total = |at: usize| {
-        let reached = cohorts.iter().filter_map(|cohort| {
+        let over = cohorts.iter().filter_map(|cohort| {
+            // The last period of each cohort is the current one.
+            let is_over = at == 0 || at + 1 < cohort.counts.len();
             let (part, whole) = (cohort.counts.get(at)?, cohort.counts.first()?);
-            Some((*part, *whole))
+            is_over.then_some((*part, *whole))
         });
-        reached.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        over.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     (0..periods).map(total).collect()
+}
+
+/// How many persons began in all periods.
+fn began(all: &[(u64, u64)]) -> u64 {
+    all.first().map_or(0, |(began, _)| *began)
 }
 
 /// The first and the last cohort.
@@ -96,7 +106,7 @@ fn summary(cohorts: &[CohortView], zone: &str) -> String {
             let (first, last) = (&first.label, &last.label);
             format!("Persons who began from {first} to {last}, in {zone}.")
         }
-        (Some(only), _) => format!("Persons who began in {}, in {zone}.", only.label),
+        (Some(only), _) => format!("Persons who began in one period: {}, in {zone}.", only.label),
         _ => String::new(),
     }
 }
@@ -106,8 +116,7 @@ fn table(names: &[String], all: &[(u64, u64)], cohorts: Vec<CohortView>) -> AnyV
     let after = names.iter().skip(1);
     let after = after.map(|name| Column { align: Align::End, ..Column::named(name.clone()) });
     let columns = [Column::text("Cohort"), Column::number("Persons")].into_iter().chain(after);
-    let began = all.first().map_or(0, |(began, _)| *began);
-    let of_all = row(ALL.to_owned(), began, all.iter().skip(1).copied());
+    let of_all = row(ALL.to_owned(), began(all), all.iter().skip(1).copied());
     let of_cohorts = cohorts.into_iter().map(|cohort| {
         let CohortView { label, counts } = cohort;
         let began = counts.first().copied().unwrap_or(0);
@@ -155,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn a_period_has_the_cohorts_that_have_reached_it() {
-        assert_eq!(totals(&cohorts()), [(7, 7), (2, 4), (1, 4)]);
+    fn a_period_has_the_cohorts_for_which_it_is_over() {
+        assert_eq!(totals(&cohorts()), [(7, 7), (2, 4), (0, 0)]);
         assert_eq!(totals(&[]), []);
     }
 
@@ -165,7 +174,8 @@ mod tests {
         let all = cohorts();
         let expected = "Persons who began from 19-Aug-2026 to 21-Aug-2026, in UTC.";
         assert_eq!(summary(&all, "UTC"), expected);
-        assert_eq!(summary(&all[..1], "UTC"), "Persons who began in 19-Aug-2026, in UTC.");
+        let expected = "Persons who began in one period: 19-Aug-2026, in UTC.";
+        assert_eq!(summary(&all[..1], "UTC"), expected);
     }
 
     #[test]

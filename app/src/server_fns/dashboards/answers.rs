@@ -4,18 +4,20 @@
 use serde::de::DeserializeOwned;
 use weir_model::dashboards::{DashboardPatch, TileChange};
 use weir_questions::Query;
-use weir_questions::query::{Display, FunnelVisualization, FunnelsQuery, TrendsQuery};
-use weir_questions::results::{FunnelStepResult, TrendsResult};
+use weir_questions::query::{FunnelVisualization, FunnelsQuery};
+use weir_questions::results::{FunnelStepResult, RetentionResult, TrendsResult};
 use weir_service::questions::{Answered, Asking};
 use weir_service::{Error, ProjectCtx, Services, SharedProject};
 
 use super::results::{
-    is_one_number, is_sum, of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_steps,
-    of_stickiness, of_times, of_trends,
+    of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_steps, of_stickiness, of_times,
+    of_trends,
 };
 use super::tiles::TileAnswer;
 use crate::context::{ui_error, visit};
 use crate::error::UiError;
+use crate::server_fns::insights::answers::retention::period_labels;
+use crate::server_fns::insights::answers::trends::of_range;
 
 /// Who asks the question of a tile.
 #[derive(Clone, Copy)]
@@ -74,15 +76,19 @@ pub(super) async fn answered(
     let found = asker.ask(services, query.clone()).await?;
     let mut tile = match &query {
         Query::Trends(trends) => {
-            let results: Vec<TrendsResult> = results(&found)?;
-            let whole = match is_one_number(trends) || is_sum(trends) {
-                true => Vec::new(),
-                false => wholes(services, asker, trends.clone()).await?,
+            let wholes: Vec<TrendsResult> = match of_range(trends) {
+                Some(query) => results(&asker.ask(services, Query::Trends(query)).await?)?,
+                None => Vec::new(),
             };
-            of_trends(trends, results, &whole)
+            of_trends(trends, &results::<Vec<TrendsResult>>(&found)?, &wholes)
         }
         Query::Funnels(funnel) => of_funnel(funnel, &found)?,
-        Query::Retention(_) => of_retention(results(&found)?),
+        Query::Retention(query) => {
+            let results: Vec<RetentionResult> = results(&found)?;
+            let until = found.answer.resolved_date_range.as_ref().map(|range| range.date_to);
+            let (period, zone) = (query.filter.period, &found.answer.timezone);
+            of_retention(&period_labels(&results, period, zone, until), &results)
+        }
         Query::Paths(_) => of_paths(results(&found)?),
         Query::Stickiness(_) => of_stickiness(results(&found)?),
         Query::Lifecycle(query) => of_lifecycle(query.interval.word(), results(&found)?),
@@ -102,16 +108,6 @@ pub(super) async fn answered(
 fn results<T: DeserializeOwned>(found: &Answered) -> Result<T, UiError> {
     let read = serde_json::from_str(found.answer.results.get());
     read.map_err(|error| ui_error(Error::Internal(error.to_string())))
-}
-
-/// The results of a question with one number for the whole range.
-async fn wholes(
-    services: &Services,
-    asker: Asker<'_>,
-    mut query: TrendsQuery,
-) -> Result<Vec<TrendsResult>, UiError> {
-    query.filter.display = Display::Table;
-    results(&asker.ask(services, Query::Trends(query)).await?)
 }
 
 fn of_funnel(query: &FunnelsQuery, found: &Answered) -> Result<TileAnswer, UiError> {

@@ -1,15 +1,16 @@
 //! The chart and the table of an answer, for each kind of question.
 
 use serde_json::Value;
-use weir_questions::query::{Math, PropertyMath, TrendsQuery};
+use weir_questions::query::TrendsQuery;
 use weir_questions::results::{
-    BREAKDOWN_NULL, BREAKDOWN_OTHER, BreakdownValue, CompareLabel, FunnelStepResult,
-    FunnelTrendResult, LifecycleResult, PathResult, RetentionResult, StickinessResult,
-    TimeToConvertResult, TrendsResult,
+    CompareLabel, FunnelStepResult, FunnelTrendResult, LifecycleResult, PathResult,
+    RetentionResult, StickinessResult, TimeToConvertResult, TrendsResult,
 };
 
 use super::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
-use crate::server_fns::insights::answers::{NumbersView, SeriesView};
+use crate::questions::lifecycle::{DORMANT_NOTE, status_label};
+use crate::server_fns::insights::answers::trends::{intervals, series};
+use crate::server_fns::insights::answers::{NumbersView, SeriesView, value_label};
 use crate::ui::chart::NUMBERED;
 
 /// The most rows of a tile.
@@ -64,76 +65,17 @@ fn count(count: u64) -> TileValue {
     TileValue::Number(count as f64)
 }
 
-/// A part of a whole in percent, to tenths.
-fn percent(part: u64, whole: u64) -> TileValue {
-    match whole {
-        0 => TileValue::Missing,
-        _ => TileValue::Percent((part as f64 / whole as f64 * 1000.0).round() / 10.0),
-    }
-}
-
-/// A text of results for readers.
-fn in_words(label: &str) -> String {
-    let label = label.replace(BREAKDOWN_OTHER, "All other values");
-    label.replace(BREAKDOWN_NULL, "Without a value")
-}
-
-fn value_in_words(value: Option<&BreakdownValue>) -> String {
-    value.map(|value| in_words(&value.label())).unwrap_or_default()
-}
-
-/// Whether each series is one number for the whole range.
-pub(super) fn is_one_number(query: &TrendsQuery) -> bool {
-    query.filter.display.is_total()
-}
-
-/// Whether the number of the whole range follows from those of the intervals.
-pub(super) fn is_sum(query: &TrendsQuery) -> bool {
-    let adds = |math: &Math| matches!(math, Math::Total | Math::Property(PropertyMath::Sum, _));
-    let mut series = query.series.iter();
-    query.filter.formulas.is_empty()
-        && series.all(|series| adds(&series.math) || query.counts_once(series))
-}
-
-fn is_same(one: &TrendsResult, other: &TrendsResult) -> bool {
-    one.order == other.order
-        && one.compare_label == other.compare_label
-        && one.breakdown_value == other.breakdown_value
+fn share(part: u64, whole: u64) -> TileValue {
+    TileValue::Share { part, whole }
 }
 
 pub(super) fn of_trends(
     query: &TrendsQuery,
-    found: Vec<TrendsResult>,
+    found: &[TrendsResult],
     wholes: &[TrendsResult],
 ) -> TileAnswer {
     let compares = query.compare.is_some();
-    let is_before = |one: &TrendsResult| one.compare_label == Some(CompareLabel::Previous);
-    let whole = |one: &TrendsResult| {
-        let same = wholes.iter().find(|other| is_same(one, other));
-        let number = one.aggregated_value.or_else(|| same.and_then(|same| same.aggregated_value));
-        match number {
-            Some(number) => Some(number.value()),
-            None => is_sum(query).then(|| one.count.value()),
-        }
-    };
-    let numbers_of = |one: &TrendsResult| NumbersView {
-        data: one.data.iter().map(|amount| amount.value()).collect(),
-        whole: whole(one),
-    };
-    let before_of = |one: &TrendsResult| {
-        let same = |other: &&TrendsResult| {
-            is_before(other)
-                && other.order == one.order
-                && other.breakdown_value == one.breakdown_value
-        };
-        found.iter().find(same).map(numbers_of)
-    };
-    let series = found.iter().filter(|one| !is_before(one)).map(|one| SeriesView {
-        label: in_words(&one.label),
-        numbers: numbers_of(one),
-        before: before_of(one),
-    });
-    let mut series: Vec<SeriesView> = series.collect();
+    let mut series = series(query, found, wholes);
     let cell = |number: Option<f64>| number.map_or(TileValue::Missing, TileValue::Number);
     let row = |one: &SeriesView| {
         let mut row = vec![text(&one.label), cell(one.numbers.whole)];
@@ -148,14 +90,13 @@ pub(super) fn of_trends(
         columns.push(numbers("Period before"));
     }
     let tile = table(columns, rows);
-    if is_one_number(query) {
+    if query.filter.display.is_total() {
         return tile;
     }
     // With the period before, each series has two lines.
     series.truncate(if compares { NUMBERED / 2 } else { NUMBERED });
-    let intervals = found.iter().find(|one| !is_before(one));
-    let intervals = intervals.map(|one| one.labels.clone()).unwrap_or_default();
     let title = format!("Per {}", query.interval.word());
+    let intervals = intervals(found);
     with_chart(tile, TileChart { title, intervals, series, is_percent: false })
 }
 
@@ -169,9 +110,9 @@ pub(super) fn of_steps(funnels: &[Vec<FunnelStepResult>], has_values: bool) -> T
         steps.iter().map(move |step| {
             let name = step.custom_name.as_ref().unwrap_or(&step.name);
             let name = format!("{}. {name}", step.order + 1);
-            let mut row = vec![text(&name), count(step.count), percent(step.count, first)];
+            let mut row = vec![text(&name), count(step.count), share(step.count, first)];
             if has_values {
-                row.insert(1, text(&value_in_words(step.breakdown_value.as_ref())));
+                row.insert(1, text(&value_label(step.breakdown_value.as_ref())));
             }
             row
         })
@@ -192,8 +133,8 @@ pub(super) fn of_times(found: &TimeToConvertResult) -> TileAnswer {
 
 pub(super) fn of_rates(interval: &str, found: Vec<FunnelTrendResult>) -> TileAnswer {
     let label = |one: &FunnelTrendResult| match &one.breakdown_value {
-        Some(value) => in_words(&value.label()),
         None => "Conversion".to_owned(),
+        value => value_label(value.as_ref()),
     };
     let row = |one: &FunnelTrendResult| {
         let last =
@@ -216,31 +157,32 @@ pub(super) fn of_rates(interval: &str, found: Vec<FunnelTrendResult>) -> TileAns
     with_chart(tile, TileChart { title, intervals, series, is_percent: true })
 }
 
-pub(super) fn of_retention(found: Vec<RetentionResult>) -> TileAnswer {
+/// `labels`: the text of the period of each result.
+pub(super) fn of_retention(labels: &[String], found: &[RetentionResult]) -> TileAnswer {
     let has_values = found.iter().any(|one| one.breakdown_value.is_some());
-    let mut columns = vec![texts("Begin"), numbers("Persons")];
+    let mut columns = vec![texts("Cohort"), numbers("Persons")];
     if has_values {
         columns.insert(1, texts("Value"));
     }
     let longest = found.iter().max_by_key(|one| one.values.len());
-    let labels = longest.map(|one| one.values.as_slice()).unwrap_or_default();
+    let periods = longest.map(|one| one.values.as_slice()).unwrap_or_default();
     let shown = COLUMNS_MAX - columns.len();
-    columns.extend(labels.iter().skip(1).take(shown).map(|value| numbers(&value.label)));
-    let is_cut = labels.len() > shown + 1;
+    columns.extend(periods.iter().skip(1).take(shown).map(|value| numbers(&value.label)));
+    let is_cut = periods.len() > shown + 1;
     let width = columns.len();
-    let row = |one: RetentionResult| {
+    let row = |(one, label): (&RetentionResult, &String)| {
         let first = one.values.first().map_or(0, |value| value.count);
-        let mut row = vec![TileValue::Time(one.date.to_string())];
+        let mut row = vec![text(label)];
         if has_values {
-            row.push(text(&value_in_words(one.breakdown_value.as_ref())));
+            row.push(text(&value_label(one.breakdown_value.as_ref())));
         }
         row.push(count(first));
-        let later = one.values.iter().skip(1).map(|value| percent(value.count, first));
+        let later = one.values.iter().skip(1).map(|value| share(value.count, first));
         row.extend(later.take(shown));
         row.resize(width, TileValue::Missing);
         row
     };
-    let mut tile = table(columns, found.into_iter().map(row).collect());
+    let mut tile = table(columns, found.iter().zip(labels).map(row).collect());
     if is_cut {
         tile.notes.push(format!("A tile shows the first {} periods.", shown + 1));
     }
@@ -277,13 +219,15 @@ pub(super) fn of_stickiness(found: Vec<StickinessResult>) -> TileAnswer {
 }
 
 pub(super) fn of_lifecycle(interval: &str, found: Vec<LifecycleResult>) -> TileAnswer {
-    let row = |one: &LifecycleResult| vec![text(&one.status), TileValue::Number(one.count.value())];
+    let row = |one: &LifecycleResult| {
+        vec![text(status_label(&one.status)), TileValue::Number(one.count.value())]
+    };
     let columns = vec![texts("Status"), numbers("Sum of the intervals")];
-    let tile = table(columns, found.iter().map(row).collect());
+    let mut tile = table(columns, found.iter().map(row).collect());
+    tile.notes.push(DORMANT_NOTE.to_owned());
     let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
-    // Persons who stay away are negative numbers in results.
     let series = found.iter().map(|one| SeriesView {
-        label: one.status.clone(),
+        label: status_label(&one.status).to_owned(),
         numbers: NumbersView {
             data: one.data.iter().map(|amount| amount.value().abs()).collect(),
             whole: None,
@@ -323,6 +267,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::json;
     use weir_questions::Query;
+    use weir_questions::results::BREAKDOWN_NULL;
 
     use super::*;
 
@@ -357,7 +302,7 @@ mod tests {
             result(BREAKDOWN_NULL, &[1, 2], "current"),
             result(BREAKDOWN_NULL, &[4, 0], "previous"),
         ];
-        let tile = of_trends(&query, found, &[]);
+        let tile = of_trends(&query, &found, &[]);
         let row = vec![text("Without a value"), TileValue::Number(3.0), TileValue::Number(4.0)];
         assert_eq!((tile.rows, tile.columns.len()), (vec![row], 3));
         let chart = tile.chart.unwrap();
@@ -368,15 +313,12 @@ mod tests {
     #[test]
     fn the_number_of_a_range_is_known_or_missing() {
         let unique = trends(&json!({"series": [{"event": "paid", "math": "dau"}]}));
-        assert!(!is_sum(&unique) && is_sum(&trends(&json!({}))));
-        let formula = trends(&json!({"trendsFilter": {"formula": "A / 2"}}));
-        assert!(!is_sum(&formula));
         let found = vec![result("paid", &[1, 1], "current")];
-        let tile = of_trends(&unique, found.clone(), &[]);
+        let tile = of_trends(&unique, &found, &[]);
         assert_eq!(tile.rows[0][1], TileValue::Missing);
         let mut whole = found[0].clone();
         whole.aggregated_value = Some(1_u64.into());
-        let tile = of_trends(&unique, found, &[whole]);
+        let tile = of_trends(&unique, &found, &[whole]);
         assert_eq!(tile.rows[0][1], TileValue::Number(1.0));
     }
 
@@ -386,7 +328,7 @@ mod tests {
         let tile = of_rows(vec!["n".to_owned(), "text".to_owned()], rows);
         assert_eq!((tile.rows.len(), tile.hidden_rows), (ROWS_MAX, 2));
         assert!(tile.columns[0].has_numbers && !tile.columns[1].has_numbers);
-        let many = of_trends(&trends(&json!({})), vec![result("a", &[1; 101], "current")], &[]);
+        let many = of_trends(&trends(&json!({})), &[result("a", &[1; 101], "current")], &[]);
         assert_eq!(many.chart, None);
         assert_eq!(many.notes, ["A tile draws at most 100 intervals."]);
     }
@@ -401,10 +343,8 @@ mod tests {
             })
         };
         let tile = of_steps(&[read(json!([step(0, 8), step(1, 3)]))], false);
-        let second = vec![text("2. a"), TileValue::Number(3.0), TileValue::Percent(37.5)];
+        let second = vec![text("2. a"), TileValue::Number(3.0), share(3, 8)];
         assert_eq!(tile.rows[1], second);
-        let nothing = of_steps(&[read(json!([step(0, 0)]))], false);
-        assert_eq!(nothing.rows[0][2], TileValue::Missing);
     }
 
     #[test]
@@ -415,10 +355,11 @@ mod tests {
             period(json!([value(4, 0), value(1, 1)]), "2026-08-20"),
             period(json!([value(2, 0)]), "2026-08-21"),
         ]);
-        let tile = of_retention(read(found));
+        let found: Vec<RetentionResult> = read(found);
+        let labels = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
+        let tile = of_retention(&labels, &found);
         assert_eq!(tile.columns[2].label, "Day 1");
-        assert_eq!(tile.rows[0][2], TileValue::Percent(25.0));
-        let begin = TileValue::Time("2026-08-21T00:00:00Z".to_owned());
-        assert_eq!(tile.rows[1], [begin, count(2), TileValue::Missing]);
+        assert_eq!(tile.rows[0][2], share(1, 4));
+        assert_eq!(tile.rows[1], [text("21-Aug-2026"), count(2), TileValue::Missing]);
     }
 }

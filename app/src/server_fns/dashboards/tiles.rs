@@ -51,8 +51,11 @@ pub(crate) enum TileValue {
     Text(String),
     Number(f64),
     Percent(f64),
-    /// RFC 3339.
-    Time(String),
+    /// A part of a whole.
+    Share {
+        part: u64,
+        whole: u64,
+    },
     /// There is none.
     Missing,
 }

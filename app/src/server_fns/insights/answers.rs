@@ -10,17 +10,19 @@ mod lifecycle;
 #[cfg(feature = "ssr")]
 mod paths;
 #[cfg(feature = "ssr")]
-mod retention;
+pub(in crate::server_fns) mod retention;
 #[cfg(feature = "ssr")]
 mod stickiness;
 #[cfg(feature = "ssr")]
-mod trends;
+pub(in crate::server_fns) mod trends;
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
 use weir_model::Timestamp;
 #[cfg(feature = "ssr")]
 use weir_questions::Query;
+#[cfg(feature = "ssr")]
+use weir_questions::results::BreakdownValue;
 #[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
 
@@ -230,6 +232,8 @@ struct ServiceAnswer<T> {
     has_others: bool,
     /// The last instant of its range.
     until: Option<Timestamp>,
+    /// The time zone of the project.
+    timezone: String,
     computed_at: String,
 }
 
@@ -254,19 +258,43 @@ async fn ask<T: serde::de::DeserializeOwned>(
         results: results.map_err(|error| ui_error(Error::Internal(error.to_string())))?,
         has_others: answer.has_more == Some(true),
         until: answer.resolved_date_range.map(|range| range.date_to),
+        timezone: answer.timezone,
         computed_at: answer.last_refresh.to_string(),
     })
 }
 
-/// The label of a series or of a value of a breakdown, for readers.
+/// The label of a series or of a value of a breakdown, for readers. It can have the values of
+/// several properties.
 #[cfg(feature = "ssr")]
 fn label(text: &str) -> String {
     use weir_questions::results::{BREAKDOWN_NULL, BREAKDOWN_OTHER};
 
-    match text {
-        BREAKDOWN_OTHER => "All other values".to_owned(),
-        BREAKDOWN_NULL => "Without a value".to_owned(),
-        "" => "Empty text".to_owned(),
-        text => text.to_owned(),
+    if text.is_empty() {
+        return "Empty text".to_owned();
+    }
+    let label = text.replace(BREAKDOWN_OTHER, "All other values");
+    label.replace(BREAKDOWN_NULL, "Without a value")
+}
+
+/// The label of a value of a breakdown. Empty: there is no breakdown.
+#[cfg(feature = "ssr")]
+pub(in crate::server_fns) fn value_label(value: Option<&BreakdownValue>) -> String {
+    value.map(|value| label(&value.label())).unwrap_or_default()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use weir_questions::results::{BREAKDOWN_NULL, BREAKDOWN_OTHER, BreakdownValue};
+
+    use super::value_label;
+
+    #[test]
+    fn values_of_breakdowns_have_words() {
+        let one = |text: &str| value_label(Some(&BreakdownValue::One(text.to_owned())));
+        assert_eq!(one(BREAKDOWN_OTHER), "All other values");
+        assert_eq!((one(""), one("pro")), ("Empty text".to_owned(), "pro".to_owned()));
+        let both = [BREAKDOWN_NULL, "pro"].map(str::to_owned).to_vec();
+        assert_eq!(value_label(Some(&BreakdownValue::Many(both))), "Without a value::pro");
+        assert_eq!(value_label(None), "");
     }
 }

@@ -1,9 +1,9 @@
 //! Answers to questions about funnels.
 
-use weir_questions::results::{BreakdownValue, FunnelStepResult};
+use weir_questions::results::FunnelStepResult;
 use weir_service::{ProjectCtx, Services};
 
-use super::{AnswerView, FunnelValue, FunnelView, ResultsView, StepView, ask, label, read};
+use super::{AnswerView, FunnelValue, FunnelView, ResultsView, StepView, ask, read, value_label};
 use crate::error::UiError;
 use crate::questions::funnel::{FunnelForm, STEPS, STEPS_MIN};
 
@@ -42,7 +42,7 @@ pub(super) async fn answer(
 fn value(steps: &[FunnelStepResult]) -> FunnelValue {
     let of_steps = steps.first().and_then(|step| step.breakdown_value.as_ref());
     FunnelValue {
-        label: of_steps.map(BreakdownValue::label).map(|text| label(&text)).unwrap_or_default(),
+        label: value_label(of_steps),
         steps: steps
             .iter()
             .map(|step| StepView {

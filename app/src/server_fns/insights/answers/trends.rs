@@ -1,11 +1,14 @@
-//! Answers to questions of trends.
+//! Answers to questions of trends. Their series are also for tiles.
 
+use weir_questions::Query;
+use weir_questions::query::{Display, Math, PropertyMath, TrendsQuery};
 use weir_questions::results::{CompareLabel, TrendsResult};
-use weir_service::{ProjectCtx, Services};
+use weir_service::{Error, ProjectCtx, Services};
 
 use super::{
     AnswerView, NumbersView, ResultsView, SeriesView, TrendsView, ask, check_intervals, label, read,
 };
+use crate::context::ui_error;
 use crate::error::UiError;
 use crate::questions::trends::TrendsForm;
 
@@ -14,49 +17,131 @@ pub(super) async fn answer(
     project: &ProjectCtx,
     form: &TrendsForm,
 ) -> Result<AnswerView, UiError> {
-    let found = ask::<Vec<TrendsResult>>(services, project, read(&form.query())?).await?;
-    let intervals = found.results.first().map(|first| first.labels.clone()).unwrap_or_default();
+    let Query::Trends(query) = read(&form.query())? else {
+        return Err(ui_error(Error::Internal("the question has another kind".to_owned())));
+    };
+    let of_intervals = Query::Trends(query.clone());
+    let found = ask::<Vec<TrendsResult>>(services, project, of_intervals).await?;
+    let intervals = intervals(&found.results);
     check_intervals(&intervals)?;
-    let is_sum = form.math().is_some_and(|math| math.is_sum);
-    let whole = match is_sum {
-        true => Vec::new(),
-        false => {
-            let query = read(&form.query_of_range())?;
-            ask::<Vec<TrendsResult>>(services, project, query).await?.results
+    let wholes = match of_range(&query) {
+        Some(of_range) => {
+            ask::<Vec<TrendsResult>>(services, project, Query::Trends(of_range)).await?.results
         }
+        None => Vec::new(),
     };
-    let numbers = |one: &TrendsResult, is_drawn: bool| NumbersView {
-        data: match is_drawn {
-            true => one.data.iter().map(|amount| amount.value()).collect(),
-            false => Vec::new(),
-        },
-        whole: match is_sum {
-            true => Some(one.count.value()),
-            false => {
-                let same = whole.iter().find(|other| is_same(one, other));
-                same.and_then(|other| other.aggregated_value).map(|amount| amount.value())
-            }
-        },
-    };
-    let is_before = |one: &&TrendsResult| one.compare_label == Some(CompareLabel::Previous);
-    let results = &found.results;
-    let series = results.iter().filter(|one| !is_before(one)).enumerate().map(|(at, one)| {
-        let is_drawn = at < form.drawn();
-        let before = results
-            .iter()
-            .find(|other| is_before(other) && other.breakdown_value == one.breakdown_value);
-        SeriesView {
-            label: label(&one.label),
-            numbers: numbers(one, is_drawn),
-            before: before.map(|before| numbers(before, is_drawn)),
+    let mut series = series(&query, &found.results, &wholes);
+    // The chart does not draw the others.
+    for one in series.iter_mut().skip(form.drawn()) {
+        for numbers in std::iter::once(&mut one.numbers).chain(&mut one.before) {
+            numbers.data.clear();
         }
-    });
-    let series = series.collect();
+    }
     let results = TrendsView { series, intervals, has_others: found.has_others };
     Ok(AnswerView { results: ResultsView::Trends(results), computed_at: found.computed_at })
 }
 
-/// Whether two results are about the same events.
-fn is_same(one: &TrendsResult, other: &TrendsResult) -> bool {
-    one.compare_label == other.compare_label && one.breakdown_value == other.breakdown_value
+/// The question for one number for the whole range. `None`: the numbers of the intervals are
+/// enough, or the question has no intervals.
+pub(in crate::server_fns) fn of_range(query: &TrendsQuery) -> Option<TrendsQuery> {
+    if query.filter.display.is_total() || is_sum(query) {
+        return None;
+    }
+    let mut query = query.clone();
+    query.filter.display = Display::Table;
+    Some(query)
+}
+
+/// Whether the number of the whole range follows from those of the intervals.
+fn is_sum(query: &TrendsQuery) -> bool {
+    let adds = |math: &Math| matches!(math, Math::Total | Math::Property(PropertyMath::Sum, _));
+    let mut series = query.series.iter();
+    query.filter.formulas.is_empty()
+        && series.all(|series| adds(&series.math) || query.counts_once(series))
+}
+
+/// The texts of the intervals.
+pub(in crate::server_fns) fn intervals(found: &[TrendsResult]) -> Vec<String> {
+    let now = found.iter().find(|one| !is_before(one));
+    now.map(|one| one.labels.clone()).unwrap_or_default()
+}
+
+/// The series of an answer, each with that of the period before. `wholes`: the answer to the
+/// question of [`of_range`].
+pub(in crate::server_fns) fn series(
+    query: &TrendsQuery,
+    found: &[TrendsResult],
+    wholes: &[TrendsResult],
+) -> Vec<SeriesView> {
+    let is_sum = is_sum(query);
+    let whole = |one: &TrendsResult| {
+        let same = |other: &&TrendsResult| {
+            other.compare_label == one.compare_label && is_of_same(one, other)
+        };
+        let number = one
+            .aggregated_value
+            .or_else(|| wholes.iter().find(same).and_then(|other| other.aggregated_value));
+        match number {
+            Some(number) => Some(number.value()),
+            None => is_sum.then(|| one.count.value()),
+        }
+    };
+    let numbers = |one: &TrendsResult| NumbersView {
+        data: one.data.iter().map(|amount| amount.value()).collect(),
+        whole: whole(one),
+    };
+    let now = found.iter().filter(|one| !is_before(one)).map(|one| {
+        let before = found.iter().find(|other| is_before(other) && is_of_same(one, other));
+        SeriesView { label: label(&one.label), numbers: numbers(one), before: before.map(numbers) }
+    });
+    now.collect()
+}
+
+fn is_before(one: &TrendsResult) -> bool {
+    one.compare_label == Some(CompareLabel::Previous)
+}
+
+/// Whether two results are about the same series and the same value of the breakdown.
+fn is_of_same(one: &TrendsResult, other: &TrendsResult) -> bool {
+    one.order == other.order && one.breakdown_value == other.breakdown_value
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use weir_questions::Query;
+
+    use super::{Display, TrendsQuery, of_range};
+
+    fn query(more: Value) -> TrendsQuery {
+        let mut query = json!({"kind": "TrendsQuery", "series": [{"event": "paid"}]});
+        if let Value::Object(more) = more {
+            query.as_object_mut().unwrap().extend(more);
+        }
+        match Query::read(&query).unwrap() {
+            Query::Trends(query) => query,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_range_is_asked_for_where_it_is_no_sum() {
+        let unique = json!([{"event": "paid", "math": "dau"}]);
+        for more in [
+            json!({}),
+            json!({"series": [{"event": "paid", "math": "sum", "math_property": "price"}]}),
+            json!({"series": unique, "trendsFilter": {"display": "ActionsLineGraphCumulative"}}),
+            json!({"series": unique, "trendsFilter": {"display": "BoldNumber"}}),
+        ] {
+            assert_eq!(of_range(&query(more.clone())), None, "{more}");
+        }
+        for more in [
+            json!({"series": unique}),
+            json!({"series": [{"event": "paid", "math": "avg", "math_property": "price"}]}),
+            json!({"trendsFilter": {"formula": "A / 2"}}),
+        ] {
+            let asked = of_range(&query(more.clone())).map(|query| query.filter.display);
+            assert_eq!(asked, Some(Display::Table), "{more}");
+        }
+    }
 }
