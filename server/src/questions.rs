@@ -1,19 +1,18 @@
 //! The connection between questions about events and the server: permits, and metrics.
 //!
 //! What belongs here: passing calls on. What does not: answering questions
-//! (`weir_service::questions`), and dividing permits among organizations (`limits`).
+//! (`weir_service::questions`), and dividing permits among askers (`limits`).
 
 use async_trait::async_trait;
 use weir_ingest::Ingest;
-use weir_model::OrganizationId;
-use weir_service::questions::{Ended, QuestionHost, QuestionPermit};
+use weir_service::questions::{Asker, Ended, QuestionHost, QuestionPermit};
 
 use crate::limits::{FairPermits, Limits};
 use crate::metrics::Metrics;
 
-/// Permits for questions: waiting organizations take turns.
+/// Permits for questions: waiting askers take turns.
 pub struct AppQuestions {
-    permits: FairPermits<OrganizationId>,
+    permits: FairPermits<Asker>,
     ingest: Ingest,
     metrics: Metrics,
 }
@@ -28,9 +27,9 @@ impl AppQuestions {
 
 #[async_trait]
 impl QuestionHost for AppQuestions {
-    async fn permit(&self, organization: OrganizationId) -> Option<QuestionPermit> {
+    async fn permit(&self, asker: Asker) -> Option<QuestionPermit> {
         let _waiting = Waiting::begin(&self.metrics);
-        let permit = self.permits.acquire(organization).await.ok()?;
+        let permit = self.permits.acquire(asker).await.ok()?;
         Some(Box::new(permit))
     }
 

@@ -25,7 +25,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::persons::Applying;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
-use crate::questions::{self, Ended, QuestionHost, QuestionPermit};
+use crate::questions::{self, Asker, Ended, QuestionHost, QuestionPermit};
 use crate::sealing::Sealer;
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -94,7 +94,7 @@ impl Applying for Offline {
 /// No question is asked.
 #[async_trait]
 impl QuestionHost for Offline {
-    async fn permit(&self, _: OrganizationId) -> Option<QuestionPermit> {
+    async fn permit(&self, _: Asker) -> Option<QuestionPermit> {
         None
     }
 

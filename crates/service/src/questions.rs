@@ -47,15 +47,32 @@ pub const ID_MAX: usize = 100;
 /// What the engine of questions needs of the server.
 #[async_trait]
 pub trait QuestionHost: Send + Sync {
-    /// Returns when a question of this organization may begin. It has ended when the permit is
-    /// dropped. `None`: too many questions of the organization wait.
-    async fn permit(&self, organization: OrganizationId) -> Option<QuestionPermit>;
+    /// Returns when a question may begin. It has ended when the permit is dropped. `None`: too
+    /// many questions of the same asker wait.
+    async fn permit(&self, asker: Asker) -> Option<QuestionPermit>;
 
     /// The bytes of acknowledged events that are not applied yet, without those of imports.
     fn lag_bytes(&self) -> u64;
 
     /// Notes a question that has ended.
     fn ended(&self, ended: Ended);
+}
+
+/// Who asks a question. Waiting askers get permits in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Asker {
+    /// The members of an organization, and its API keys.
+    Members(OrganizationId),
+    /// The visitors of its share links.
+    Visitors(OrganizationId),
+}
+
+impl Asker {
+    const fn organization(self) -> OrganizationId {
+        match self {
+            Self::Members(organization) | Self::Visitors(organization) => organization,
+        }
+    }
 }
 
 /// The permit of a question, until it is dropped.
@@ -169,15 +186,15 @@ pub struct Answered {
 /// Whose events a question is about, and when it is asked.
 #[derive(Clone, Copy)]
 struct EventOwner {
-    organization: OrganizationId,
+    asker: Asker,
     project: ProjectId,
     now: Timestamp,
 }
 
 impl EventOwner {
     fn of(project: &ProjectCtx) -> Self {
-        let (organization, now) = (project.org.organization, project.org.ctx.now);
-        Self { organization, project: project.project, now }
+        let (asker, now) = (Asker::Members(project.org.organization), project.org.ctx.now);
+        Self { asker, project: project.project, now }
     }
 }
 
@@ -232,7 +249,7 @@ impl Questions {
             return Err(fault("invalid_input", detail).into());
         }
         let SharedProject { organization, project, now } = shared;
-        let owner = EventOwner { organization, project, now };
+        let owner = EventOwner { asker: Asker::Visitors(organization), project, now };
         self.answer(owner, query, Refresh::Usual, None).await
     }
 
@@ -305,10 +322,10 @@ impl Questions {
         query: Query,
         refresh: Refresh,
     ) -> Result<Question> {
-        let EventOwner { organization, project, now } = owner;
+        let EventOwner { asker, project, now } = owner;
         let store = &self.core.store;
         let row = projects::find(store, project).await?;
-        let row = row.filter(|row| row.brief.organization == organization);
+        let row = row.filter(|row| row.brief.organization == asker.organization());
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
         let timezone = row.brief.timezone;
         let week_start = WeekStart::of_project(row.week_start_day);
@@ -325,7 +342,7 @@ impl Questions {
         };
         let json = serde_json::to_string(&query).map_err(|_| unwritable())?;
         Ok(Question {
-            organization,
+            asker,
             project,
             query,
             json,

@@ -32,7 +32,7 @@ use crate::limits::Limiter;
 use crate::mail::Mailing;
 use crate::offline::Offline;
 use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
-use crate::questions::{self, Ended, QuestionHost, QuestionPermit};
+use crate::questions::{self, Asker, Ended, QuestionHost, QuestionPermit};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::sso::{
     Asking, Begun, Examined, Protocols, Provider, Refusal, SamlIdentityProvider, SamlKey,
@@ -114,7 +114,7 @@ struct NoQueue;
 
 #[async_trait]
 impl QuestionHost for NoQueue {
-    async fn permit(&self, _organization: OrganizationId) -> Option<QuestionPermit> {
+    async fn permit(&self, _asker: Asker) -> Option<QuestionPermit> {
         Some(Box::new(()))
     }
 

@@ -40,8 +40,8 @@ impl Asker<'_> {
     }
 }
 
-/// The error of one tile. In a page it does not change the status of the page, whose other
-/// tiles are shown.
+/// The error of one tile. In a page, a fault of the question, of the insight or of the load
+/// does not change the status of the page, whose other tiles are shown.
 pub(super) fn tile_error(error: Error) -> UiError {
     let visit = visit().filter(|visit| !visit.is_call);
     match (error, visit) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 use weir_answer::{AnswerError, Asked, Cancel, MemoryPool, Run};
-use weir_model::{OrganizationId, ProjectId, Timestamp};
+use weir_model::{ProjectId, Timestamp};
 use weir_questions::Query;
 use weir_questions::query::FilterGroup;
 use weir_questions::time::{Calendar, WeekStart};
@@ -18,7 +18,7 @@ use super::recent::Recent;
 use super::results::{Results, Version};
 use super::source::{SourceFault, StoreSource};
 use super::stop::Stop;
-use super::{Ended, Outcome, QuestionPermit, Refresh, Settings, fault};
+use super::{Asker, Ended, Outcome, QuestionPermit, Refresh, Settings, fault};
 use crate::clock::Clock;
 use crate::error::{Error, MAKING};
 use crate::{Result, secrets};
@@ -54,7 +54,7 @@ pub(super) struct Engine {
 
 /// A question with all that its answer depends on beside its events.
 pub(super) struct Question {
-    pub(super) organization: OrganizationId,
+    pub(super) asker: Asker,
     pub(super) project: ProjectId,
     pub(super) query: Query,
     /// Its canonical form.
@@ -165,7 +165,7 @@ impl Engine {
             return Ok(Found { computed, is_cached: true, cache_key: key });
         }
         // It is dropped when the threads of the question have ended.
-        let _permit = self.permit(question.organization, stop).await?;
+        let _permit = self.permit(question.asker, stop).await?;
         let cancel = stop.begin(Instant::now() + self.settings.time);
         let span = TimeRange {
             start: times.iter().map(|times| times.start).min().unwrap_or(0),
@@ -183,14 +183,14 @@ impl Engine {
         Err(Error::Unavailable(CHANGING))
     }
 
-    async fn permit(&self, organization: OrganizationId, stop: &Stop) -> Result<QuestionPermit> {
+    async fn permit(&self, asker: Asker, stop: &Stop) -> Result<QuestionPermit> {
         let host = &self.settings.host;
         if host.lag_bytes() > LAG_MOST {
             return Err(Error::Unavailable(BEHIND));
         }
         tokio::select! {
             () = stop.stopped() => Err(cancelled()),
-            permit = timeout(WAIT, host.permit(organization)) => match permit {
+            permit = timeout(WAIT, host.permit(asker)) => match permit {
                 Ok(Some(permit)) => Ok(permit),
                 Ok(None) | Err(_) => Err(Error::Unavailable(BUSY)),
             },

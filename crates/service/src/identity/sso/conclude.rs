@@ -55,7 +55,9 @@ impl Identity {
             }
             return Ok(linked);
         }
-        let found = self.read_facts(&answering, &verified).await?;
+        let mut found = self.read_facts(&answering, &verified).await?;
+        // A user whose session is open confirms it, and is no new user.
+        found.facts.offers_organizations &= waiting.purpose == Purpose::SignIn;
         let decision = decide(&found.facts);
         let entered = match decision {
             Decision::Refuse(reason) => {
@@ -85,7 +87,8 @@ impl Identity {
             Decision::Create(how) => self.create(&found, &verified, how, from).await?,
         };
         let next = match decision {
-            Decision::Create(None) => NEW_ORGANIZATION.to_owned(),
+            // A user who came with an invite accepts it.
+            Decision::Create(None) if !next.starts_with(INVITE) => NEW_ORGANIZATION.to_owned(),
             _ => next,
         };
         let Some((user, link)) = entered else { return Ok(waiting.refused(None)) };
@@ -528,6 +531,9 @@ enum Link {
 
 /// The page where a user without an organization creates one.
 const NEW_ORGANIZATION: &str = "/organizations/new";
+
+/// Where the addresses of invites begin.
+const INVITE: &str = "/signup/";
 
 /// The provider or SAML domain whose answer is checked.
 pub(super) struct AnsweringProvider<'a> {
