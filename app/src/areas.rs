@@ -156,12 +156,13 @@ area!(events {
 });
 
 area!(insights {
-    Insights => pages::insights::Insights,
     NewInsight => pages::insights::question::NewInsight,
     Insight => pages::insights::question::Insight,
 });
 
+// With the list of insights: the code of the questions is as large as an area may be.
 area!(dashboards {
+    Insights => pages::insights::Insights,
     Dashboards => pages::dashboards::Dashboards,
     NewDashboard => pages::dashboards::new::NewDashboard,
     Dashboard => pages::dashboards::one::Dashboard,
@@ -320,7 +321,7 @@ const PAGES: [(&str, AreaPage); 79] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
-    ("/projects/:id/insights", insights::Insights),
+    ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
