@@ -1,5 +1,7 @@
 //! Answers to questions of trends. Their series are also for tiles.
 
+use std::collections::HashMap;
+
 use weir_questions::Query;
 use weir_questions::query::{Display, Math, PropertyMath, TrendsQuery};
 use weir_questions::results::{CompareLabel, TrendsResult};
@@ -74,14 +76,12 @@ pub(in crate::server_fns) fn series(
     wholes: &[TrendsResult],
 ) -> Vec<SeriesView> {
     let is_sum = is_sum(query);
+    let wholes: HashMap<_, _> = wholes.iter().map(|one| (key(one, is_before(one)), one)).collect();
+    let befores = found.iter().filter(|one| is_before(one));
+    let befores: HashMap<_, _> = befores.map(|one| (key(one, true), one)).collect();
     let whole = |one: &TrendsResult| {
-        let same = |other: &&TrendsResult| {
-            other.compare_label == one.compare_label && is_of_same(one, other)
-        };
-        let number = one
-            .aggregated_value
-            .or_else(|| wholes.iter().find(same).and_then(|other| other.aggregated_value));
-        match number {
+        let of_range = || wholes.get(&key(one, is_before(one)))?.aggregated_value;
+        match one.aggregated_value.or_else(of_range) {
             Some(number) => Some(number.value()),
             None => is_sum.then(|| one.count.value()),
         }
@@ -91,8 +91,8 @@ pub(in crate::server_fns) fn series(
         whole: whole(one),
     };
     let now = found.iter().filter(|one| !is_before(one)).map(|one| {
-        let before = found.iter().find(|other| is_before(other) && is_of_same(one, other));
-        SeriesView { label: label(&one.label), numbers: numbers(one), before: before.map(numbers) }
+        let before = befores.get(&key(one, true)).map(|before| numbers(before));
+        SeriesView { label: label(&one.label), numbers: numbers(one), before }
     });
     now.collect()
 }
@@ -101,9 +101,9 @@ fn is_before(one: &TrendsResult) -> bool {
     one.compare_label == Some(CompareLabel::Previous)
 }
 
-/// Whether two results are about the same series and the same value of the breakdown.
-fn is_of_same(one: &TrendsResult, other: &TrendsResult) -> bool {
-    one.order == other.order && one.breakdown_value == other.breakdown_value
+/// What a result is about: its period, its series, and its value of the breakdown.
+fn key(one: &TrendsResult, is_before: bool) -> (bool, usize, String) {
+    (is_before, one.order, format!("{:?}", one.breakdown_value))
 }
 
 #[cfg(test)]
