@@ -83,7 +83,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, InsightDashboards)) -> AnyVie
         <PageHead title=TITLE within=of.name />
         <p class="lead">{format!("{name} can be a tile of any dashboard of the project.")}</p>
         {content}
-        <p><a href=back>"Back to the insight"</a></p>
+        <p><a class="button" href=back>"Back to the insight"</a></p>
     }
     .into_any()
 }

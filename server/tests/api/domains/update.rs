@@ -29,6 +29,7 @@ async fn patch(app: &TestApp, domain: &Value, body: Value) -> Answer {
 async fn enforcement_and_jit_need_a_verified_domain() {
     let app = TestApp::with_owner().await;
     let domain = claim(&app, "tea.example.com").await;
+    let caller = owner(&app).await;
     for (body, attr) in [
         (json!({"sso_enforcement": "saml"}), "sso_enforcement"),
         (json!({"sso_enforcement": "okta"}), "sso_enforcement"),
@@ -43,7 +44,7 @@ async fn enforcement_and_jit_need_a_verified_domain() {
             "jit_provisioning_enabled",
         ),
     ] {
-        let answer = patch(&app, &domain, body).await;
+        let answer = caller.patch(&one(&app, &domain), &body).await;
         let code = "verification_required";
         answer.assert_field_error(400, "validation_error", code, REQUIRED, Some(attr));
     }
