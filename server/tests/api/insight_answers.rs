@@ -1,6 +1,7 @@
 //! Questions of each kind but trends on the page of insights: its numbers are those of the API.
 
 use serde_json::{Value, json};
+use weir_model::Timestamp;
 use weir_testkit::{Answer, Caller, TestApp};
 
 use crate::stored::send;
@@ -58,9 +59,15 @@ async fn shown(app: &TestApp, cookie: &str, insight: &Value) -> Value {
     function(app, cookie, "get_insight", &this).await.json()["form"].clone()
 }
 
-/// The time so many seconds ago.
-fn ago(app: &TestApp, seconds: i64) -> String {
-    app.app().services.clock.now().plus_seconds(-seconds).to_string()
+/// The beginning of the present minute, from which a test counts.
+fn minute(app: &TestApp) -> Timestamp {
+    let now = app.app().services.clock.now().micros();
+    Timestamp::from_micros(now - now % 60_000_000)
+}
+
+/// The time so many seconds before.
+fn ago(now: Timestamp, seconds: i64) -> String {
+    now.plus_seconds(-seconds).to_string()
 }
 
 /// The number of persons of each step, and the median time to it.
@@ -74,9 +81,10 @@ async fn a_funnel_has_the_numbers_of_the_api() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
+    let now = minute(&app);
     let event = |id: &str, event: &str, plan: &str, seconds: i64| {
         let properties = json!({"plan": plan});
-        json!({"event": event, "distinct_id": id, "timestamp": ago(&app, seconds), "properties": properties})
+        json!({"event": event, "distinct_id": id, "timestamp": ago(now, seconds), "properties": properties})
     };
     send(
         &app,
@@ -139,7 +147,8 @@ async fn retention_has_the_numbers_of_the_api() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
-    let event = |id: &str, event: &str, days: i64| json!({"event": event, "distinct_id": id, "timestamp": ago(&app, days * 86_400)});
+    let now = minute(&app);
+    let event = |id: &str, event: &str, days: i64| json!({"event": event, "distinct_id": id, "timestamp": ago(now, days * 86_400)});
     send(
         &app,
         json!([
@@ -165,7 +174,7 @@ async fn retention_has_the_numbers_of_the_api() {
     assert_eq!(counts, [&json!([2, 1, 2]), &json!([1, 1]), &json!([0])]);
     // Such as 21-Aug-2026, with the year of the clock.
     let last = cohorts[2]["label"].as_str().unwrap();
-    assert_eq!((last.split('-').count(), last.rsplit('-').next()), (3, ago(&app, 0).get(..4)));
+    assert_eq!((last.split('-').count(), last.rsplit('-').next()), (3, ago(now, 0).get(..4)));
 
     let (insight, of_api) = saved(&app, &cookie, &caller, &question).await;
     let of_api = of_api.as_array().unwrap().iter().map(|cohort| {
@@ -198,7 +207,8 @@ async fn stickiness_has_the_numbers_of_the_api() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
-    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(&app, days * 86_400)});
+    let now = minute(&app);
+    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(now, days * 86_400)});
     send(&app, json!([event("ada", 2), event("ada", 1), event("ada", 1), event("bob", 1)])).await;
 
     let stickiness = [("kind", "stickiness"), ("event", "seen")];
@@ -223,7 +233,8 @@ async fn a_lifecycle_has_the_numbers_of_the_api() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
-    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(&app, days * 86_400)});
+    let now = minute(&app);
+    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(now, days * 86_400)});
     send(&app, json!([event("ada", 3), event("ada", 2), event("bob", 1)])).await;
 
     let lifecycle = [("kind", "lifecycle"), ("event", "seen")];
@@ -254,7 +265,8 @@ async fn paths_have_the_numbers_of_the_api() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
-    let event = |id: &str, event: &str, seconds: i64| json!({"event": event, "distinct_id": id, "timestamp": ago(&app, seconds)});
+    let now = minute(&app);
+    let event = |id: &str, event: &str, seconds: i64| json!({"event": event, "distinct_id": id, "timestamp": ago(now, seconds)});
     send(
         &app,
         json!([

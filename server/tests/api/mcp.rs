@@ -136,8 +136,10 @@ async fn a_trend_has_the_same_numbers_by_mcp_by_the_api_and_on_its_page() {
     let app = TestApp::with_owner().await;
     fill(&app).await;
     let (cookie, project) = (session(&app).await, app.project());
-    let form = format!("project={project}&event=paid&math=total&interval=day&range=-7d");
-    let saved = function(&app, &cookie, "save_insight", &format!("name=Payments&{form}")).await;
+    let fields = [("event", "paid"), ("math", "total"), ("interval", "day"), ("range", "-7d")];
+    let fields = fields.map(|(name, value)| format!("&question[{name}]={value}")).concat();
+    let form = format!("project={project}{fields}");
+    let saved = function(&app, &cookie, "save_insight", &format!("{form}&name=Payments")).await;
     assert!(saved.status < 400, "{:?}", saved.body);
     let caller = app.owner().key(&["query:read", "insight:read"]).await;
 
@@ -160,8 +162,8 @@ async fn a_trend_has_the_same_numbers_by_mcp_by_the_api_and_on_its_page() {
     let shown = page(&app, &format!("/projects/{project}/insights/{short_id}"), &cookie).await;
     let cell = "data-label=\"Whole range\"><div class=\"cell-content\">11</div>";
     assert!(shown.text().contains(cell), "{}", shown.text());
-    let drawn = function(&app, &cookie, "answer_trends", &form).await.json();
-    assert_eq!(numbers(&drawn["series"][0]["numbers"]["data"]), numbers(data));
+    let drawn = function(&app, &cookie, "answer_question", &form).await.json();
+    assert_eq!(numbers(&drawn["results"]["trends"]["series"][0]["numbers"]["data"]), numbers(data));
 
     let sql = "SELECT count(), uniq(person_id) FROM events WHERE event = {name}";
     let arguments = json!({"query": sql, "values": {"name": "paid"}});
