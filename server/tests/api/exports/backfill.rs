@@ -1,6 +1,7 @@
 //! POST `…/batch_exports/{id}/backfill/`.
 
 use super::*;
+use crate::stored::send;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_past_range_is_exported_again() {
@@ -62,6 +63,9 @@ async fn bounds_are_checked() {
 async fn five_run_at_a_time() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
+    // A backfill without events ends when the engine looks at it.
+    let event = json!({"event": "a", "distinct_id": "b", "timestamp": "2026-05-10T00:00:00Z"});
+    send(&app, json!([event])).await;
     let (_, path) = made(&app, &owner, &s3()).await;
     let backfill = format!("{path}backfill/");
     for _ in 0..5 {
