@@ -13,7 +13,7 @@ const LONGEST: usize = 64;
 
 /// First parts of paths that mean something else: endpoints and files of more than one part,
 /// the API, SCIM, sign-in and pages. Those that begin with `_` are not listed.
-const RESERVED: [&str; 20] = [
+const RESERVED: [&str; 22] = [
     "account",
     "api",
     "array",
@@ -23,6 +23,7 @@ const RESERVED: [&str; 20] = [
     "i",
     "instance",
     "login",
+    "mcp",
     "organizations",
     "pkg",
     "projects",
@@ -30,6 +31,7 @@ const RESERVED: [&str; 20] = [
     "scim",
     "search",
     "setup",
+    "shared",
     "signup",
     "site_app",
     "static",
@@ -89,7 +91,7 @@ impl fmt::Display for CapturePrefix {
 #[cfg(test)]
 mod tests {
     use super::{CapturePrefix, RESERVED};
-    use crate::scim;
+    use crate::{mcp, scim};
 
     #[test]
     fn prefixes() {
@@ -121,6 +123,7 @@ mod tests {
             }
         }
         assert!(scim::PREFIX.starts_with("/scim/"));
+        assert_eq!(mcp::PATH, "/mcp");
     }
 
     #[test]
