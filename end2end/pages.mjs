@@ -13,7 +13,7 @@ if (!log) {
 /** The address with names in place of what differs from one thing to the next. */
 function pattern(path) {
   return path
-    .replace(/\/insights\/(?!new$)\w{8}$/, "/insights/:id")
+    .replace(/\/insights\/(?!new(\/|$))\w{8}(?=\/|$)/, "/insights/:id")
     .split("/")
     .map((part) => (/^\d+$|^[0-9a-f]{8}-[0-9a-f-]{27}$|^[A-Za-z0-9_-]{20,}$/.test(part) ? ":id" : part))
     .join("/");
