@@ -208,8 +208,11 @@ async fn stickiness_has_the_numbers_of_the_api() {
     let cookie = session(&app).await;
     let caller = app.owner().key(&["insight:write", "query:read"]).await;
     let now = minute(&app);
-    let event = |id: &str, days: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(now, days * 86_400)});
-    send(&app, json!([event("ada", 2), event("ada", 1), event("ada", 1), event("bob", 1)])).await;
+    let event = |id: &str, seconds: i64| json!({"event": "seen", "distinct_id": id, "timestamp": ago(now, seconds)});
+    // Events that are equal in everything count once.
+    let (first, second) = (2 * 86_400, 86_400);
+    let events = [("ada", first), ("ada", second), ("ada", second - 1), ("bob", second)];
+    send(&app, json!(events.map(|(id, seconds)| event(id, seconds)))).await;
 
     let stickiness = [("kind", "stickiness"), ("event", "seen")];
     let found = results(&app, &cookie, &stickiness).await["stickiness"].clone();
