@@ -63,7 +63,7 @@ async fn bounds_are_checked() {
 async fn five_run_at_a_time() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
-    // A backfill without events ends when the engine looks at it.
+    // A backfill without events ends when the engine checks it.
     let event = json!({"event": "a", "distinct_id": "b", "timestamp": "2026-05-10T00:00:00Z"});
     send(&app, json!([event])).await;
     let (_, path) = made(&app, &owner, &s3()).await;
