@@ -41,6 +41,8 @@ LEFT_OUT = {
     "login": "tries are limited",
     "accept_invitation": "tries are limited",
 }
+# Callers who are not staff find nothing there, with any method.
+OF_STAFF = ["list_instance_organizations"]
 
 
 def main(arguments):
@@ -67,7 +69,8 @@ def run(weir, caller, arguments):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(widened(document.json, ids), file)
         program = os.path.join(os.path.dirname(sys.executable), "schemathesis")
-        left_out = [part for name in LEFT_OUT for part in ("--exclude-operation-id", name)]
+        names = [*LEFT_OUT, *(OF_STAFF if caller == "member" else [])]
+        left_out = [part for name in names for part in ("--exclude-operation-id", name)]
         command = [
             program, "run", path, "--url", weir.url, "--checks", CHECKS, *left_out, *headers,
             "--generation-database", "none", "--warnings", "off", "--output-sanitize", "true",
