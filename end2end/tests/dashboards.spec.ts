@@ -87,6 +87,10 @@ test("an insight becomes a tile, and tiles are moved, removed and restored", asy
   else await expect(page).toHaveURL(/#tile-2$/);
   // The first tile has no earlier place.
   await expect(tile(page, "Payers").getByRole("button", { name: "Move earlier", includeHidden: true })).toHaveCount(0);
+  await choose(page, "Payers", "Make as wide as the page");
+  await expect(page.locator(".tile-wide h2")).toHaveText(["Payers"]);
+  await choose(page, "Payers", "Make half as wide");
+  await expect(page.locator(".tile-wide")).toHaveCount(0);
   await choose(page, "Payers", "Remove from dashboard");
   await expect(names(page)).toHaveText(["Payments"]);
   await alive(page, scripts);
@@ -197,4 +201,25 @@ test("pages of dashboards need a session", async ({ page, server, scripts }) => 
   await page.context().clearCookies();
   await page.goto("/projects/1/dashboards");
   await page.waitForURL(/\/login\?next=/);
+});
+
+test("tiles are reordered by dragging", async ({ page, server, scripts }) => {
+  test.skip(!scripts, "dragging needs scripts");
+  const { key, project, root } = await furnished(page, server, scripts);
+  const api = `/api/projects/${project}`;
+  const { results } = await call(server, key, "GET", `${api}/insights/`);
+  const { id } = await call(server, key, "POST", `${api}/dashboards/`, { name: "Growth" });
+  const tiles = results.map((insight: { id: number }) => ({ insight: insight.id }));
+  await call(server, key, "PATCH", `${api}/dashboards/${id}/`, { tiles });
+  await page.goto(`${root}/dashboards/${id}`);
+  await alive(page, scripts);
+  await expect(number(page, "Payers")).toHaveText("2");
+  const [first, second] = await names(page).allTextContents();
+  const handle = page.locator("[data-reorder-handle]");
+  const stored = page.waitForResponse("**/_fn/order_tiles");
+  await handle.nth(1).dragTo(page.locator(".tile").nth(0));
+  expect((await stored).ok()).toBe(true);
+  await expect(names(page)).toHaveText([second!, first!]);
+  await page.reload();
+  await expect(names(page)).toHaveText([second!, first!]);
 });

@@ -28,6 +28,7 @@ use crate::ui::form::{FormFailure, form_result};
 use crate::ui::form_action::{FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
+use crate::ui::reorder::drag_handle;
 use crate::ui::status::{Status, Tone};
 use actions::{hiding, restoring, switching, word_id};
 use order::{Order, conflict, mover};
@@ -175,14 +176,7 @@ fn row(
 ) -> AnyView {
     let path = config_path(project, true, &line.id);
     let state = if line.enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
-    let handle = (actions.is_some() && count > 1).then(|| {
-        view! {
-            <span class="step-handle needs-scripts" draggable="true" data-reorder-handle=""
-                title="Drag to reorder" aria-hidden="true">
-                "⠿"
-            </span>
-        }
-    });
+    let handle = (actions.is_some() && count > 1).then(drag_handle);
     let buttons = actions.map(|actions| {
         view! {
             <div class="step-actions">

@@ -33,6 +33,7 @@ pub(crate) mod password;
 pub(crate) mod prose;
 pub(crate) mod query;
 pub(crate) mod refresh;
+pub(crate) mod reorder;
 pub(crate) mod rest;
 pub(crate) mod sections;
 pub(crate) mod status;

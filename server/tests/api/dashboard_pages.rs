@@ -166,9 +166,20 @@ async fn tiles_are_moved_by_buttons_and_removed() {
     assert_eq!(all.names().await, ["One", "Three", "Two"]);
     assert!(all.call("move_tile", "tile=1&to=later").await.status < 400);
     assert_eq!(all.names().await, ["Three", "One", "Two"]);
+    assert!(all.call("order_tiles", "wanted=1,2,3").await.status < 400);
+    assert_eq!(all.names().await, ["One", "Two", "Three"]);
+    for refused in ["1,1", "1,9", "1,x", ""] {
+        let answer = all.call("order_tiles", &format!("wanted={refused}")).await;
+        assert_eq!(answer.status, 404, "{refused}");
+    }
+    assert!(all.call("order_tiles", "wanted=3,1").await.status < 400);
+    assert_eq!(all.names().await, ["Three", "Two", "One"]);
+    assert!(all.call("resize_tile", "tile=2&wide=true").await.status < 400);
     assert!(all.call("remove_tile", &format!("insight={first}")).await.status < 400);
     assert_eq!(all.names().await, ["Three", "Two"]);
-    assert_eq!(all.call("move_tile", "tile=1&to=later").await.status, 404);
+    for (of, rest) in [("move_tile", "tile=1&to=later"), ("resize_tile", "tile=1&wide=true")] {
+        assert_eq!(all.call(of, rest).await.status, 404, "{of}");
+    }
 
     let line = function(
         &all.app,

@@ -9,7 +9,7 @@ use super::{api_path, settings};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
 use crate::questions::RANGES;
-use crate::server_fns::dashboards::tiles::{AddTile, MoveTile, RemoveTile};
+use crate::server_fns::dashboards::tiles::{AddTile, MoveTile, OrderTiles, RemoveTile, ResizeTile};
 use crate::server_fns::dashboards::{
     DashboardView, InsightOffer, TileView, get_dashboard, list_insights_to_add,
 };
@@ -148,6 +148,8 @@ fn range(chosen: &str, found: &DashboardView) -> AnyView {
 #[derive(Clone, Copy)]
 struct Actions {
     shift: FormAction<MoveTile>,
+    order: FormAction<OrderTiles>,
+    resize: FormAction<ResizeTile>,
     remove: FormAction<RemoveTile>,
 }
 
@@ -167,8 +169,13 @@ fn tiles_view(
 ) -> AnyView {
     let Inputs { project, dashboard, list_page, .. } = inputs;
     let numbers = u64::from(list_page.offset)..;
-    let actions = Actions { shift: form_action(), remove: form_action() };
-    let (moved, removed) = (form_result(actions.shift), form_result(actions.remove));
+    let actions = Actions {
+        shift: form_action(),
+        order: form_action(),
+        resize: form_action(),
+        remove: form_action(),
+    };
+    let order = order(*project, dashboard, &shown, actions.order);
     let tile = |(at, (view, outcome)): (u64, (TileView, Outcome))| {
         let moves = Moves { earlier: at > 0, later: at + 1 < total };
         let href = format!("/projects/{project}/insights/{}", view.short_id);
@@ -178,14 +185,42 @@ fn tiles_view(
     };
     let all: Vec<Tile> = numbers.zip(shown.into_iter().zip(outcomes)).map(tile).collect();
     view! {
-        <FormFailure result=moved />
-        <FormFailure result=removed />
-        {tiles::drawn(inputs.source(), all)}
+        <FormFailure result=form_result(actions.shift) />
+        <FormFailure result=form_result(actions.order) />
+        <FormFailure result=form_result(actions.resize) />
+        <FormFailure result=form_result(actions.remove) />
+        <div data-reorder="">
+            {tiles::drawn(inputs.source(), all)}
+            {order}
+        </div>
     }
     .into_any()
 }
 
-/// Moves or removes a tile.
+/// The form that scripts fill in and send after a tile was dragged.
+fn order(
+    project: i64,
+    dashboard: &str,
+    shown: &[TileView],
+    action: FormAction<OrderTiles>,
+) -> AnyView {
+    let ids: Vec<String> = shown.iter().map(|tile| tile.id.to_string()).collect();
+    let (dashboard, wanted) = (dashboard.to_owned(), ids.join(","));
+    view! {
+        <div hidden>
+            <ActionForm action=action>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="dashboard" value=dashboard />
+                <input type="hidden" name="wanted" value=wanted data-reorder-wanted="" />
+                <ReturnAddress />
+                <button type="submit" data-reorder-send="">"Save order"</button>
+            </ActionForm>
+        </div>
+    }
+    .into_any()
+}
+
+/// Moves, resizes or removes a tile.
 fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: Actions) -> AnyView {
     let number = tile.id;
     let shift = |to: &'static str, label: &'static str| {
@@ -207,10 +242,25 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: A
     let earlier = moves.earlier.then(|| shift("earlier", "Move earlier"));
     let later = moves.later.then(|| shift("later", "Move later"));
     let (insight, dashboard) = (tile.insight.to_string(), dashboard.to_owned());
+    let of = dashboard.clone();
+    let (wide, width) = match tile.is_wide {
+        true => ("false", "Make half as wide"),
+        false => ("true", "Make as wide as the page"),
+    };
     view! {
         <RowMenu of=tile.name.clone()>
             {earlier}
             {later}
+            <li>
+                <ActionForm action=actions.resize>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="dashboard" value=of />
+                    <input type="hidden" name="tile" value=number.to_string() />
+                    <input type="hidden" name="wide" value=wide />
+                    <ReturnAddress part=tiles::part(number) />
+                    <button type="submit" data-busy="Resizing...">{width}</button>
+                </ActionForm>
+            </li>
             <li>
                 <ActionForm action=actions.remove>
                     <input type="hidden" name="project" value=project.to_string() />

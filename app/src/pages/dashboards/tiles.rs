@@ -11,6 +11,7 @@ use crate::server_fns::dashboards::sharing::answer_shared_tile;
 use crate::server_fns::dashboards::tiles::{TileAnswer, answer_tile};
 use crate::ui::empty::panel;
 use crate::ui::pager::{ListPage, page_in_query};
+use crate::ui::reorder::drag_handle;
 use crate::ui::time::is_in_browser;
 
 /// Tiles on one page.
@@ -135,14 +136,16 @@ fn one(
     let labelled_by = format!("tile-{id}-title");
     let description =
         (!description.is_empty()).then(|| view! { <p class="hint">{description}</p> });
+    let handle = menu.is_some().then(drag_handle);
     let content = move || match outcome.get() {
         None => waiting(),
         Some(found) => untrack(|| panel(found, |found| answer(id, &name, found))),
     };
     view! {
-        <li class=class id=part(id)>
+        <li class=class id=part(id) data-reorder-item=id.to_string()>
             <section class="card" aria-labelledby=labelled_by.clone()>
                 <header class="tile-head">
+                    {handle}
                     <h2 id=labelled_by.clone()>{heading}</h2>
                     {menu}
                 </header>

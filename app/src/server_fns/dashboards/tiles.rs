@@ -139,6 +139,33 @@ pub(crate) async fn move_tile(
     services.dashboards.move_tile(&project, &dashboard, tile, to).await.map_err(ui_error)
 }
 
+/// Puts the tiles of a page into an order: `wanted` has their numbers, with commas.
+#[server(prefix = "/_fn", endpoint = "order_tiles")]
+pub(crate) async fn order_tiles(
+    project: i64,
+    dashboard: String,
+    wanted: String,
+) -> Result<(), UiError> {
+    use weir_model::dashboards::TILES_MAX;
+
+    let (services, project) = enter_project(project).await?;
+    let wanted = wanted.split(',').take(TILES_MAX + 1).map(str::parse);
+    let wanted: Vec<i64> = wanted.collect::<Result<_, _>>().map_err(|_| UiError::NotFound)?;
+    services.dashboards.order_tiles(&project, &dashboard, &wanted).await.map_err(ui_error)
+}
+
+/// Makes a tile as wide as the page, or half as wide.
+#[server(prefix = "/_fn", endpoint = "resize_tile")]
+pub(crate) async fn resize_tile(
+    project: i64,
+    dashboard: String,
+    tile: i64,
+    wide: bool,
+) -> Result<(), UiError> {
+    let (services, project) = enter_project(project).await?;
+    services.dashboards.resize_tile(&project, &dashboard, tile, wide).await.map_err(ui_error)
+}
+
 #[cfg(feature = "ssr")]
 fn unknown_insight() -> UiError {
     UiError::field("insight", "does_not_exist", "Choose an insight.")

@@ -1,5 +1,5 @@
-//! The order of tiles as pages show them: row by row, by their places in the wide grid, and
-//! those without a place at the end.
+//! The order and the widths of tiles. Pages show tiles row by row, by their places in the wide
+//! grid, and those without a place at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,8 @@ const WIDTH: i64 = COLUMNS / 2;
 const HEIGHT: i64 = 5;
 
 impl Dashboards {
-    /// Moves a tile by one in the order of pages, and gives all tiles places in that order,
-    /// with the sizes that they have. The first tile is not moved to an earlier place, and the
-    /// last one not to a later place.
+    /// Moves a tile by one in the order of pages. The first tile is not moved to an earlier
+    /// place, and the last one not to a later place.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`], also for a tile whose insight is hidden.
@@ -32,13 +31,53 @@ impl Dashboards {
         tile: i64,
         to: TileMove,
     ) -> Result<()> {
+        self.arrange(project, dashboard, |order, shown| moved(order, shown, tile, to)).await
+    }
+
+    /// Puts tiles into an order. They share the places that they have now; all other tiles
+    /// stay, such as those of other pages.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`], also for a tile whose insight is hidden,
+    /// and for a tile that is named twice.
+    pub async fn order_tiles(
+        &self,
+        project: &ProjectCtx,
+        dashboard: &str,
+        wanted: &[i64],
+    ) -> Result<()> {
+        self.arrange(project, dashboard, |order, shown| ordered(order, shown, wanted)).await
+    }
+
+    /// Makes a tile as wide as the page, or half as wide.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`], also for a tile whose insight is hidden.
+    pub async fn resize_tile(
+        &self,
+        project: &ProjectCtx,
+        dashboard: &str,
+        tile: i64,
+        is_wide: bool,
+    ) -> Result<()> {
+        self.arrange(project, dashboard, |order, shown| resized(order, shown, tile, is_wide)).await
+    }
+
+    /// Changes the tiles in the order of pages, of which these insights are shown, and gives
+    /// all tiles places in that order.
+    async fn arrange(
+        &self,
+        project: &ProjectCtx,
+        dashboard: &str,
+        change: impl Fn(&mut Vec<TileRow>, &BTreeSet<InsightId>) -> Result<()>,
+    ) -> Result<()> {
         policy::check(&project.org, Action::WriteDashboards)?;
         let row = self.shown_row(project, dashboard).await?;
         let ids: Vec<InsightId> = row.tiles.iter().map(|tile| tile.insight).collect();
         let found = insight_rows::rows(&self.core.store, project.project, &ids).await?.into_iter();
         let shown: BTreeSet<InsightId> =
             found.filter(|insight| !insight.deleted).map(|insight| insight.id).collect();
-        let changed = |before: &DashboardRow| moved(before, tile, to, &shown);
+        let changed = |before: &DashboardRow| arranged(before, |order| change(order, &shown));
         self.change(project, row.id, changed).await.map(drop)
     }
 
@@ -65,38 +104,84 @@ impl Dashboards {
     }
 }
 
-/// A dashboard after a tile was moved among those whose insight is in `shown`.
-fn moved(
+/// A dashboard after a change of the order or of the sizes of its tiles.
+fn arranged(
     before: &DashboardRow,
-    tile: i64,
-    to: TileMove,
-    shown: &BTreeSet<InsightId>,
+    change: impl FnOnce(&mut Vec<TileRow>) -> Result<()>,
 ) -> Result<DashboardRow> {
-    let mut order: Vec<&TileRow> = before.tiles.iter().collect();
+    let mut order = before.tiles.clone();
     order.sort_by_key(|tile| layouts(tile).position());
-    let is_shown = |at: usize| order.get(at).is_some_and(|tile| shown.contains(&tile.insight));
-    let at = order.iter().position(|one| one.id == tile).filter(|at| is_shown(*at));
-    let at = at.ok_or(Error::NotFound(NOT_FOUND))?;
-    let neighbor = match to {
-        TileMove::Earlier => (0..at).rev().find(|at| is_shown(*at)),
-        TileMove::Later => (at + 1..order.len()).find(|at| is_shown(*at)),
-    };
+    change(&mut order)?;
+    let places = places(&order);
     let mut row = before.clone();
-    if let Some(neighbor) = neighbor {
-        let moving = order.remove(at);
-        order.insert(neighbor, moving);
-        let places = places(&order);
-        for tile in &mut row.tiles {
-            if let Some((sm, xs)) = places.get(&tile.id) {
-                (tile.sm, tile.xs) = (Some(*sm), Some(*xs));
-            }
+    for tile in &mut row.tiles {
+        if let Some((sm, xs)) = places.get(&tile.id) {
+            (tile.sm, tile.xs) = (Some(*sm), Some(*xs));
         }
     }
     Ok(row)
 }
 
+/// The index of a tile whose insight is shown.
+fn index_of(order: &[TileRow], shown: &BTreeSet<InsightId>, tile: i64) -> Result<usize> {
+    let at = order.iter().position(|one| one.id == tile && shown.contains(&one.insight));
+    at.ok_or(Error::NotFound(NOT_FOUND))
+}
+
+fn moved(
+    order: &mut Vec<TileRow>,
+    shown: &BTreeSet<InsightId>,
+    tile: i64,
+    to: TileMove,
+) -> Result<()> {
+    let at = index_of(order, shown, tile)?;
+    let is_shown = |at: &usize| order.get(*at).is_some_and(|tile| shown.contains(&tile.insight));
+    let neighbor = match to {
+        TileMove::Earlier => (0..at).rev().find(is_shown),
+        TileMove::Later => (at + 1..order.len()).find(is_shown),
+    };
+    if let Some(neighbor) = neighbor {
+        let moving = order.remove(at);
+        order.insert(neighbor, moving);
+    }
+    Ok(())
+}
+
+fn ordered(order: &mut [TileRow], shown: &BTreeSet<InsightId>, wanted: &[i64]) -> Result<()> {
+    let mut moving = Vec::new();
+    let mut indexes = BTreeSet::new();
+    for tile in wanted {
+        let at = index_of(order, shown, *tile)?;
+        if !indexes.insert(at) {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        moving.extend(order.get(at).cloned());
+    }
+    for (at, tile) in indexes.into_iter().zip(moving) {
+        if let Some(place) = order.get_mut(at) {
+            *place = tile;
+        }
+    }
+    Ok(())
+}
+
+fn resized(
+    order: &mut [TileRow],
+    shown: &BTreeSet<InsightId>,
+    tile: i64,
+    is_wide: bool,
+) -> Result<()> {
+    let at = index_of(order, shown, tile)?;
+    if let Some(tile) = order.get_mut(at) {
+        let h = tile.sm.map_or(HEIGHT, |place| place.h);
+        let w = if is_wide { COLUMNS } else { WIDTH };
+        tile.sm = Some(PlaceRow { x: 0, y: 0, w, h });
+    }
+    Ok(())
+}
+
 /// The places of tiles in this order, in both grids, by the number of the tile.
-fn places(order: &[&TileRow]) -> BTreeMap<i64, (PlaceRow, PlaceRow)> {
+fn places(order: &[TileRow]) -> BTreeMap<i64, (PlaceRow, PlaceRow)> {
     let (mut x, mut y, mut row_height, mut narrow_y) = (0_i64, 0_i64, 0_i64, 0_i64);
     let mut places = BTreeMap::new();
     for tile in order {
@@ -150,7 +235,8 @@ mod tests {
     /// Moves a tile, and returns the order after it. Tile 3 is hidden.
     fn order(tiles: Vec<TileRow>, id: i64, to: TileMove) -> Vec<i64> {
         let shown = [1, 2, 4, 5].map(InsightId).into();
-        let mut tiles = moved(&dashboard(tiles), id, to, &shown).unwrap().tiles;
+        let row = arranged(&dashboard(tiles), |order| moved(order, &shown, id, to)).unwrap();
+        let mut tiles = row.tiles;
         tiles.sort_by_key(|tile| layouts(tile).position());
         tiles.iter().map(|tile| tile.id).collect()
     }
@@ -169,7 +255,7 @@ mod tests {
         assert_eq!(order(placed, 1, TileMove::Earlier), [4, 2, 1, 5]);
         let shown = [1].map(InsightId).into();
         for missing in [3, 7] {
-            let refused = moved(&dashboard(added()), missing, TileMove::Later, &shown);
+            let refused = moved(&mut added(), &shown, missing, TileMove::Later);
             assert!(matches!(refused, Err(Error::NotFound(_))), "{missing}");
         }
     }
@@ -177,10 +263,36 @@ mod tests {
     #[test]
     fn moved_tiles_keep_their_sizes_and_fill_rows() {
         let tiles = [at(1, 0, 0, 12), at(2, 0, 4, 4), at(4, 4, 4, 8), tile(5)];
-        let places = places(&tiles.each_ref());
+        let places = places(&tiles);
         let wide: Vec<_> = places.values().map(|(sm, _)| (sm.x, sm.y, sm.w, sm.h)).collect();
         assert_eq!(wide, [(0, 0, 12, 4), (0, 4, 4, 4), (4, 4, 8, 4), (0, 8, 6, 5)]);
         let narrow: Vec<_> = places.values().map(|(_, xs)| (xs.x, xs.y, xs.w, xs.h)).collect();
         assert_eq!(narrow, [(0, 0, 1, 5), (0, 5, 1, 5), (0, 10, 1, 5), (0, 15, 1, 5)]);
+    }
+
+    #[test]
+    fn tiles_share_their_places_in_a_new_order() {
+        let shown: BTreeSet<InsightId> = [1, 2, 4, 5].map(InsightId).into();
+        let mut tiles = [1, 2, 3, 4, 5].map(tile).to_vec();
+        ordered(&mut tiles, &shown, &[4, 1]).unwrap();
+        let ids: Vec<i64> = tiles.iter().map(|tile| tile.id).collect();
+        assert_eq!(ids, [4, 2, 3, 1, 5]);
+        for refused in [&[1, 1][..], &[1, 3], &[7]] {
+            let refusal = ordered(&mut tiles, &shown, refused);
+            assert!(matches!(refusal, Err(Error::NotFound(_))), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_tile_gets_the_width_of_the_page_and_keeps_its_height() {
+        let shown: BTreeSet<InsightId> = [1, 2].map(InsightId).into();
+        let before = dashboard(vec![at(1, 0, 0, 6), tile(2)]);
+        let width = |row: &DashboardRow| -> Vec<_> {
+            row.tiles.iter().map(|tile| tile.sm.map(|place| (place.y, place.w, place.h))).collect()
+        };
+        let wide = arranged(&before, |order| resized(order, &shown, 2, true)).unwrap();
+        assert_eq!(width(&wide), [Some((0, 6, 4)), Some((4, 12, 5))]);
+        let half = arranged(&wide, |order| resized(order, &shown, 2, false)).unwrap();
+        assert_eq!(width(&half), [Some((0, 6, 4)), Some((0, 6, 5))]);
     }
 }
