@@ -83,7 +83,7 @@ fn fits(wanted: Option<bool>, found: bool) -> bool {
 
 /// Whether a name contains a search text, which is in lower case: it is converted once and not
 /// for each name, because it can be long.
-pub(super) fn contains(name: &str, search: &str) -> bool {
+fn contains(name: &str, search: &str) -> bool {
     search.is_empty() || name.to_lowercase().contains(search)
 }
 
