@@ -296,12 +296,6 @@ impl Config {
         if self.store == StoreKind::Memory {
             return Some("backup_to needs a store with files, and this store is in memory");
         }
-        if self.segments.0.is_some() {
-            return Some(
-                "backup_to cannot be used with segments in a bucket, which backups do not \
-                 contain yet",
-            );
-        }
         None
     }
 
@@ -968,7 +962,7 @@ mod tests {
                 None,
             ),
             ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
-            (format!("backup_to = '/mnt/backups'\n{bucket}"), Some("in a bucket")),
+            (format!("backup_to = '/mnt/backups'\n{bucket}"), None),
         ] {
             let checked = Settings::default().over(file(&text).unwrap()).checked();
             let found = checked.err().map(|error| error.to_string()).unwrap_or_default();

@@ -1,9 +1,11 @@
 //! Reading the names that a project's events use (API-48), how many events have them, and
 //! which properties those events have.
 
+mod filter;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::traffic::Traffic;
 use crate::{Core, Result};
+
+pub use self::filter::{EventFilter, PropertyFilter};
 
 /// Days (UTC) whose events are counted by name, with today. The store keeps one more.
 pub const COUNTED_DAYS: i64 = 30;
@@ -79,6 +83,16 @@ pub struct SampledProperty {
     pub events: u64,
 }
 
+/// A property name of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedProperty {
+    /// The property name.
+    pub definition: PropertyDefinition,
+    /// Whether one of the newest events of [`PropertyFilter::seen_in`] has it. `None`: no
+    /// event was named, or it is no property of events.
+    pub is_seen: Option<bool>,
+}
+
 /// An event name with the properties of its newest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDetail {
@@ -120,14 +134,14 @@ impl Definitions {
         page: Page,
     ) -> Result<EventNames> {
         policy::check(&project.org, Action::ReadProject)?;
-        let all = rows::events(&self.core.store, project.project).await?;
+        let mut all = rows::events(&self.core.store, project.project).await?;
         let is_full = all.len() >= NAMES_MAX;
         let counts = self.counts(project).await?;
-        let search = search.to_lowercase();
-        let matching = all.into_iter().filter(|seen| contains(&seen.name, &search));
-        let mut found: Vec<EventName> = matching.map(|seen| counted(seen, &counts)).collect();
-        found.sort_by(|one, other| compared(order, one, other));
-        Ok(EventNames { page: page.of(found), others: counts.others, is_full })
+        EventFilter { search, ..EventFilter::default() }.retain(&mut all);
+        all.sort_by(|one, other| compared(order, &counts, one, other));
+        let Paged { count, results } = page.of(all);
+        let results = results.into_iter().map(|seen| counted(seen, &counts)).collect();
+        Ok(EventNames { page: Paged { count, results }, others: counts.others, is_full })
     }
 
     /// An event name with the properties of its newest events. Reads a bounded number of
@@ -140,10 +154,8 @@ impl Definitions {
         let (store, id) = (&self.core.store, project.project);
         let seen = rows::event(store, id, name).await?.ok_or(Error::NotFound(NOT_FOUND))?;
         let counts = self.counts(project).await?;
-        let query =
-            EventQuery { limit: SAMPLED, event: Some(name.to_owned()), ..EventQuery::default() };
         let until = Instant::now().checked_add(WITHIN);
-        let (newest, next) = events::page_until(store, id, &query, until).await?;
+        let (newest, next) = events::page_until(store, id, &newest_of(name), until).await?;
         let (properties, is_cut) = sampled(newest.iter().map(|event| event.properties.as_str()));
         Ok(EventDetail {
             seen: counted(seen, &counts),
@@ -167,9 +179,23 @@ impl Definitions {
         search: &str,
         page: Page,
     ) -> Result<Paged<EventDefinition>> {
+        let filter = EventFilter { search, ..EventFilter::default() };
+        self.filtered_events(project, &filter, EventOrder::default(), page).await
+    }
+
+    /// Event names of a filter, in this order. The numbers of events are not read: they are
+    /// equal for the order.
+    pub async fn filtered_events(
+        &self,
+        project: &ProjectCtx,
+        filter: &EventFilter<'_>,
+        order: EventOrder,
+        page: Page,
+    ) -> Result<Paged<EventDefinition>> {
         let mut all = rows::events(&self.core.store, project.project).await?;
-        let search = search.to_lowercase();
-        all.retain(|seen| contains(&seen.name, &search));
+        filter.retain(&mut all);
+        let none = NameCounts::default();
+        all.sort_by(|one, other| compared(order, &none, one, other));
         Ok(page.of(all))
     }
 
@@ -182,31 +208,75 @@ impl Definitions {
         page: Page,
     ) -> Result<Paged<PropertyDefinition>> {
         let mut all = rows::properties(&self.core.store, project.project).await?;
-        let search = search.to_lowercase();
-        all.retain(|seen| {
-            owner.is_none_or(|owner| owner == seen.owner) && contains(&seen.name, &search)
-        });
+        PropertyFilter { owner, search, ..PropertyFilter::default() }.retain(&mut all);
         Ok(page.of(all))
+    }
+
+    /// Property names of a filter, in order. Reads a bounded number of events if the filter
+    /// names some.
+    pub async fn filtered_properties(
+        &self,
+        project: &ProjectCtx,
+        filter: &PropertyFilter<'_>,
+        page: Page,
+    ) -> Result<Paged<ListedProperty>> {
+        let mut all = rows::properties(&self.core.store, project.project).await?;
+        filter.retain(&mut all);
+        let seen = self.properties_of(project, &filter.seen_in).await?;
+        let listed = all.into_iter().map(|definition| {
+            let is_asked = !filter.seen_in.is_empty() && definition.owner == PropertyOwner::Event;
+            let is_seen = is_asked.then(|| seen.contains(&definition.name));
+            ListedProperty { definition, is_seen }
+        });
+        let listed = listed.filter(|one| !filter.is_seen_only || one.is_seen != Some(false));
+        Ok(page.of(listed.collect()))
+    }
+
+    /// The names of the properties that the newest events of these names have.
+    async fn properties_of(
+        &self,
+        project: &ProjectCtx,
+        names: &[String],
+    ) -> Result<HashSet<String>> {
+        let until = Instant::now().checked_add(WITHIN);
+        let mut found = HashSet::new();
+        for name in names {
+            let (store, query) = (&self.core.store, newest_of(name));
+            let (newest, _) = events::page_until(store, project.project, &query, until).await?;
+            for event in &newest {
+                let members = Members::of(&event.properties).into_iter();
+                found.extend(members.map(|(name, _)| name.into_owned()));
+            }
+        }
+        Ok(found)
     }
 }
 
-/// Whether a name contains a search text, which is in lower case: it is converted once and not
-/// for each name, because it can be long.
-fn contains(name: &str, search: &str) -> bool {
-    search.is_empty() || name.to_lowercase().contains(search)
+/// The newest events of a name.
+fn newest_of(name: &str) -> EventQuery {
+    EventQuery { limit: SAMPLED, event: Some(name.to_owned()), ..EventQuery::default() }
 }
 
 fn counted(seen: EventDefinition, counts: &NameCounts) -> EventName {
     let EventDefinition { name, first_at, last_at } = seen;
-    let events = counts.names.get(&name).copied().unwrap_or(0);
+    let events = events_of(counts, &name);
     EventName { name, first_at, last_at, events }
 }
 
+fn events_of(counts: &NameCounts, name: &str) -> u64 {
+    counts.names.get(name).copied().unwrap_or(0)
+}
+
 /// How two names are sorted. Equal ones are in order of their names in both directions.
-fn compared(order: EventOrder, one: &EventName, other: &EventName) -> Ordering {
+fn compared(
+    order: EventOrder,
+    counts: &NameCounts,
+    one: &EventDefinition,
+    other: &EventDefinition,
+) -> Ordering {
     let by_column = match order.by {
         EventColumn::Name => one.name.cmp(&other.name),
-        EventColumn::Events => one.events.cmp(&other.events),
+        EventColumn::Events => events_of(counts, &one.name).cmp(&events_of(counts, &other.name)),
         EventColumn::FirstSeen => one.first_at.cmp(&other.first_at),
         EventColumn::LastSeen => one.last_at.cmp(&other.last_at),
     };
@@ -279,17 +349,19 @@ mod tests {
     use super::*;
     use crate::test_support::{self, ada};
 
-    fn name(name: &str, events: u64, seen: i64) -> EventName {
+    fn name(name: &str, seen: i64) -> EventDefinition {
         let at = Timestamp::from_micros(seen);
-        EventName { name: name.to_owned(), first_at: at, last_at: at, events }
+        EventDefinition { name: name.to_owned(), first_at: at, last_at: at }
     }
 
     #[test]
     fn names_are_sorted_by_a_column_and_then_by_name() {
+        let names = [("a", 1), ("b", 7), ("c", 1)].map(|(name, events)| (name.to_owned(), events));
+        let counts = NameCounts { names: names.into(), others: 0 };
         let sorted = |text: &str| {
-            let mut names = vec![name("a", 1, 9), name("b", 7, 3), name("c", 1, 5)];
-            names.reverse();
-            names.sort_by(|one, other| compared(EventOrder::named(text), one, other));
+            let order = EventOrder::named(text);
+            let mut names = vec![name("c", 5), name("b", 3), name("a", 9)];
+            names.sort_by(|one, other| compared(order, &counts, one, other));
             names.into_iter().map(|one| one.name).collect::<Vec<_>>().join("")
         };
         assert_eq!(sorted(""), "abc");
@@ -298,12 +370,6 @@ mod tests {
         assert_eq!(sorted("events"), "acb");
         assert_eq!(sorted("first_seen"), "bca");
         assert_eq!(sorted("-last_seen"), "acb");
-    }
-
-    #[test]
-    fn a_search_has_no_case() {
-        assert!(contains("Tea Brewed", "brew") && contains("ÄPFEL", "äpfel"));
-        assert!(contains("tea", "") && !contains("tea", "teapot"));
     }
 
     #[test]

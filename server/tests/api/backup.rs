@@ -687,6 +687,16 @@ async fn files_of_events_in_a_bucket_are_fetched_once_and_restored() {
         assert!(!instance.data().join(left).exists(), "{left}");
     }
 
+    // The server makes such a backup too.
+    let mut scheduled = events.weir(folder, "weir");
+    scheduled.env("WEIR_BACKUP_TO", "scheduled");
+    let serving = Serving::start_with(scheduled).await;
+    let made = folder.join("scheduled/backups");
+    until(async || made.exists() && !files(&made, ".json").is_empty()).await;
+    stop(serving).await;
+    let checked = events.run(folder, &["check", "scheduled"]).await;
+    assert!(checked.ok, "{}{}", checked.out, checked.err);
+
     // The next backup does not need the objects.
     for name in &stored {
         events.bucket("weir").remove(name).await.unwrap();

@@ -97,6 +97,11 @@ const SPECIFICATION: &[(&str, &str)] = &[
          PATCH  /api/projects/{}/annotations/{}/
          DELETE /api/projects/{}/annotations/{}/",
     ),
+    (
+        "Definitions",
+        "GET    /api/projects/{}/event_definitions/
+         GET    /api/projects/{}/property_definitions/",
+    ),
 ];
 
 /// `GROUP` stands for the section's name in a path.

@@ -16,6 +16,7 @@ mod cors;
 mod coverage;
 mod dashboard_pages;
 mod dashboards;
+mod definitions;
 mod demo;
 mod doctor;
 mod domains;

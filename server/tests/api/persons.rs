@@ -1,4 +1,4 @@
-//! Reading persons and groups, and the names in use.
+//! Reading persons and groups.
 
 use std::time::Duration;
 
@@ -257,38 +257,6 @@ async fn groups_and_their_types_are_read_back() {
 
     let warnings = get(&app, &caller, "ingestion_warnings/").await;
     assert_eq!(field(&warnings, "code"), ["group_key_too_long", "invalid_group_set"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn names_in_use_are_listed() {
-    let app = TestApp::with_owner().await;
-    let caller = app.owner().key(&["event_definition:read", "property_definition:read"]).await;
-    send(
-        &app,
-        json!([
-            {"event": "paid", "distinct_id": "u", "properties": {"price": 1, "$set": {"plan": "a"}}},
-            {"event": "opened", "distinct_id": "u", "properties": {"price": 2}},
-        ]),
-    )
-    .await;
-    let events = get(&app, &caller, "event_definitions/").await;
-    assert_eq!(
-        (field(&events, "name"), &events["count"]),
-        (vec![&json!("opened"), &json!("paid")], &json!(2))
-    );
-    let found = get(&app, &caller, "property_definitions/?search=PRI").await;
-    assert_eq!(field(&found, "name"), ["price"]);
-    assert_eq!(found["results"][0]["property_type"], "Numeric");
-    let of_persons = get(&app, &caller, "property_definitions/?type=person").await;
-    assert_eq!(field(&of_persons, "name"), ["plan"]);
-    let wrong = format!("/api/projects/{}/property_definitions/?type=x", app.project());
-    caller.get(&wrong).await.assert_field_error(
-        400,
-        "validation_error",
-        "invalid_choice",
-        "\"x\" is not a valid choice.",
-        Some("type"),
-    );
 }
 
 /// The three silent cases (ING-30), and the samples of altered events.
