@@ -24,10 +24,11 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::{DashboardId, InsightId, Patch, ProjectId, validate};
 use weir_questions::query::DashboardFilters;
 use weir_store::dashboards::{
-    self as rows, Created, DashboardRow, Dependents, NO_INSIGHT, PlaceRow, TileRow,
+    self as rows, DashboardRow, Dependents, NO_INSIGHT, PlaceRow, TileRow,
 };
 use weir_store::ids;
 use weir_store::insights as insight_rows;
+use weir_store::numbered::Created;
 use weir_store::update::{Updated, lock, update_with};
 
 use crate::activity::{self, About, Changes};
@@ -120,12 +121,7 @@ impl Dashboards {
         let entry = entry(project, &row, AuditAction::Created, changes(&empty, &row));
         match rows::create(store, project.org.organization, &row, &[entry]).await? {
             Created::Yes => self.show(project, row).await,
-            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
-            Created::TooMany => {
-                let detail =
-                    format!("A project has at most {DASHBOARDS_MAX} dashboards. Delete one first.");
-                Err(FieldError::body("invalid_input", detail).into())
-            }
+            refused => Err(update::not_created(refused, DASHBOARDS_MAX, "dashboards")),
         }
     }
 
