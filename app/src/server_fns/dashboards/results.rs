@@ -142,7 +142,7 @@ pub(super) fn of_times(found: &TimeToConvertResult) -> TileAnswer {
 }
 
 /// `is_open`: the last interval is not over. Its persons have had less time than the others, so
-/// it is left out.
+/// it is omitted.
 pub(super) fn of_rates(
     interval: &str,
     mut found: Vec<FunnelTrendResult>,
@@ -166,7 +166,7 @@ pub(super) fn of_rates(
     let rows = found.iter().map(row).collect();
     let mut tile = table(vec![texts("Series"), numbers("Last interval")], rows);
     if is_open {
-        tile.notes.push(format!("The current {interval} is not over, so it is left out."));
+        tile.notes.push(format!("The current {interval} is not over, so it is omitted."));
     }
     tile.notes.push("Intervals in which no person begins have 0%.".to_owned());
     let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
