@@ -184,14 +184,16 @@ impl QuestionForm {
     /// The field of the form that a fault of the question is at. `None`: that of no field.
     #[cfg(feature = "ssr")]
     pub(crate) fn field_of(&self, attr: &str) -> Option<&'static str> {
-        match self {
-            Self::Trends(_) => trends::field_of(attr),
-            Self::Funnel(_) => funnel::field_of(attr),
-            Self::Retention(_) => retention::field_of(attr),
-            Self::Stickiness(_) => stickiness::field_of(attr),
-            Self::Lifecycle(_) => lifecycle::field_of(attr),
-            Self::Paths(_) => paths::field_of(attr),
-        }
+        let parts = match self {
+            Self::Trends(_) => trends::PARTS,
+            Self::Funnel(_) if attr.starts_with("series") => return funnel::step_of(attr),
+            Self::Funnel(_) => funnel::PARTS,
+            Self::Retention(_) => retention::PARTS,
+            Self::Stickiness(_) => stickiness::PARTS,
+            Self::Lifecycle(_) => lifecycle::PARTS,
+            Self::Paths(_) => paths::PARTS,
+        };
+        parts.iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| *field)
     }
 }
 

@@ -18,11 +18,6 @@ def widened(document, ids):
     """A copy for the fuzzer. `ids` are values for parameters of paths by the name of
     the collection before them; otherwise random ids would meet nothing at all."""
     wide = copy.deepcopy(document)
-    for item in wide["paths"].values():
-        # The same operation: the router adds it.
-        if "patch" in item and "put" not in item:
-            item["put"] = copy.deepcopy(item["patch"])
-            item["put"]["operationId"] = f"put_{item['patch']['operationId']}"
     for path, item in wide["paths"].items():
         for operation in item.values():
             for parameter in operation["parameters"]:

@@ -115,9 +115,23 @@ test("a range is for all tiles, and a fault is shown in its tile", async ({ page
   await expect(number(page, "Payments")).toHaveText("0");
   await expect(tile(page, "Refused").getByRole("alert")).toBeVisible();
   await checkPage(page, "a dashboard with a fault in a tile");
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/_fn/answer_tile", async (route) => {
+    await held;
+    await route.continue();
+  });
   await page.getByLabel("Range", { exact: true }).selectOption("Last 30 days");
   if (!scripts) await page.getByRole("button", { name: "Filter" }).click();
   await page.waitForURL(/range=-30d/);
+  // The answer of the other range stays until that of this one is there.
+  if (scripts) {
+    await expect(tile(page, "Payments").getByText("Updating...")).toBeVisible();
+    await expect(number(page, "Payments")).toHaveText("0");
+  }
+  release();
   await expect(number(page, "Payments")).toHaveText("3");
   await alive(page, scripts);
 

@@ -186,18 +186,20 @@ impl Dispatcher {
         }
         response.headers_mut().insert(request_id::HEADER, request_id.header());
         response.extensions_mut().insert(HeldUntilSent(Arc::new(part)));
+        // A failed tool is answered with 200. Its cause is counted.
+        let counted = response.status().as_u16();
         self.fill_in_failure(error_form, &mut response, request_id);
 
         let status = response.status().as_u16();
         let took = began.elapsed();
-        self.app.metrics.count_request(surface, status, took);
+        self.app.metrics.count_request(surface, counted, took);
         let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
         if !route.is_empty() {
             span.record("http.route", route);
             span.record("otel.name", format_args!("{} {route}", traced_method(&method)));
         }
         span.record("http.response.status_code", status);
-        if status >= 500 {
+        if counted >= 500 {
             span.record("otel.status_code", "error");
         }
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);

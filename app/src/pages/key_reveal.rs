@@ -3,12 +3,13 @@
 use leptos::prelude::*;
 
 use crate::server_fns::keys::{Revealed, reveal_key};
-use crate::ui::alert::Alert;
 use crate::ui::code_figure::CodeFigure;
-use crate::ui::copy::CopyValue;
 use crate::ui::page::{PageHead, page_of_secrets};
+use crate::ui::reveal::{not_revealed, revealed};
 
 const TITLE: &str = "Your new key";
+/// The page of all keys.
+const KEYS: &str = "/account/keys";
 
 /// The value, or a text that it was already shown.
 #[component]
@@ -36,17 +37,8 @@ fn shown(value: String, host: &str) -> AnyView {
     let try_it = format!(
         "curl -sS {host}/api/personal_api_keys/@current/ \\\n  -H 'Authorization: Bearer {value}'"
     );
-    view! {
-        <section class="card section reveal">
-            <Alert kind="warning">
-                <p>"Store it now. It is shown only once, because Weir stores only a hash of it."</p>
-            </Alert>
-            <p class="reveal-value"><CopyValue text=value what="key" /></p>
-            <CodeFigure caption="Try it" what="command" text=try_it />
-            <p><a class="button button-primary" href="/account/keys">"I have stored it"</a></p>
-        </section>
-    }
-    .into_any()
+    let try_it = view! { <CodeFigure caption="Try it" what="command" text=try_it /> }.into_any();
+    revealed(value, "key", try_it, KEYS.to_owned())
 }
 
 fn gone(keys: Vec<(String, String)>) -> AnyView {
@@ -55,13 +47,9 @@ fn gone(keys: Vec<(String, String)>) -> AnyView {
             <li><a href=format!("/account/keys/{id}#rotate")>"Rotate " {label}</a></li>
         }
     });
-    view! {
-        <div class="empty">
-            <p>"There is no value to show: it was shown before, or none was created."</p>
-            <p>"If you did not store it, rotate the key: it gets a new value."</p>
-            <ul class="links">{links.collect_view()}</ul>
-            <p><a class="button button-primary" href="/account/keys">"Go to API keys"</a></p>
-        </div>
-    }
-    .into_any()
+    let without = view! {
+        <p>"If you did not store it, rotate the key: it gets a new value."</p>
+        <ul class="links">{links.collect_view()}</ul>
+    };
+    not_revealed("value", without.into_any(), KEYS.to_owned(), "Go to API keys")
 }

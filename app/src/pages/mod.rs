@@ -32,6 +32,7 @@ pub(crate) mod login_code;
 pub(crate) mod login_link;
 pub(crate) mod messages;
 pub(crate) mod migrations;
+mod named_list;
 pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;

@@ -151,23 +151,23 @@ impl FunnelForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 5] = [
-        ("funnelsFilter__funnelOrderType", "order"),
-        ("funnelsFilter__funnelWindowIntervalUnit", "unit"),
-        ("funnelsFilter__funnelWindowInterval", "window"),
-        ("dateRange", "range"),
-        ("breakdownFilter", "breakdown"),
-    ];
-    if attr == "series" {
+pub(super) const PARTS: &[(&str, &str)] = &[
+    ("funnelsFilter__funnelOrderType", "order"),
+    ("funnelsFilter__funnelWindowIntervalUnit", "unit"),
+    ("funnelsFilter__funnelWindowInterval", "window"),
+    ("dateRange", "range"),
+    ("breakdownFilter", "breakdown"),
+];
+
+/// The field of the step that a fault of the series is at.
+#[cfg(feature = "ssr")]
+pub(super) fn step_of(attr: &str) -> Option<&'static str> {
+    let Some(step) = attr.strip_prefix("series__") else {
         // There are too few steps.
         return STEPS.get(STEPS_MIN - 1).copied();
-    }
-    if let Some(step) = attr.strip_prefix("series__") {
-        let number = step.split('_').next()?.parse::<usize>().ok()?;
-        return STEPS.get(number).copied();
-    }
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
+    };
+    let number = step.split('_').next()?.parse::<usize>().ok()?;
+    STEPS.get(number).copied()
 }
 
 #[cfg(all(test, feature = "ssr"))]
@@ -176,7 +176,7 @@ mod tests {
 
     use super::super::tests::{canonical, fault_at, form, shown};
     use super::super::{DAY_RANGES, QuestionForm};
-    use super::{ORDERS, STEPS, UNITS, field_of};
+    use super::{ORDERS, STEPS, UNITS};
 
     const TWO: [(&str, &str); 3] = [("kind", "funnel"), ("step1", "seen"), ("step2", "paid")];
 
@@ -253,8 +253,10 @@ mod tests {
         assert_eq!(fault_at(&[("kind", "funnel"), ("step1", "seen")]), Some("step2"));
         let last = [("kind", "funnel"), ("step1", "seen"), ("step2", "paid"), ("step3", &*long)];
         assert_eq!(fault_at(&last), Some("step3"));
-        assert_eq!(field_of("series__9__event"), Some("step10"));
-        assert_eq!((field_of("query"), field_of("series__10__event")), (None, None));
+        let whole = form(&TWO);
+        assert_eq!(whole.field_of("series__9__event"), Some("step10"));
+        assert_eq!(whole.field_of("query"), None);
+        assert_eq!(whole.field_of("series__10__event"), None);
     }
 
     #[test]

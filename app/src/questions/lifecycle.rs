@@ -89,11 +89,8 @@ impl LifecycleForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 3] =
-        [("series__0__event", "event"), ("interval", "interval"), ("dateRange", "range")];
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
-}
+pub(super) const PARTS: &[(&str, &str)] =
+    &[("series__0__event", "event"), ("interval", "interval"), ("dateRange", "range")];
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {

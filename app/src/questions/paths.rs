@@ -102,16 +102,13 @@ impl PathsForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 5] = [
-        ("pathsFilter__includeEventTypes", "events"),
-        ("pathsFilter__startPoint", "start"),
-        ("pathsFilter__endPoint", "end"),
-        ("pathsFilter__stepLimit", "limit"),
-        ("dateRange", "range"),
-    ];
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
-}
+pub(super) const PARTS: &[(&str, &str)] = &[
+    ("pathsFilter__includeEventTypes", "events"),
+    ("pathsFilter__startPoint", "start"),
+    ("pathsFilter__endPoint", "end"),
+    ("pathsFilter__stepLimit", "limit"),
+    ("dateRange", "range"),
+];
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {

@@ -117,16 +117,13 @@ impl RetentionForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 5] = [
-        ("retentionFilter__targetEntity", "target_event"),
-        ("retentionFilter__returningEntity", "returning_event"),
-        ("retentionFilter__retentionType", "type"),
-        ("retentionFilter__period", "period"),
-        ("retentionFilter__totalIntervals", "total"),
-    ];
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
-}
+pub(super) const PARTS: &[(&str, &str)] = &[
+    ("retentionFilter__targetEntity", "target_event"),
+    ("retentionFilter__returningEntity", "returning_event"),
+    ("retentionFilter__retentionType", "type"),
+    ("retentionFilter__period", "period"),
+    ("retentionFilter__totalIntervals", "total"),
+];
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
@@ -134,7 +131,7 @@ mod tests {
 
     use super::super::QuestionForm;
     use super::super::tests::{canonical, fault_at, form, shown};
-    use super::{PERIODS, TOTAL_MAX, TYPES, field_of};
+    use super::{PERIODS, TOTAL_MAX, TYPES};
 
     const USUAL: (&str, &str) = ("kind", "retention");
 
@@ -187,7 +184,7 @@ mod tests {
         assert_eq!(fault_at(&[USUAL, ("period", "Year")]), Some("period"));
         assert_eq!(fault_at(&[USUAL, ("total", "0")]), Some("total"));
         assert_eq!(fault_at(&[USUAL, ("total", "all")]), Some("total"));
-        assert_eq!(field_of("query"), None);
+        assert_eq!(form(&[USUAL]).field_of("query"), None);
     }
 
     #[test]

@@ -96,15 +96,12 @@ impl StickinessForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 4] = [
-        ("series__0__event", "event"),
-        ("stickinessFilter__stickinessCriteria", "least"),
-        ("interval", "interval"),
-        ("dateRange", "range"),
-    ];
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
-}
+pub(super) const PARTS: &[(&str, &str)] = &[
+    ("series__0__event", "event"),
+    ("stickinessFilter__stickinessCriteria", "least"),
+    ("interval", "interval"),
+    ("dateRange", "range"),
+];
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {

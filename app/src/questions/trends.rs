@@ -164,17 +164,14 @@ impl TrendsForm {
 
 /// See [`super::QuestionForm::field_of`].
 #[cfg(feature = "ssr")]
-pub(super) fn field_of(attr: &str) -> Option<&'static str> {
-    const PARTS: [(&str, &str); 6] = [
-        ("series__0__event", "event"),
-        ("series__0__math_property", "property"),
-        ("series__0__math", "math"),
-        ("interval", "interval"),
-        ("dateRange", "range"),
-        ("breakdownFilter", "breakdown"),
-    ];
-    PARTS.into_iter().find(|(part, _)| attr.starts_with(part)).map(|(_, field)| field)
-}
+pub(super) const PARTS: &[(&str, &str)] = &[
+    ("series__0__event", "event"),
+    ("series__0__math_property", "property"),
+    ("series__0__math", "math"),
+    ("interval", "interval"),
+    ("dateRange", "range"),
+    ("breakdownFilter", "breakdown"),
+];
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
@@ -182,7 +179,7 @@ mod tests {
 
     use super::super::tests::{canonical, fault_at, form, shown};
     use super::super::{INTERVALS, QuestionForm, RANGES, VALUES};
-    use super::{MATHS, field_of};
+    use super::MATHS;
 
     #[test]
     fn every_choice_is_a_question_that_the_form_shows_again() {
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!(fault_at(&[("math", "most")]), Some("math"));
         assert_eq!(fault_at(&[("interval", "year")]), Some("interval"));
         assert_eq!(fault_at(&[("range", "soon")]), Some("range"));
-        assert_eq!(field_of("query"), None);
+        assert_eq!(form(&[]).field_of("query"), None);
     }
 
     #[test]

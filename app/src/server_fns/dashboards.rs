@@ -283,10 +283,9 @@ pub(crate) async fn update_dashboard(
         name: edits.text("name", "Name", &name, &now.name),
         description: edits.text("description", "Description", &description, &now.description),
         pinned: edits.tick("pinned", "Pin the dashboard", pinned, now.pinned),
-        filters: match edits.text("range", "Range", &range, &stored) {
-            Patch::Keep => Patch::Keep,
-            Patch::Set(from) => Patch::Set(with_range(now.filters, &from)),
-            Patch::Clear => Patch::Clear,
+        range: match edits.text("range", "Range", &range, &stored) {
+            Patch::Set(from) if from.is_empty() => Patch::Clear,
+            changed => changed,
         },
         ..DashboardPatch::default()
     };
@@ -360,20 +359,6 @@ impl Filters {
     }
 }
 
-/// The filters of a dashboard with a range from this date until now. Empty: without one.
-#[cfg(feature = "ssr")]
-fn with_range(mut filters: serde_json::Value, from: &str) -> serde_json::Value {
-    if let Some(fields) = filters.as_object_mut() {
-        for name in ["date_from", "date_to", "explicitDate"] {
-            fields.remove(name);
-        }
-        if !from.is_empty() {
-            fields.insert("date_from".to_owned(), from.into());
-        }
-    }
-    filters
-}
-
 /// Moves the fault of a date to the field of the form.
 #[cfg(feature = "ssr")]
 fn at_range(error: UiError) -> UiError {
@@ -397,17 +382,14 @@ fn is_wide(layouts: weir_model::dashboards::TileLayouts) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{Filters, with_range};
+    use super::Filters;
 
     #[test]
-    fn a_range_replaces_the_range_and_keeps_the_filters() {
+    fn forms_show_the_range_and_the_number_of_filters() {
         let filter = json!({"key": "plan", "operator": "exact", "value": ["pro"]});
         let stored = json!({"date_from": "-7d", "date_to": "-1d", "properties": [filter]});
         let Filters { range, has_end, properties } = Filters::of(&stored);
         assert_eq!((range.as_str(), has_end, properties), ("-7d", true, 1));
-        let changed = with_range(stored.clone(), "-30d");
-        assert_eq!(changed, json!({"date_from": "-30d", "properties": [filter]}));
-        assert_eq!(with_range(stored, ""), json!({"properties": [filter]}));
         let group = json!({"properties": {"type": "OR", "values": [filter, filter]}});
         assert_eq!(Filters::of(&group).properties, 2);
         assert_eq!(Filters::of(&json!({})).properties, 0);

@@ -210,15 +210,14 @@ pub(super) fn name_of(insight: &weir_model::insights::Insight) -> String {
 
 /// The kind of the question of an insight in words.
 #[cfg(feature = "ssr")]
-fn kind_of(insight: &weir_model::insights::Insight) -> &'static str {
-    match insight.query["kind"].as_str() {
-        Some("TrendsQuery") => "Trends",
-        Some("FunnelsQuery") => "Funnel",
-        Some("RetentionQuery") => "Retention",
-        Some("PathsQuery") => "Paths",
-        Some("StickinessQuery") => "Stickiness",
-        Some("LifecycleQuery") => "Lifecycle",
-        Some("HogQLQuery") => "SQL",
-        _ => "Events",
+fn kind_of(insight: &weir_model::insights::Insight) -> &str {
+    match insight.query["kind"].as_str().unwrap_or_default() {
+        "TrendsQuery" => "Trends",
+        "FunnelsQuery" => "Funnel",
+        "EventsQuery" => "Events",
+        "ActorsQuery" => "Persons",
+        "HogQLQuery" => "SQL",
+        // Such as `RetentionQuery`.
+        other => other.strip_suffix("Query").unwrap_or(other),
     }
 }

@@ -107,7 +107,7 @@ pub(crate) fn Bars(
         .collect_view()
         .into_any();
     let slots = Slots::Times(times);
-    let id = id.to_owned();
+    let (id, unit) = (id.to_owned(), Cow::Borrowed(unit));
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(bars)
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn Lines(
 ) -> impl IntoView {
     let (ceiling, lines) = lines(&series);
     let slots = Slots::Times(times);
-    let id = id.to_owned();
+    let (id, unit) = (id.to_owned(), Cow::Borrowed(unit));
     Figure { id, title, summary, slots, series, unit, ceiling, decimals: 0, until }.drawn(lines)
 }
 
@@ -165,7 +165,8 @@ pub(crate) fn NamedLines(
     names: Vec<String>,
     series: Vec<Series>,
     /// The unit, such as `events`.
-    unit: &'static str,
+    #[prop(into)]
+    unit: Cow<'static, str>,
     /// How many digits of the values are behind the decimal point.
     decimals: u32,
 ) -> impl IntoView {

@@ -35,6 +35,7 @@ pub(crate) mod query;
 pub(crate) mod refresh;
 pub(crate) mod reorder;
 pub(crate) mod rest;
+pub(crate) mod reveal;
 pub(crate) mod sections;
 pub(crate) mod status;
 pub(crate) mod table;

@@ -27,6 +27,10 @@ const WAITING: usize = 8;
 /// The notification that a client does not need an answer any more.
 const CANCELLED: &str = "notifications/cancelled";
 
+/// Said of a host on another machine whose address begins with `http://`.
+const EXPOSED: &str = "warning: the key is sent to another machine without encryption; use an \
+    address that begins with https://";
+
 /// Arguments of `weir mcp`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
@@ -43,6 +47,10 @@ pub async fn run(arguments: &Arguments) -> Result<(), BridgeError> {
     // Not an argument: other users of the machine can read those.
     let key = std::env::var("WEIR_API_KEY").unwrap_or_default();
     let host = Host::new(&arguments.url, &key)?;
+    if host.exposes_key() {
+        // Standard output has messages of the protocol alone.
+        writeln!(io::stderr(), "{EXPOSED}")?;
+    }
     relay(host, io::BufReader::new(io::stdin()), io::stdout()).await
 }
 

@@ -1,5 +1,6 @@
 //! The host of the bridge: one request over HTTP for each request of the client.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -40,10 +41,15 @@ impl Host {
             .default_headers(headers(key)?)
             .user_agent(concat!("weir-mcp/", env!("CARGO_PKG_VERSION")));
         // A proxy cannot reach this machine by its loopback address.
-        if matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+        if is_loopback(&url) {
             builder = builder.no_proxy();
         }
         Ok(Self { client: builder.build().map_err(BridgeError::Client)?, url })
+    }
+
+    /// Whether the key is sent to another machine without encryption.
+    pub(crate) fn exposes_key(&self) -> bool {
+        self.url.scheme() == "http" && !is_loopback(&self.url)
     }
 
     /// The answer to a request with this text, in one line.
@@ -100,6 +106,13 @@ fn address(url: &str) -> Result<Url, BridgeError> {
     let path = format!("{}/mcp", path.strip_suffix("/mcp").unwrap_or(path));
     parsed.set_path(&path);
     Ok(parsed)
+}
+
+/// Whether an address is one of this machine alone.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 fn headers(key: &str) -> Result<HeaderMap, BridgeError> {
@@ -179,6 +192,21 @@ mod tests {
         for url in ["https://ada:secret@a.example/x", "https://ada:secret@a.example:99999"] {
             let error = address(url).unwrap_err().to_string();
             assert!(error.contains("a.example") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_exposed_on_its_way_to_another_machine() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8000", false),
+            ("http://127.1.2.3", false),
+            ("http://[::1]:8000", false),
+            ("http://localhost:8000", false),
+            ("https://weir.example.org", false),
+            ("http://weir.example.org", true),
+            ("http://192.168.1.7:8000", true),
+        ] {
+            assert_eq!(Host::new(url, "phx_abc").unwrap().exposes_key(), expected, "{url}");
         }
     }
 

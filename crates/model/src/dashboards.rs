@@ -157,6 +157,9 @@ pub struct DashboardPatch {
     pub tags: Patch<Vec<String>>,
     /// Range and filters, as they were sent. Null means none.
     pub filters: Patch<Value>,
+    /// The date at which the range begins, which then ends now. Null means no range. Other
+    /// filters stay.
+    pub range: Patch<String>,
     /// Changes of tiles, in order. Other tiles stay.
     pub tiles: Vec<TileChange>,
 }

@@ -14,7 +14,8 @@ use weir_model::annotations::{
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::{AnnotationId, Patch, validate};
-use weir_store::annotations::{self as rows, AnnotationRow, Created};
+use weir_store::annotations::{self as rows, AnnotationRow};
+use weir_store::numbered::Created;
 use weir_store::update::lock;
 use weir_store::{dashboards, insights};
 
@@ -23,7 +24,7 @@ use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
-use crate::update::{stored, update};
+use crate::update::{not_created, stored, update};
 use crate::{Core, Result, members};
 
 /// The service for annotations.
@@ -103,12 +104,7 @@ impl Annotations {
         let entry = entry(project, &row, AuditAction::Created, changes);
         match rows::create(store, project.org.organization, &row, &[entry]).await? {
             Created::Yes => self.show(project, row).await,
-            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
-            Created::TooMany => {
-                let detail =
-                    format!("A project has at most {ANNOTATIONS_MAX} annotations. Delete one.");
-                Err(FieldError::body("invalid_input", detail).into())
-            }
+            refused => Err(not_created(refused, ANNOTATIONS_MAX, "annotations")),
         }
     }
 

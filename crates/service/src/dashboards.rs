@@ -1,9 +1,10 @@
 //! Dashboards of a project (API-64).
 //!
-//! What belongs here: who may change dashboards, their filters, and their tiles. What does
-//! not: share links (`sharing`), the order of tiles (`tiles`) and their questions
-//! (`questions`), the insights of tiles (`insights`), and answers.
+//! What belongs here: who may change dashboards, and their tiles. What does not: range and
+//! filters (`filters`), share links (`sharing`), the order of tiles (`tiles`) and their
+//! questions (`questions`), the insights of tiles (`insights`), and answers.
 
+mod filters;
 mod questions;
 mod sharing;
 mod tiles;
@@ -15,21 +16,22 @@ use serde_json::{Value, json};
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::dashboards::{
     COLOR_MAX, COLUMNS, DASHBOARDS_MAX, DESCRIPTION_MAX, Dashboard, DashboardBrief, DashboardInput,
-    DashboardPatch, DashboardQuery, DashboardTile, FILTERS_MAX, HEIGHT_MAX, NAME_MAX, ROW_MAX,
-    TILE_CHANGES_MAX, TILES_MAX, TileChange, TileLayout, TileLayouts,
+    DashboardPatch, DashboardQuery, DashboardTile, HEIGHT_MAX, NAME_MAX, ROW_MAX, TILE_CHANGES_MAX,
+    TILES_MAX, TileChange, TileLayout, TileLayouts,
 };
 use weir_model::errors::FieldError;
 use weir_model::insights::Insight;
 use weir_model::pagination::{Page, Paged};
 use weir_model::{DashboardId, InsightId, Patch, ProjectId, validate};
-use weir_questions::query::DashboardFilters;
 use weir_store::dashboards::{
-    self as rows, Created, DashboardRow, Dependents, NO_INSIGHT, PlaceRow, TileRow,
+    self as rows, DashboardRow, Dependents, NO_INSIGHT, PlaceRow, TileRow,
 };
 use weir_store::ids;
 use weir_store::insights as insight_rows;
+use weir_store::numbered::Created;
 use weir_store::update::{Updated, lock, update_with};
 
+use self::filters::NO_FILTERS;
 use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
@@ -37,9 +39,6 @@ use crate::insights::{self, below, stored, tags};
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
 use crate::{Core, Result, members, update};
-
-/// No range and no filters.
-const NO_FILTERS: &str = "{}";
 
 /// The service for dashboards.
 #[derive(Clone)]
@@ -120,12 +119,7 @@ impl Dashboards {
         let entry = entry(project, &row, AuditAction::Created, changes(&empty, &row));
         match rows::create(store, project.org.organization, &row, &[entry]).await? {
             Created::Yes => self.show(project, row).await,
-            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
-            Created::TooMany => {
-                let detail =
-                    format!("A project has at most {DASHBOARDS_MAX} dashboards. Delete one first.");
-                Err(FieldError::body("invalid_input", detail).into())
-            }
+            refused => Err(update::not_created(refused, DASHBOARDS_MAX, "dashboards")),
         }
     }
 
@@ -304,28 +298,15 @@ fn changed(before: &DashboardRow, patch: &DashboardPatch) -> Result<DashboardRow
 
 /// Changes all fields of a row except its name and its tiles.
 fn apply(patch: &DashboardPatch, row: &mut DashboardRow) -> Result<()> {
-    let patch = patch.clone();
-    let description = patch
+    let sent = patch.clone();
+    let description = sent
         .description
         .try_map(|text| validate::optional_text("description", &text, DESCRIPTION_MAX))?;
     row.description = description.apply(std::mem::take(&mut row.description), String::new());
-    row.pinned = patch.pinned.required("pinned")?.unwrap_or(row.pinned);
-    row.deleted = patch.deleted.required("deleted")?.unwrap_or(row.deleted);
-    row.tags = tags(patch.tags, std::mem::take(&mut row.tags))?;
-    row.filters = match patch.filters {
-        Patch::Keep => std::mem::take(&mut row.filters),
-        Patch::Clear => NO_FILTERS.to_owned(),
-        Patch::Set(sent) => {
-            let filters = DashboardFilters::read(&sent).map_err(|fault| below("filters", fault))?;
-            let text = serde_json::to_string(&filters)
-                .map_err(|error| Error::Internal(format!("filters without a form: {error}")))?;
-            if text.len() > FILTERS_MAX {
-                let detail = format!("Ensure these filters have no more than {FILTERS_MAX} bytes.");
-                return Err(FieldError::new("filters", "max_length", detail).into());
-            }
-            text
-        }
-    };
+    row.pinned = sent.pinned.required("pinned")?.unwrap_or(row.pinned);
+    row.deleted = sent.deleted.required("deleted")?.unwrap_or(row.deleted);
+    row.tags = tags(sent.tags, std::mem::take(&mut row.tags))?;
+    row.filters = filters::changed(patch, &row.filters)?;
     Ok(())
 }
 
@@ -512,21 +493,5 @@ mod tests {
         let many = 1..=i64::try_from(TILES_MAX).unwrap();
         let full = with(&empty(), many.map(of_insight).collect()).unwrap();
         assert_eq!(fault(&full, of_insight(999)), expected("insight", "max_length"));
-    }
-
-    #[test]
-    fn filters_are_kept_in_their_canonical_form() {
-        let patch = |filters: Value| DashboardPatch {
-            filters: Patch::Set(filters),
-            ..DashboardPatch::default()
-        };
-        let sent = json!({"date_from": "-7d", "date_to": null, "properties": []});
-        let row = changed(&empty(), &patch(sent)).unwrap();
-        assert_eq!(row.filters, r#"{"date_from":"-7d"}"#);
-        let refused = changed(&row, &patch(json!({"date_from": "soon"}))).unwrap_err();
-        let Error::Invalid(fault) = refused else { panic!("{refused}") };
-        assert_eq!(fault.attr.as_deref(), Some("filters__date_from"));
-        let cleared = DashboardPatch { filters: Patch::Clear, ..DashboardPatch::default() };
-        assert_eq!(changed(&row, &cleared).unwrap().filters, NO_FILTERS);
     }
 }

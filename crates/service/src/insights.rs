@@ -19,7 +19,8 @@ use weir_model::{DashboardId, InsightId, Patch, validate};
 use weir_questions::Query;
 use weir_store::dashboards::{self as dashboard_rows, DashboardRow, TileRow};
 use weir_store::ids;
-use weir_store::insights::{self as rows, ChangedTiles, Created, InsightBrief, InsightRow, STALE};
+use weir_store::insights::{self as rows, ChangedTiles, InsightBrief, InsightRow, STALE};
+use weir_store::numbered::Created;
 use weir_store::update::{Updated, lock, update_with};
 
 use crate::activity::{self, About, Changes};
@@ -129,9 +130,9 @@ impl Insights {
             let organization = project.org.organization;
             match rows::create(store, organization, &row, &boards, &[entry]).await? {
                 Created::Yes => return self.show(project, row).await,
-                Created::Gone => return Err(Error::NotFound(NOT_FOUND)),
-                Created::TooMany => return Err(too_many()),
-                Created::Taken | Created::Stale => {}
+                // The short id is taken, or a dashboard was changed.
+                Created::Refused(_) => {}
+                refused => return Err(update::not_created(refused, INSIGHTS_MAX, "insights")),
             }
         }
         Err(overtaken())
@@ -442,11 +443,6 @@ fn entry(project: &ProjectCtx, row: &InsightRow, action: AuditAction, changes: C
         project: Some(row.project),
     };
     activity::entry(&project.org.ctx, project.org.organization, about, action, changes)
-}
-
-fn too_many() -> Error {
-    let detail = format!("A project has at most {INSIGHTS_MAX} insights. Delete one first.");
-    FieldError::body("invalid_input", detail).into()
 }
 
 fn overtaken() -> Error {

@@ -138,9 +138,24 @@ impl Projects {
     /// # Errors
     /// As [`enter`](Self::enter).
     pub async fn only(&self, ctx: &Ctx) -> Result<Option<ProjectCtx>> {
-        match self.within_limits(ctx).await?.as_slice() {
-            [only] => self.enter(ctx, &only.id.to_string()).await.map(Some),
-            _ => Ok(None),
+        let store = &self.core.store;
+        let mut only = None;
+        for belonging in organization_rows::of_user(store, ctx.user()).await? {
+            let organization = belonging.row.id;
+            if !policy::organization_in_limits(ctx, organization) {
+                continue;
+            }
+            for project in rows::ordered(store, organization).await? {
+                if policy::project_in_limits(ctx, organization, project)
+                    && only.replace(project).is_some()
+                {
+                    return Ok(None);
+                }
+            }
+        }
+        match only {
+            Some(project) => self.enter(ctx, &project.to_string()).await.map(Some),
+            None => Ok(None),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Changing the fields of a resource.
 //!
-//! What belongs here: from a change of a row to the write and its audit entries. What does
-//! not: permissions and checks of values, which are in the module of the resource; the
-//! lock and the comparison (`weir_store::update`).
+//! What belongs here: from a change of a row to the write and its audit entries; what is said
+//! when a record is not created. What does not: permissions and checks of values, which are
+//! in the module of the resource; the lock and the comparison (`weir_store::update`).
 
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
+use weir_model::errors::FieldError;
+use weir_store::numbered::Created;
 use weir_store::update::{self, Change, Row, Updated};
 
 use crate::error::{Error, NOT_FOUND};
@@ -58,6 +60,20 @@ pub(crate) fn change<R: Row>(
         row.touch(now);
     }
     Change { row, entries, with }
+}
+
+/// The error of a record with a number that was not created.
+pub(crate) fn not_created(outcome: Created, most: usize, records: &str) -> Error {
+    match outcome {
+        Created::Gone => Error::NotFound(NOT_FOUND),
+        Created::TooMany => {
+            let detail = format!("A project has at most {most} {records}. Delete one first.");
+            FieldError::body("invalid_input", detail).into()
+        }
+        Created::Yes | Created::Refused(_) => {
+            Error::Internal(format!("{records}: not created: {outcome:?}"))
+        }
+    }
 }
 
 /// The row after a change, of a resource whose statements refuse nothing.

@@ -13,9 +13,9 @@ use weir_model::{
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::numbered::{self, NumberedKey};
+use crate::numbered::{self, Created, NumberedKey};
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store};
+use crate::{Result, Store};
 
 /// An annotation as stored.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
@@ -92,36 +92,8 @@ pub async fn find(
     Ok(found.into_iter().next())
 }
 
-// As the creation of an insight.
-const CREATE: Statement = Statement::write(
-    "annotations create",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE number
-                         FROM ONLY type::record('annotation', [$row.project, $row.number]));
-         IF $present = NONE {
-             LET $of = (UPDATE type::record('project', $row.project)
-                        SET annotations = (annotations ?? 0) + 1 RETURN AFTER);
-             IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
-             IF $of[0].annotations > $most { THROW 'full' };
-             UPSERT type::record('annotation', [$row.project, $row.number])
-                 CONTENT $row RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
-
-/// The result of creating an annotation. Nothing was written except with `Yes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The annotation is stored.
-    Yes,
-    /// The project is deleted, or belongs to another organization now.
-    Gone,
-    /// The project has as many annotations as allowed.
-    TooMany,
-}
+const CREATE: Statement =
+    Statement::write("annotations create", numbered::create_text!("annotation", "annotations"));
 
 /// Adds an annotation to this organization's project.
 ///
@@ -133,19 +105,7 @@ pub async fn create(
     row: &AnnotationRow,
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! {
-        row: row.clone(),
-        organization: organization.0,
-        most: i64::try_from(ANNOTATIONS_MAX).unwrap_or(i64::MAX),
-    };
-    match activity::change(store, CREATE, vars, activities).await {
-        Ok(_) => Ok(Created::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "full" => Created::TooMany,
-            _ => Created::Gone,
-        }),
-        Err(error) => Err(error),
-    }
+    numbered::create(store, CREATE, organization, row, ANNOTATIONS_MAX, bind! {}, activities).await
 }
 
 const DELETE: Statement = Statement::delete(

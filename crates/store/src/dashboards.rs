@@ -23,9 +23,9 @@ use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, U
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::numbered::{self, NumberedKey};
+use crate::numbered::{self, Created, NumberedKey};
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, ids, lists};
+use crate::{Result, Store, ids, lists};
 
 /// A dashboard as stored.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
@@ -245,7 +245,7 @@ pub async fn briefs(store: &Store, project: ProjectId) -> Result<Vec<DashboardBr
 /// Dashboards of a project, in the order of `ids`; missing ones are skipped.
 ///
 /// # Errors
-/// Any failure of the store; [`Error::TooLarge`] for several that are too large together.
+/// Any failure of the store; [`crate::Error::TooLarge`] for several that are too large together.
 pub async fn rows(
     store: &Store,
     project: ProjectId,
@@ -271,37 +271,10 @@ pub async fn by_link(store: &Store, project: ProjectId, hash: &str) -> Result<Op
     Ok(found.into_iter().flatten().next().map(|found| found.dashboard))
 }
 
-// As the creation of an insight.
 const CREATE: Statement = Statement::write(
     "dashboards create",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE number
-                         FROM ONLY type::record('dashboard', [$row.project, $row.number]));
-         IF $present = NONE {
-             LET $of = (UPDATE type::record('project', $row.project)
-                        SET dashboards = (dashboards ?? 0) + 1 RETURN AFTER);
-             IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
-             IF $of[0].dashboards > $most { THROW 'full' };
-             UPSERT type::record('dashboard', [$row.project, $row.number])
-                 CONTENT $row RETURN NONE;",
-        write_list!(),
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
+    numbered::create_text!("dashboard", "dashboards", write_list!()),
 );
-
-/// The result of creating a dashboard. Nothing was written except with `Yes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The dashboard is stored.
-    Yes,
-    /// The project is deleted, or belongs to another organization now.
-    Gone,
-    /// The project has as many dashboards as allowed.
-    TooMany,
-}
 
 /// Adds a dashboard without tiles to this organization's project.
 ///
@@ -313,19 +286,7 @@ pub async fn create(
     row: &DashboardRow,
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! {
-        row: row.clone(),
-        organization: organization.0,
-        most: i64::try_from(DASHBOARDS_MAX).unwrap_or(i64::MAX),
-    };
-    match activity::change(store, CREATE, vars, activities).await {
-        Ok(_) => Ok(Created::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "full" => Created::TooMany,
-            _ => Created::Gone,
-        }),
-        Err(error) => Err(error),
-    }
+    numbered::create(store, CREATE, organization, row, DASHBOARDS_MAX, bind! {}, activities).await
 }
 
 const DELETE: Statement = Statement::delete(

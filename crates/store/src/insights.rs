@@ -22,9 +22,9 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::dashboards::TileRow;
 use crate::db::Statement;
-use crate::numbered::{self, NumberedKey};
+use crate::numbered::{self, Created, NumberedKey};
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, lists};
+use crate::{Result, Store, lists};
 
 /// An insight as stored.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
@@ -175,7 +175,7 @@ pub async fn briefs(store: &Store, project: ProjectId) -> Result<Vec<InsightBrie
 /// Insights of a project, in the order of `ids`; missing ones are skipped.
 ///
 /// # Errors
-/// Any failure of the store; [`Error::TooLarge`] for several that are too large together.
+/// Any failure of the store; [`crate::Error::TooLarge`] for several that are too large together.
 pub async fn rows(store: &Store, project: ProjectId, ids: &[InsightId]) -> Result<Vec<InsightRow>> {
     let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
     numbered::rows(store, project, InsightRow::TABLE, &numbers).await
@@ -200,47 +200,19 @@ pub async fn by_short_id(
     Ok(found.into_iter().flatten().next().map(|found| found.insight))
 }
 
-// Writing the record of the project makes this conflict with its deletion, and counts
-// concurrent creations. A retry after a lost answer finds its insight.
 const CREATE: Statement = Statement::write(
     "insights create",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE short_id
-                         FROM ONLY type::record('insight', [$row.project, $row.number]));
-         IF $present = NONE {
-             LET $of = (UPDATE type::record('project', $row.project)
-                        SET insights = (insights ?? 0) + 1 RETURN AFTER);
-             IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
-             IF $of[0].insights > $most { THROW 'full' };
-             LET $same = (SELECT VALUE insight FROM ONLY
-                 type::record('insight_short', [$row.project, $row.short_id]));
-             IF $same != NONE { THROW 'taken' };
-             UPSERT type::record('insight_short', [$row.project, $row.short_id])
-                 CONTENT { insight: $row.number } RETURN NONE;
-             UPSERT type::record('insight', [$row.project, $row.number])
-                 CONTENT $row RETURN NONE;",
-        write_list_and_tiles!(),
-        write_activities!(),
-        "};
-         COMMIT;"
+    numbered::create_text!(
+        "insight",
+        "insights",
+        "LET $same = (SELECT VALUE insight FROM ONLY
+             type::record('insight_short', [$row.project, $row.short_id]));
+         IF $same != NONE { THROW 'taken' };
+         UPSERT type::record('insight_short', [$row.project, $row.short_id])
+             CONTENT { insight: $row.number } RETURN NONE;",
+        write_list_and_tiles!()
     ),
 );
-
-/// The result of creating an insight. Nothing was written except with `Yes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The insight is stored.
-    Yes,
-    /// The project is deleted, or belongs to another organization now.
-    Gone,
-    /// The project has as many insights as allowed.
-    TooMany,
-    /// Another insight of the project has its short id.
-    Taken,
-    /// A dashboard was changed since it was read.
-    Stale,
-}
 
 /// Adds an insight of this organization's project, with its tiles.
 ///
@@ -253,22 +225,8 @@ pub async fn create(
     boards: &[ChangedTiles],
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! {
-        row: row.clone(),
-        organization: organization.0,
-        boards: boards.to_vec(),
-        most: i64::try_from(INSIGHTS_MAX).unwrap_or(i64::MAX),
-    };
-    match activity::change(store, CREATE, vars, activities).await {
-        Ok(_) => Ok(Created::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "full" => Created::TooMany,
-            "taken" => Created::Taken,
-            STALE => Created::Stale,
-            _ => Created::Gone,
-        }),
-        Err(error) => Err(error),
-    }
+    let dependent = bind! { boards: boards.to_vec() };
+    numbered::create(store, CREATE, organization, row, INSIGHTS_MAX, dependent, activities).await
 }
 
 const DELETE: Statement = Statement::delete(

@@ -1,14 +1,18 @@
 //! Records that belong to a project and have a number: insights, dashboards,
 //! annotations.
 //!
-//! What belongs here: their keys, the order of their lists, new numbers, and their removal
-//! with the project. What does not: their fields, which are in the module of each.
+//! What belongs here: their keys, the order of their lists, new numbers, their creation, and
+//! their removal with the project. What does not: their fields, which are in the module of each.
 
 use std::fmt;
 
-use surrealdb::types::{Error as ValueError, Kind, RecordId, RecordIdKey, SurrealValue, Value};
-use weir_model::ProjectId;
+use surrealdb::types::{
+    Error as ValueError, Kind, RecordId, RecordIdKey, SurrealValue, Value, Variables,
+};
+use weir_model::activity::Entry;
+use weir_model::{OrganizationId, ProjectId};
 
+use crate::activity;
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::lists::{self, Order};
@@ -64,6 +68,71 @@ impl SurrealValue for NumberedKey {
 pub(crate) async fn next(store: &Store, statement: Statement) -> Result<i64> {
     let number = store.db.run(statement, bind! {}).await?.row(0)?;
     number.ok_or_else(|| Error::Shape { statement: statement.name, detail: "no number".to_owned() })
+}
+
+/// The transaction that creates `$row` in a table. The record of the project counts its records
+/// in the field `$count`. The statements of further arguments write the records that depend on
+/// the row; with `THROW` and a word they refuse the creation.
+// Writing the record of the project makes this conflict with its deletion, and counts
+// concurrent creations. A retry after a lost answer finds its record.
+macro_rules! create_text {
+    ($table:literal, $count:literal $(, $dependent:expr)*) => {
+        concat!(
+            "BEGIN;
+             LET $record = type::record('", $table, "', [$row.project, $row.number]);
+             LET $present = (SELECT VALUE number FROM ONLY $record);
+             IF $present = NONE {
+                 LET $of = (UPDATE type::record('project', $row.project)
+                            SET ", $count, " = (", $count, " ?? 0) + 1 RETURN AFTER);
+                 IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
+                 IF $of[0].", $count, " > $most { THROW 'full' };
+                 UPSERT $record CONTENT $row RETURN NONE;",
+            $($dependent,)*
+            $crate::activity::write_activities!(),
+            "};
+             COMMIT;"
+        )
+    };
+}
+pub(crate) use create_text;
+
+/// The result of creating a record. Nothing was written except with `Yes`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// The record is stored.
+    Yes,
+    /// The project is deleted, or belongs to another organization now.
+    Gone,
+    /// The project has as many of these records as allowed.
+    TooMany,
+    /// A statement for dependent records refused the creation with this word.
+    Refused(String),
+}
+
+/// Adds a record of this organization's project, with a statement of [`create_text`].
+/// `dependent` are the values that only the statements for dependent records use.
+pub(crate) async fn create<R: SurrealValue + Clone>(
+    store: &Store,
+    statement: Statement,
+    organization: OrganizationId,
+    row: &R,
+    most: usize,
+    dependent: Variables,
+    activities: &[Entry],
+) -> Result<Created> {
+    let mut vars = dependent;
+    vars.insert("row", row.clone());
+    vars.insert("organization", organization.0);
+    vars.insert("most", i64::try_from(most).unwrap_or(i64::MAX));
+    match activity::change(store, statement, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
+            "gone" => Created::Gone,
+            "full" => Created::TooMany,
+            _ => Created::Refused(reason),
+        }),
+        Err(error) => Err(error),
+    }
 }
 
 /// The fields of all records of a list table of a project, in the order of their numbers.

@@ -49,6 +49,9 @@ const INTRODUCTION: &str = "The management API of Weir. It speaks the protocol o
     are ignored. Errors have one form: `type`, `code`, `detail` for people, and `attr`, the field \
     at fault. The slash at the end of a path is optional.";
 
+/// Begins the id of a `PUT` that is the same as the `PATCH` of its path.
+pub(super) const SHARED: &str = "put_";
+
 /// An operation of either route table.
 struct Operation<'a> {
     method: &'a Method,
@@ -115,6 +118,7 @@ pub fn of(routes: &[Route], public: &[PublicRoute]) -> Result<Value, Defect> {
             tags.push(operation.tag());
         }
     }
+    paths.values_mut().for_each(share_patch);
     let tags: Vec<Value> = tags.iter().map(|tag| json!({"name": tag})).collect();
     let mut document = json!({
         "openapi": "3.1.0",
@@ -140,6 +144,17 @@ pub fn of(routes: &[Route], public: &[PublicRoute]) -> Result<Value, Defect> {
     });
     generators::fit(&mut document);
     Ok(document)
+}
+
+/// Adds the `PUT` that the router answers like the `PATCH` of a path.
+fn share_patch(path: &mut Value) {
+    let Some(patch) = path.get("patch").filter(|_| path.get("put").is_none()) else { return };
+    let mut put = patch.clone();
+    let text = |name: &str| patch[name].as_str().unwrap_or_default();
+    put["operationId"] = json!(format!("{SHARED}{}", text("operationId")));
+    put["summary"] = json!(format!("{} (PUT)", text("summary")));
+    put["description"] = json!(format!("The same as `PATCH`. {}", text("description")));
+    path["put"] = put;
 }
 
 fn schemas_of(operations: &[Operation<'_>]) -> Result<Schemas, Defect> {

@@ -416,10 +416,15 @@ async fn too_many_questions_are_an_error_of_the_tool() {
     let limits = |limits: &mut weir_server::limits::Limits| {
         (limits.questions, limits.questions_waiting) = (0, 0);
     };
-    let app = TestApp::start(|_| {}, limits).await.set_up().await;
+    let app =
+        TestApp::start(|config| config.metrics_listen = "127.0.0.1:0".parse().unwrap(), limits);
+    let app = app.await.set_up().await;
     let caller = app.owner().key(&["query:read"]).await;
     let (code, attr) = fault(&caller, "query", json!({"query": trends()})).await;
     assert_eq!((code.as_str(), attr), ("unavailable", None));
+    let page = app.metrics().await;
+    let line = "weir_http_requests_total{surface=\"api\",status=\"503\"} 1";
+    assert!(page.lines().any(|found| found == line), "{page}");
     app.stop().await;
 }
 

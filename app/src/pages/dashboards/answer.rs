@@ -35,7 +35,7 @@ pub(super) fn answer(id: i64, name: &str, found: TileAnswer) -> AnyView {
 }
 
 fn drawn(id: i64, chart: TileChart, zone: &str) -> AnyView {
-    let TileChart { title, intervals, series, is_percent } = chart;
+    let TileChart { title, intervals, series, unit } = chart;
     let decimals = decimals(&series);
     let summary = summary(&intervals, zone);
     let lines = series.into_iter().enumerate().flat_map(|(number, one)| {
@@ -48,7 +48,6 @@ fn drawn(id: i64, chart: TileChart, zone: &str) -> AnyView {
     let mut lines: Vec<Series> = lines.collect();
     // The period before can have more intervals.
     lines.iter_mut().for_each(|line| line.cut(intervals.len()));
-    let unit = if is_percent { "percent" } else { "numbers" };
     let id = format!("tile-{id}-chart");
     view! {
         <NamedLines id=id title=title summary=summary names=intervals series=lines unit=unit decimals=decimals />

@@ -15,12 +15,12 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::{ConfirmButtons, ConfirmDialog, OpenDialog};
-use crate::ui::copy::CopyValue;
 use crate::ui::field::{Choice, Select};
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::menu::RowMenu;
 use crate::ui::page::{PageHead, page, page_of_secrets};
+use crate::ui::reveal::{not_revealed, revealed};
 use crate::ui::sections::Section;
 use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
 use crate::ui::time::{ProjectZone, Time};
@@ -162,34 +162,20 @@ pub(crate) fn NewShareLink() -> impl IntoView {
         |(project, dashboard)| reveal_share_link(project, dashboard),
         |(project, dashboard), address| {
             let back = format!("/projects/{project}/dashboards/{dashboard}/sharing");
+            let content = match address {
+                Some(address) => revealed(address, "link", ().into_any(), back),
+                None => {
+                    let without = view! {
+                        <p>"If you did not store it, revoke it and create another one."</p>
+                    };
+                    not_revealed("link", without.into_any(), back, "Go to the share links")
+                }
+            };
             view! {
                 <PageHead title=NEW_LINK />
-                {revealed(address, back)}
+                {content}
             }
             .into_any()
         },
     )
-}
-
-fn revealed(address: Option<String>, back: String) -> AnyView {
-    let Some(address) = address else {
-        return view! {
-            <div class="empty">
-                <p>"There is no link to show: it was shown before, or none was created."</p>
-                <p>"If you did not store it, revoke it and create another one."</p>
-                <p><a class="button button-primary" href=back>"Go to the share links"</a></p>
-            </div>
-        }
-        .into_any();
-    };
-    view! {
-        <section class="card section reveal">
-            <Alert kind="warning">
-                <p>"Store it now. It is shown only once, because Weir stores only a hash of it."</p>
-            </Alert>
-            <p class="reveal-value"><CopyValue text=address what="link" /></p>
-            <p><a class="button button-primary" href=back>"I have stored it"</a></p>
-        </section>
-    }
-    .into_any()
 }

@@ -99,6 +99,14 @@ pub(super) async fn answers(_: Source, tiles: &[TileView]) -> Vec<Outcome> {
     tiles.iter().map(|_| None).collect()
 }
 
+/// The answer that a tile shows.
+#[derive(Clone)]
+struct Shown {
+    outcome: Outcome,
+    /// Whether it is that of another range, until that of this range is there.
+    is_old: bool,
+}
+
 /// A tile on a page.
 pub(super) struct Tile {
     pub(super) view: TileView,
@@ -115,11 +123,11 @@ pub(super) fn drawn(source: Source, tiles: Vec<Tile>) -> AnyView {
     let mut views = Vec::with_capacity(tiles.len());
     for Tile { view, outcome, heading, menu } in tiles {
         let (id, is_missing) = (view.id, outcome.is_none());
-        let outcome = begin(&source, id, outcome);
+        let shown = begin(&source, id, outcome);
         if is_missing {
-            missing.push((id, outcome.clone()));
+            missing.push((id, shown.clone()));
         }
-        views.push(one(view, heading, menu, outcome));
+        views.push(one(view, heading, menu, shown));
     }
     ask(source, missing);
     view! { <ol class="tiles">{views}</ol> }.into_any()
@@ -129,7 +137,7 @@ fn one(
     tile: TileView,
     heading: AnyView,
     menu: Option<AnyView>,
-    outcome: ArcRwSignal<Outcome>,
+    shown: ArcRwSignal<Shown>,
 ) -> AnyView {
     let TileView { id, name, description, is_wide, .. } = tile;
     let class = if is_wide { "tile tile-wide" } else { "tile" };
@@ -137,9 +145,16 @@ fn one(
     let description =
         (!description.is_empty()).then(|| view! { <p class="hint">{description}</p> });
     let handle = menu.is_some().then(drag_handle);
-    let content = move || match outcome.get() {
-        None => waiting(),
-        Some(found) => untrack(|| panel(found, |found| answer(id, &name, found))),
+    let content = move || {
+        let Shown { outcome, is_old } = shown.get();
+        let Some(found) = outcome else { return waiting() };
+        let note = is_old.then(|| view! { <p class="hint" role="status">"Updating..."</p> });
+        let found = untrack(|| panel(found, |found| answer(id, &name, found)));
+        view! {
+            {note}
+            {found}
+        }
+        .into_any()
     };
     view! {
         <li class=class id=part(id) data-reorder-item=id.to_string()>
@@ -172,12 +187,12 @@ fn waiting() -> AnyView {
 }
 
 #[cfg(feature = "ssr")]
-fn begin(_: &Source, _: i64, outcome: Outcome) -> ArcRwSignal<Outcome> {
-    ArcRwSignal::new(outcome)
+fn begin(_: &Source, _: i64, outcome: Outcome) -> ArcRwSignal<Shown> {
+    ArcRwSignal::new(Shown { outcome, is_old: false })
 }
 
 #[cfg(feature = "ssr")]
-fn ask(_: Source, _: Vec<(i64, ArcRwSignal<Outcome>)>) {}
+fn ask(_: Source, _: Vec<(i64, ArcRwSignal<Shown>)>) {}
 
 #[cfg(not(feature = "ssr"))]
 use self::browser::{ask, begin};
@@ -190,73 +205,113 @@ mod browser {
     use leptos::prelude::*;
     use leptos::task::spawn_local;
 
-    use super::{AT_A_TIME, Outcome, Source};
+    use super::{AT_A_TIME, Outcome, Shown, Source};
 
-    /// The tiles of the page that was drawn last. Drawn again, it begins with their answers,
-    /// so that its height stays while newer answers are on their way.
-    struct LastPage {
-        source: Option<Source>,
-        tiles: Vec<ShownTile>,
+    /// Pages whose answers are kept.
+    const KEPT: usize = 4;
+
+    /// The tiles of a page. Drawn again, it begins with their answers, so that its height stays
+    /// while newer answers are on their way.
+    struct DrawnPage {
+        source: Source,
+        tiles: Vec<DrawnTile>,
     }
 
-    struct ShownTile {
+    struct DrawnTile {
         id: i64,
-        outcome: ArcRwSignal<Outcome>,
+        shown: ArcRwSignal<Shown>,
         /// Whether its question is asked, or will be.
         is_asked: bool,
     }
 
     thread_local! {
-        static LAST: RefCell<LastPage> =
-            const { RefCell::new(LastPage { source: None, tiles: Vec::new() }) };
+        /// The page that was drawn last is the last one.
+        static PAGES: RefCell<Vec<DrawnPage>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// What a tile shows: the answer in the document, or else the last one.
-    pub(super) fn begin(source: &Source, id: i64, outcome: Outcome) -> ArcRwSignal<Outcome> {
-        let known = LAST.with_borrow_mut(|last| {
-            if last.source.as_ref() != Some(source) {
-                *last = LastPage { source: Some(source.clone()), tiles: Vec::new() };
-            }
-            let known = last.tiles.iter().find(|tile| tile.id == id);
-            known.map(|tile| tile.outcome.clone())
+    impl DrawnPage {
+        fn shown(&self, id: i64) -> Option<ArcRwSignal<Shown>> {
+            self.tiles.iter().find(|tile| tile.id == id).map(|tile| tile.shown.clone())
+        }
+    }
+
+    /// Whether two pages have the same tiles, perhaps with another range.
+    fn is_same_dashboard(one: &Source, other: &Source) -> bool {
+        match (one, other) {
+            (
+                Source::Dashboard { project, dashboard, .. },
+                Source::Dashboard { project: other_project, dashboard: other_dashboard, .. },
+            ) => (project, dashboard) == (other_project, other_dashboard),
+            _ => one == other,
+        }
+    }
+
+    /// What a tile shows: the answer in the document, or else the last one, or else that of
+    /// another range.
+    pub(super) fn begin(source: &Source, id: i64, outcome: Outcome) -> ArcRwSignal<Shown> {
+        let (known, old) = PAGES.with_borrow_mut(|pages| {
+            let at = pages.iter().position(|page| page.source == *source);
+            let page = match at {
+                Some(at) => pages.remove(at),
+                None => DrawnPage { source: source.clone(), tiles: Vec::new() },
+            };
+            let known = page.shown(id);
+            let mut near =
+                pages.iter().rev().filter(|page| is_same_dashboard(&page.source, source));
+            let old = near.find_map(|page| page.shown(id));
+            pages.drain(..pages.len().saturating_sub(KEPT - 1));
+            pages.push(page);
+            (known, old)
         });
         if let Some(known) = known {
             if outcome.is_some() {
-                known.set(outcome);
+                known.set(Shown { outcome, is_old: false });
             }
             return known;
         }
-        let shown = ArcRwSignal::new(outcome);
-        let tile = ShownTile { id, outcome: shown.clone(), is_asked: false };
-        LAST.with_borrow_mut(|last| last.tiles.push(tile));
+        let old = old.and_then(|old| old.get_untracked().outcome).filter(Result::is_ok);
+        let is_old = outcome.is_none() && old.is_some();
+        let shown = ArcRwSignal::new(Shown { outcome: outcome.or(old), is_old });
+        let tile = DrawnTile { id, shown: shown.clone(), is_asked: false };
+        PAGES.with_borrow_mut(|pages| {
+            if let Some(page) = pages.last_mut() {
+                page.tiles.push(tile);
+            }
+        });
         shown
     }
 
-    /// Sets whether the question of a tile is asked, and returns whether it was. `None`: the
-    /// page is gone.
+    /// Whether the page of these tiles was drawn last.
+    fn is_current(source: &Source) -> bool {
+        PAGES.with_borrow(|pages| pages.last().is_some_and(|page| page.source == *source))
+    }
+
+    /// Sets whether the question of a tile is asked, and returns whether it was. `None`: its
+    /// page is not kept any more.
     fn set_asked(source: &Source, id: i64, is_asked: bool) -> Option<bool> {
-        LAST.with_borrow_mut(|last| {
-            let is_shown = last.source.as_ref() == Some(source);
-            let tile = last.tiles.iter_mut().find(|tile| is_shown && tile.id == id)?;
+        PAGES.with_borrow_mut(|pages| {
+            let page = pages.iter_mut().find(|page| page.source == *source)?;
+            let tile = page.tiles.iter_mut().find(|tile| tile.id == id)?;
             Some(std::mem::replace(&mut tile.is_asked, is_asked))
         })
     }
 
     /// Asks for the missing answers, a few at a time.
-    pub(super) fn ask(source: Source, mut missing: Vec<(i64, ArcRwSignal<Outcome>)>) {
+    pub(super) fn ask(source: Source, mut missing: Vec<(i64, ArcRwSignal<Shown>)>) {
         missing.retain(|(id, _)| set_asked(&source, *id, true) == Some(false));
         for first in 0..AT_A_TIME {
             let source = source.clone();
             let tiles: Vec<_> = missing.iter().skip(first).step_by(AT_A_TIME).cloned().collect();
             spawn_local(async move {
-                for (id, outcome) in tiles {
+                for (id, shown) in tiles {
                     // Another page can be there meanwhile.
-                    if set_asked(&source, id, true).is_none() {
-                        return;
+                    if !is_current(&source) {
+                        set_asked(&source, id, false);
+                        continue;
                     }
-                    let answer = source.answer(id).await;
+                    let outcome = Some(source.answer(id).await);
                     set_asked(&source, id, false);
-                    outcome.set(Some(answer));
+                    shown.set(Shown { outcome, is_old: false });
                 }
             });
         }

@@ -10,7 +10,6 @@ use crate::server_fns::scim::{
     CreateScimToken, GroupView, RevealedToken, RevokeScimToken, ScimView, SetScimLevel, TokenView,
     reveal_scim_token,
 };
-use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
@@ -19,6 +18,7 @@ use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page_of_secrets};
+use crate::ui::reveal::{not_revealed, revealed};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Ago;
@@ -237,38 +237,26 @@ pub(crate) fn DomainToken() -> impl IntoView {
         NEW_TOKEN,
         || (id_in_path(), in_path("domain")),
         |(id, domain)| reveal_scim_token(id, domain),
-        |(id, domain), revealed| {
+        |(id, domain), RevealedToken { value, url }| {
             let back = format!("/organizations/{id}/domains/{domain}#scim");
+            let content = match value {
+                Some(value) => {
+                    let used_for = view! {
+                        <p>"Enter it at the identity provider, with this address:"</p>
+                        <p><CopyValue text=url what="SCIM address" /></p>
+                    };
+                    revealed(value, "token", used_for.into_any(), back)
+                }
+                None => {
+                    let without = view! { <p>"If you did not store it, replace it."</p> };
+                    not_revealed("token", without.into_any(), back, "Go to the domain")
+                }
+            };
             view! {
                 <PageHead title=NEW_TOKEN />
-                {shown(revealed, back)}
+                {content}
             }
             .into_any()
         },
     )
-}
-
-fn shown(RevealedToken { value, url }: RevealedToken, back: String) -> AnyView {
-    let Some(value) = value else {
-        return view! {
-            <div class="empty">
-                <p>"There is no token to show: it was shown before, or none was created."</p>
-                <p>"If you did not store it, replace it."</p>
-                <p><a class="button button-primary" href=back>"Go to the domain"</a></p>
-            </div>
-        }
-        .into_any();
-    };
-    view! {
-        <section class="card section reveal">
-            <Alert kind="warning">
-                <p>"Store it now. It is shown only once, because Weir stores only a hash of it."</p>
-            </Alert>
-            <p class="reveal-value"><CopyValue text=value what="token" /></p>
-            <p>"Enter it at the identity provider, with this address:"</p>
-            <p><CopyValue text=url what="SCIM address" /></p>
-            <p><a class="button button-primary" href=back>"I have stored it"</a></p>
-        </section>
-    }
-    .into_any()
 }

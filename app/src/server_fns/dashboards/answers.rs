@@ -117,6 +117,10 @@ fn of_funnel(query: &FunnelsQuery, found: &Answered) -> Result<TileAnswer, UiErr
         }
         FunnelVisualization::Steps => of_steps(&[results(found)?], false),
         FunnelVisualization::TimeToConvert => of_times(&results(found)?),
-        FunnelVisualization::Trends => of_rates(query.interval.word(), results(found)?),
+        FunnelVisualization::Trends => {
+            let range = found.answer.resolved_date_range.as_ref();
+            let is_open = range.is_some_and(|range| range.date_to >= found.answer.last_refresh);
+            of_rates(query.interval.word(), results(found)?, is_open)
+        }
     })
 }

@@ -9,6 +9,7 @@ use weir_questions::results::{
 
 use super::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
 use crate::questions::lifecycle::{DORMANT_NOTE, status_label};
+use crate::questions::trends::MATHS;
 use crate::server_fns::insights::answers::trends::{intervals, series};
 use crate::server_fns::insights::answers::{NumbersView, SeriesView, value_label};
 use crate::ui::chart::NUMBERED;
@@ -96,8 +97,17 @@ pub(super) fn of_trends(
     // With the period before, each series has two lines.
     series.truncate(if compares { NUMBERED / 2 } else { NUMBERED });
     let title = format!("Per {}", query.interval.word());
-    let intervals = intervals(found);
-    with_chart(tile, TileChart { title, intervals, series, is_percent: false })
+    let (intervals, unit) = (intervals(found), unit(query).to_owned());
+    with_chart(tile, TileChart { title, intervals, series, unit })
+}
+
+/// The unit of the numbers of trends, if all series have the same.
+fn unit(query: &TrendsQuery) -> &'static str {
+    let unit = |word: &str| MATHS.iter().find(|math| math.word == word).map(|math| math.unit);
+    let mut units = query.series.iter().map(|series| unit(series.math.word()));
+    let first = units.next().flatten();
+    let is_one = query.filter.formulas.is_empty() && units.all(|other| other == first);
+    first.filter(|_| is_one).unwrap_or("numbers")
 }
 
 pub(super) fn of_steps(funnels: &[Vec<FunnelStepResult>], has_values: bool) -> TileAnswer {
@@ -131,7 +141,19 @@ pub(super) fn of_times(found: &TimeToConvertResult) -> TileAnswer {
     tile
 }
 
-pub(super) fn of_rates(interval: &str, found: Vec<FunnelTrendResult>) -> TileAnswer {
+/// `is_open`: the last interval is not over. Its persons have had less time than the others, so
+/// it is omitted.
+pub(super) fn of_rates(
+    interval: &str,
+    mut found: Vec<FunnelTrendResult>,
+    is_open: bool,
+) -> TileAnswer {
+    if is_open {
+        for one in &mut found {
+            one.data.pop();
+            one.labels.pop();
+        }
+    }
     let label = |one: &FunnelTrendResult| match &one.breakdown_value {
         None => "Conversion".to_owned(),
         value => value_label(value.as_ref()),
@@ -142,7 +164,11 @@ pub(super) fn of_rates(interval: &str, found: Vec<FunnelTrendResult>) -> TileAns
         vec![text(&label(one)), last]
     };
     let rows = found.iter().map(row).collect();
-    let tile = table(vec![texts("Series"), numbers("Last interval")], rows);
+    let mut tile = table(vec![texts("Series"), numbers("Last interval")], rows);
+    if is_open {
+        tile.notes.push(format!("The current {interval} is not over, so it is omitted."));
+    }
+    tile.notes.push("Intervals in which no person begins have 0%.".to_owned());
     let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
     let series = found.iter().take(NUMBERED).map(|one| SeriesView {
         label: label(one),
@@ -153,8 +179,8 @@ pub(super) fn of_rates(interval: &str, found: Vec<FunnelTrendResult>) -> TileAns
         before: None,
     });
     let title = format!("Conversion per {interval}");
-    let series = series.collect();
-    with_chart(tile, TileChart { title, intervals, series, is_percent: true })
+    let (series, unit) = (series.collect(), "percent".to_owned());
+    with_chart(tile, TileChart { title, intervals, series, unit })
 }
 
 /// `labels`: the text of the period of each result.
@@ -234,9 +260,9 @@ pub(super) fn of_lifecycle(interval: &str, found: Vec<LifecycleResult>) -> TileA
         },
         before: None,
     });
-    let series = series.collect();
+    let (series, unit) = (series.collect(), "persons".to_owned());
     let title = format!("Persons per {interval}");
-    with_chart(tile, TileChart { title, intervals, series, is_percent: false })
+    with_chart(tile, TileChart { title, intervals, series, unit })
 }
 
 pub(super) fn of_rows(columns: Vec<String>, found: Vec<Vec<Value>>) -> TileAnswer {
@@ -345,6 +371,33 @@ mod tests {
         let tile = of_steps(&[read(json!([step(0, 8), step(1, 3)]))], false);
         let second = vec![text("2. a"), TileValue::Number(3.0), share(3, 8)];
         assert_eq!(tile.rows[1], second);
+    }
+
+    #[test]
+    fn rates_leave_out_an_interval_that_is_not_over() {
+        let days = ["2026-08-20", "2026-08-21"];
+        let found: Vec<FunnelTrendResult> = read(json!([
+            {"count": 2, "data": [50, 10], "days": days, "labels": days},
+        ]));
+        let last = |is_open: bool| {
+            let tile = of_rates("day", found.clone(), is_open);
+            (tile.rows[0][1].clone(), tile.chart.unwrap().intervals.len())
+        };
+        assert_eq!(last(false), (TileValue::Percent(10.0), 2));
+        assert_eq!(last(true), (TileValue::Percent(50.0), 1));
+    }
+
+    #[test]
+    fn series_of_one_unit_have_its_name() {
+        let unit = |more: Value| unit(&trends(&more));
+        assert_eq!(unit(json!({})), "events");
+        let series = |maths: [&str; 2]| {
+            let series = maths.map(|math| json!({"event": "paid", "math": math}));
+            json!({"series": series})
+        };
+        assert_eq!(unit(series(["dau", "dau"])), "persons");
+        assert_eq!(unit(series(["dau", "total"])), "numbers");
+        assert_eq!(unit(json!({"trendsFilter": {"formula": "A / 2"}})), "numbers");
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub(crate) struct TileChart {
     pub(crate) intervals: Vec<String>,
     /// The series that it draws.
     pub(crate) series: Vec<SeriesView>,
-    /// Whether the numbers are percentages.
-    pub(crate) is_percent: bool,
+    /// The unit of the numbers.
+    pub(crate) unit: String,
 }
 
 /// A column of the table of a tile.

@@ -1,6 +1,8 @@
 //! The parts that all charts share: heading, summary, axes, legend, and the table with the
 //! numbers, which behaviours read.
 
+use std::borrow::Cow;
+
 use leptos::prelude::*;
 
 use super::Series;
@@ -64,7 +66,7 @@ pub(super) struct Figure {
     pub(super) summary: String,
     pub(super) slots: Slots,
     pub(super) series: Vec<Series>,
-    pub(super) unit: &'static str,
+    pub(super) unit: Cow<'static, str>,
     /// The value at the upper end of the scale.
     pub(super) ceiling: u64,
     /// How many digits of the values are behind the decimal point.
@@ -98,7 +100,7 @@ impl Figure {
             .iter()
             .map(|series| view! { <li class=series.class>{series.label.clone()}</li> })
             .collect_view();
-        let titles = titles(&slots, &series, unit);
+        let titles = titles(&slots, &series, &unit);
         let caption = format!("{title}, {unit}");
         let last = count.saturating_sub(1).to_string();
         let is_empty = count == 0;

@@ -4,7 +4,7 @@ use super::*;
 use crate::dashboards::{self, DashboardRow, Dependents, LinkRow};
 use crate::update::tests::replace;
 use crate::update::{Updated, update_with};
-use crate::{Location, Settings, ids};
+use crate::{Error, Location, Settings, ids};
 
 const HOME: OrganizationId = OrganizationId(Uuid::from_u128(1));
 const SHOP: ProjectId = ProjectId(7);
@@ -75,7 +75,7 @@ async fn dashboard(store: &Store) -> DashboardRow {
         revision: Uuid::from_u128(3),
     };
     let made = dashboards::create(store, HOME, &row, &[]).await.unwrap();
-    assert_eq!(made, dashboards::Created::Yes);
+    assert_eq!(made, Created::Yes);
     row
 }
 
@@ -117,7 +117,10 @@ async fn insights_are_listed_by_number_and_found_by_short_id() {
     }
     assert!(rows(&store, ProjectId(8), &[one.id]).await.unwrap().is_empty());
     let taken = InsightRow { id: InsightId(99), ..one.clone() };
-    assert_eq!(create(&store, HOME, &taken, &[], &[]).await.unwrap(), Created::Taken);
+    assert_eq!(
+        create(&store, HOME, &taken, &[], &[]).await.unwrap(),
+        Created::Refused("taken".to_owned())
+    );
     let elsewhere = OrganizationId(Uuid::from_u128(5));
     let new = InsightRow { id: InsightId(99), short_id: "dddddddd".to_owned(), ..one.clone() };
     assert_eq!(create(&store, elsewhere, &new, &[], &[]).await.unwrap(), Created::Gone);
@@ -137,7 +140,7 @@ async fn no_more_are_added_than_a_project_may_have() {
     assert_eq!(create(&store, HOME, &new, &[], &[]).await.unwrap(), Created::TooMany);
     let new_board = DashboardRow { id: DashboardId(99), ..board };
     let refused = dashboards::create(&store, HOME, &new_board, &[]).await.unwrap();
-    assert_eq!(refused, dashboards::Created::TooMany);
+    assert_eq!(refused, Created::TooMany);
     assert_eq!(by_short_id(&store, SHOP, "bbbbbbbb").await.unwrap(), None);
     // A deletion makes room.
     delete(&store, &one, Uuid::from_u128(60), &[]).await.unwrap();

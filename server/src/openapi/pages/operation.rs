@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::html::Html;
 use super::{id, summary};
+use crate::openapi::document::SHARED;
 
 /// Nested objects are shown to this depth; deeper ones by their examples.
 const DEPTH: usize = 1;
@@ -17,9 +18,12 @@ pub(super) fn write(html: &mut Html, document: &Value, method: &str, path: &str,
     html.open("p", "faint");
     html.prose(item["description"].as_str().unwrap_or_default());
     html.close("p");
-    parameters(html, item);
-    body(html, document, item);
-    answers(html, document, item);
+    // The page has the details of `PATCH`.
+    if !id(item).starts_with(SHARED) {
+        parameters(html, item);
+        body(html, document, item);
+        answers(html, document, item);
+    }
     html.close("section");
 }
 

@@ -102,7 +102,9 @@ impl Operation {
         (self.method == Method::DELETE && last == Some(collection))
             || [
                 "reset_project_token",
+                "put_reset_project_token",
                 "reset_organization_project_token",
+                "put_reset_organization_project_token",
                 "change_project_organization",
                 "move_organization_project",
             ]

@@ -55,9 +55,7 @@ impl Identity {
             }
             return Ok(linked);
         }
-        let mut found = self.read_facts(&answering, &verified).await?;
-        // A user whose session is open confirms it, and is no new user.
-        found.facts.offers_organizations &= waiting.purpose == Purpose::SignIn;
+        let found = self.read_facts(&answering, &verified, Some(waiting.purpose)).await?;
         let decision = decide(&found.facts);
         let entered = match decision {
             Decision::Refuse(reason) => {
@@ -98,11 +96,12 @@ impl Identity {
         Ok(SignedOn::Opened(session, next))
     }
 
-    /// Reads what the decision needs.
+    /// Reads what the decision needs. Without a purpose, the user does not sign in.
     pub(super) async fn read_facts(
         &self,
         answering: &AnsweringProvider<'_>,
         verified: &Verified,
+        purpose: Option<Purpose>,
     ) -> Result<Found> {
         let store = &self.core.store;
         // A text that is no address counts as none.
@@ -160,8 +159,11 @@ impl Identity {
             (Some(saml), Some(email_key)) => domain_of(email_key).as_deref() == Some(&*saml.domain),
             _ => true,
         };
-        // The first user of an instance is made by its set-up.
-        let offers_organizations = self.core.offers_organizations && self.is_set_up().await?;
+        // A user who confirms an open session is no new user. The first user of an instance is
+        // made by its set-up.
+        let offers_organizations = purpose == Some(Purpose::SignIn)
+            && self.core.offers_organizations
+            && self.is_set_up().await?;
         Ok(Found {
             facts: Facts {
                 is_saml: answering.saml.is_some(),

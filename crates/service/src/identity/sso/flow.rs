@@ -521,7 +521,7 @@ impl Identity {
             Ok(verified) => {
                 let connection = Connection::Saml(row.id);
                 let answering = AnsweringProvider { connection, provider: None, saml: Some(row) };
-                let found = self.read_facts(&answering, verified).await?;
+                let found = self.read_facts(&answering, verified, Some(Purpose::Test)).await?;
                 sentence(&decide(&found.facts))
             }
         };

@@ -57,7 +57,7 @@ impl Identity {
             name: None,
             signed_in_at: None,
         };
-        let mut found = self.read_facts(&answering, &verified).await?;
+        let mut found = self.read_facts(&answering, &verified, None).await?;
         let mut activates_user = false;
         if let (Some(user), Some(candidate)) =
             (&found.user_of_address, &mut found.facts.user_of_address)
@@ -78,8 +78,6 @@ impl Identity {
             // The transaction counts the members: a deactivated user is none.
             is_full: false,
         });
-        // Provisioning adds members of its own organization only.
-        found.facts.offers_organizations = false;
         let allowed = match decide(&found.facts) {
             Decision::Refuse(reason) => return Ok(Provisioning::Refused(reason.text())),
             Decision::Enter { joins: None, .. } => return Ok(Provisioning::Member),
