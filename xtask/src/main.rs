@@ -19,6 +19,7 @@ mod conventions;
 mod css;
 mod dev;
 mod layout;
+mod order;
 mod progress;
 mod sha;
 mod shared;

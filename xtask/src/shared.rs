@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::assets::files_below;
 use crate::binary::{
-    function_names, read_number, replaced, section, sections, with_more, write_number,
+    FUNCTION, function_names, read_number, replaced, section, sections, with_more, write_number,
 };
 use crate::wasm::Areas;
 
@@ -28,8 +28,6 @@ const LARGE: usize = 8 << 10;
 const KEPT: usize = 4;
 /// Prefix of the names of these exports.
 const EXPORT: &str = "__weir_shared_";
-/// Kind of an exported function.
-const FUNCTION: u8 = 0;
 
 /// The functions of a file that belong into the entry because several areas share them,
 /// from the result of splitting it.
