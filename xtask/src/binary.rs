@@ -18,6 +18,14 @@ pub(crate) mod section {
     pub(crate) const DATA_COUNT: u8 = 12;
 }
 
+/// Codes of instructions, and of a function without locals.
+pub(crate) mod code {
+    pub(crate) const NO_LOCALS: u8 = 0;
+    pub(crate) const UNREACHABLE: u8 = 0;
+    pub(crate) const NOP: u8 = 1;
+    pub(crate) const END: u8 = 0x0b;
+}
+
 /// Kind of an exported or imported function.
 pub(crate) const FUNCTION: u8 = 0;
 

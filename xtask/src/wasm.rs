@@ -15,11 +15,11 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::assets::{files_below, name_below};
 use crate::layout::{Layout, Mode};
-use crate::{order, sha, shared, unused};
+use crate::{order, panics, sha, shared, unused};
 
 /// Part of the cache key. Increase it when this file produces other output for the same
 /// input.
-const RECIPE: &[u8] = b"11";
+const RECIPE: &[u8] = b"12";
 
 /// File in the cache of a release build: the entry with function names.
 pub(crate) const NAMED: &str = "named.wasm";
@@ -68,7 +68,7 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
 
     let bytes = match mode {
         Mode::Dev => bytes,
-        Mode::Release => unused::remove(&bytes)?,
+        Mode::Release => panics::trap(&unused::remove(&bytes)?)?,
     };
     let first = cache.join("first");
     fs::create_dir_all(&first)?;
