@@ -10,6 +10,7 @@ pub(crate) const HEAD: usize = 8;
 
 /// Numbers of sections.
 pub(crate) mod section {
+    pub(crate) const IMPORTS: u8 = 2;
     pub(crate) const FUNCTIONS: u8 = 3;
     pub(crate) const EXPORTS: u8 = 7;
     pub(crate) const START: u8 = 8;

@@ -18,6 +18,7 @@ mod compress;
 mod conventions;
 mod css;
 mod dev;
+mod imports;
 mod layout;
 mod order;
 mod panics;

@@ -15,11 +15,11 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::assets::{files_below, name_below};
 use crate::layout::{Layout, Mode};
-use crate::{order, panics, sha, shared, unused};
+use crate::{imports, order, panics, sha, shared, unused};
 
 /// Part of the cache key. Increase it when this file produces other output for the same
 /// input.
-const RECIPE: &[u8] = b"12";
+const RECIPE: &[u8] = b"13";
 
 /// File in the cache of a release build: the entry with function names.
 pub(crate) const NAMED: &str = "named.wasm";
@@ -92,6 +92,10 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
         .generate(&cache)
         .context("wasm-bindgen failed")?;
     if let Some(optimizer) = optimizer {
+        let script = fs::read_to_string(cache.join(BINDINGS))?;
+        let (entry, script) = imports::shorten(&fs::read(cache.join(ENTRY))?, &script)?;
+        fs::write(cache.join(ENTRY), entry)?;
+        fs::write(cache.join(BINDINGS), script)?;
         fs::copy(cache.join(ENTRY), cache.join(NAMED))?;
         let mut files = files_below(&cache)?;
         files.retain(|file| {
