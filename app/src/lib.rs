@@ -39,6 +39,7 @@ pub mod local_path;
 pub mod notice;
 mod page_facts;
 mod pages;
+mod pattern;
 mod plugin_settings;
 pub mod process_facts;
 #[cfg(feature = "ssr")]
