@@ -2,9 +2,10 @@
 //!
 //! Leptos keeps two ways to hydrate each type of view in a table: in one step, and
 //! asynchronously, which loads code meanwhile. The app loads the code first
-//! (`weir_app::hydrate`), so the asynchronous functions are never called. Here their bodies
-//! become a trap, and what only they need, a tenth of all code, disappears. Nothing else
-//! moves in the code, because relocations refer to positions.
+//! (`weir_app::hydrate`), so the asynchronous functions are never called. The same holds for
+//! attributes in a document of the server and in a template, which the app does not use. Here
+//! the bodies of such functions become a trap, and what only they need, a tenth of all code,
+//! disappears. Nothing else moves in the code, because relocations refer to positions.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +17,18 @@ use crate::relocations;
 
 /// What the symbols of the functions in the tables contain. Not of functions that those call:
 /// the compiler merges equal functions, so one of them can have other callers.
-const UNUSED: &str = "8into_any13hydrate_async17h";
+const UNUSED: [&str; 2] =
+    ["8into_any13hydrate_async17h", "13into_any_attr21hydrate_from_template17h"];
 
 /// The file, as the linker wrote it, without the code of these functions.
 pub(crate) fn remove(file: &[u8]) -> Result<Vec<u8>> {
     let names = function_names(file)?;
-    let unused: BTreeSet<u32> =
-        names.iter().filter(|(_, name)| name.contains(UNUSED)).map(|(at, _)| *at).collect();
-    ensure!(!unused.is_empty(), "no function is named `{UNUSED}`: does Leptos still have it?");
+    let mut unused = BTreeSet::new();
+    for part in UNUSED {
+        let before = unused.len();
+        unused.extend(names.iter().filter(|(_, name)| name.contains(part)).map(|(at, _)| *at));
+        ensure!(unused.len() > before, "no function is named `{part}`: does Leptos still have it?");
+    }
     let mut at = imported_functions(file)?;
     let mut output = file.to_vec();
     let mut removed = Vec::new();
