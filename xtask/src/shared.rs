@@ -21,7 +21,7 @@ use crate::wasm::Areas;
 /// Beginning of the names of files that several areas share.
 const CHUNK: &str = "chunk_";
 /// Most areas that share a file which stays outside of the entry.
-const FEW: usize = 4;
+const FEW: usize = 12;
 /// Least size of such a file, in bytes before wasm-opt.
 const LARGE: usize = 8 << 10;
 /// Most such files of an area, so that a page loads few files.
