@@ -33,6 +33,7 @@ pub mod form_names;
 mod frame;
 #[cfg(feature = "ssr")]
 pub mod help;
+mod json;
 mod key_words;
 mod live;
 pub mod local_path;
