@@ -64,6 +64,11 @@ pub fn start() {
 
 /// Calls `act` for every event of this type in the page, before components do.
 fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
+    listen(event, Box::new(act));
+}
+
+/// Like [`on`], without the type of the function, so that it is compiled once.
+fn listen(event: &str, act: Box<dyn Fn(&Event, &Element)>) {
     let act = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
             act(&event, &target);
