@@ -25,6 +25,7 @@ pub(crate) mod code {
     pub(crate) const UNREACHABLE: u8 = 0;
     pub(crate) const NOP: u8 = 1;
     pub(crate) const END: u8 = 0x0b;
+    pub(crate) const I32_CONST: u8 = 0x41;
 }
 
 /// Kind of an exported or imported function.

@@ -6,10 +6,12 @@
 //! attributes in a document of the server and in a template, which the app does not use. Here
 //! the bodies of such functions become a trap, and what only they need, a tenth of all code,
 //! disappears. Nothing else moves in the code, because relocations refer to positions.
+//!
+//! A function that describes an error, and whose text is shown nowhere, writes none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use wasmparser::{Parser, Payload};
 
 use crate::binary::{code, function_names, imported_functions};
@@ -20,15 +22,15 @@ use crate::relocations;
 const UNUSED: [&str; 2] =
     ["8into_any13hydrate_async17h", "13into_any_attr21hydrate_from_template17h"];
 
+/// Describes JSON of an unexpected type, which needs the code that formats fractions. An
+/// answer that cannot be read has a message of its own (`UiError::NoAnswer`).
+const DESCRIPTION: &str = "serde_json..error..JsonUnexpected$u20$as$u20$core..fmt..Display";
+
 /// The file, as the linker wrote it, without the code of these functions.
 pub(crate) fn remove(file: &[u8]) -> Result<Vec<u8>> {
     let names = function_names(file)?;
-    let mut unused = BTreeSet::new();
-    for part in UNUSED {
-        let before = unused.len();
-        unused.extend(names.iter().filter(|(_, name)| name.contains(part)).map(|(at, _)| *at));
-        ensure!(unused.len() > before, "no function is named `{part}`: does Leptos still have it?");
-    }
+    let unused = named(&names, &UNUSED)?;
+    let silent = named(&names, &[DESCRIPTION])?;
     let mut at = imported_functions(file)?;
     let mut output = file.to_vec();
     let mut removed = Vec::new();
@@ -38,10 +40,36 @@ pub(crate) fn remove(file: &[u8]) -> Result<Vec<u8>> {
                 empty(&mut output[body.range()]);
                 removed.push(body.range());
             }
+            if silent.contains(&at) {
+                return_zero(&mut output[body.range()])?;
+                removed.push(body.range());
+            }
             at += 1;
         }
     }
     relocations::without(&output, &removed)
+}
+
+/// The functions whose symbols contain one of these parts.
+fn named(names: &BTreeMap<u32, String>, parts: &[&str]) -> Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    for part in parts {
+        let before = found.len();
+        found.extend(names.iter().filter(|(_, name)| name.contains(part)).map(|(at, _)| *at));
+        ensure!(found.len() > before, "no function is named `{part}`: is there a new version?");
+    }
+    Ok(found)
+}
+
+/// Makes a function do nothing but return zero: that it succeeded.
+fn return_zero(body: &mut [u8]) -> Result<()> {
+    let [locals, first, second, rest @ .., last] = body else { bail!("a function is too short") };
+    *locals = code::NO_LOCALS;
+    *first = code::I32_CONST;
+    *second = 0;
+    rest.fill(code::NOP);
+    *last = code::END;
+    Ok(())
 }
 
 /// Turns the body of a function into a trap of the same length.
