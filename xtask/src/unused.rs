@@ -7,6 +7,8 @@
 //! the bodies of such functions become a trap, and what only they need, a tenth of all code,
 //! disappears. Nothing else moves in the code, because relocations refer to positions.
 //!
+//! The same is done with exported functions that no script can call.
+//!
 //! A function that describes an error, and whose text is shown nowhere, writes none.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +24,10 @@ use crate::relocations;
 const UNUSED: [&str; 2] =
     ["8into_any13hydrate_async17h", "13into_any_attr21hydrate_from_template17h"];
 
+/// The beginning of the symbols of functions by which scripts read and write streams of the app.
+/// The HTTP client of Leptos exports them, and the app makes no stream.
+const STREAMS: [&str; 2] = ["intounderlying", "__wbg_intounderlying"];
+
 /// Describes JSON of an unexpected type, which needs the code that formats fractions. An
 /// answer that cannot be read has a message of its own (`UiError::NoAnswer`).
 const DESCRIPTION: &str = "serde_json..error..JsonUnexpected$u20$as$u20$core..fmt..Display";
@@ -29,7 +35,9 @@ const DESCRIPTION: &str = "serde_json..error..JsonUnexpected$u20$as$u20$core..fm
 /// The file, as the linker wrote it, without the code of these functions.
 pub(crate) fn remove(file: &[u8]) -> Result<Vec<u8>> {
     let names = function_names(file)?;
-    let unused = named(&names, &UNUSED)?;
+    let mut unused = named(&names, &UNUSED)?;
+    let is_stream = |name: &str| STREAMS.iter().any(|begin| name.starts_with(begin));
+    unused.extend(names.iter().filter(|(_, name)| is_stream(name)).map(|(at, _)| *at));
     let silent = named(&names, &[DESCRIPTION])?;
     let mut at = imported_functions(file)?;
     let mut output = file.to_vec();
