@@ -1,8 +1,8 @@
 //! The routes of the app: which address shows which page.
 
 use leptos::prelude::*;
+use leptos_router::SsrMode;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
-use leptos_router::{SsrMode, path};
 
 use crate::areas::{
     account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
@@ -11,6 +11,14 @@ use crate::areas::{
 };
 use crate::frame::Frame;
 use crate::pages;
+use crate::pattern::Pattern;
+
+/// The pattern of a route.
+macro_rules! path {
+    ($pattern:literal) => {
+        Pattern($pattern)
+    };
+}
 
 /// Everything in `<body>`.
 #[component]

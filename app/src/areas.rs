@@ -29,8 +29,7 @@ pub(crate) struct Area {
 #[derive(Clone, Copy)]
 pub(crate) struct AreaPage {
     area: Area,
-    draw: fn() -> Loading<AnyView>,
-    request: fn() -> Loading<()>,
+    run: fn(Purpose) -> Loading<Result<AnyView, SplitLoaderError>>,
 }
 
 /// What the code of a page is run for.
@@ -41,14 +40,21 @@ enum Purpose {
     Request,
 }
 
+impl AreaPage {
+    /// Loads the code, and starts to load the data. A failure shows when the page is drawn.
+    async fn request(self) {
+        let _ = (self.run)(Purpose::Request).await;
+    }
+}
+
 impl ChooseView for AreaPage {
     async fn choose(self) -> AnyView {
-        (self.draw)().await
+        drawn((self.run)(Purpose::Draw).await)
     }
 
     // The previous page is still there. The server draws without this step.
     async fn preload(&self) {
-        (self.request)().await;
+        self.request().await;
     }
 }
 
@@ -110,21 +116,14 @@ macro_rules! area {
                 preload,
             };
 
-            fn open(page: Page) -> Loading<AnyView> {
-                Box::pin(async move { super::drawn(draw(page, Purpose::Draw).await) })
-            }
-
-            fn request(page: Page) -> Loading<()> {
-                Box::pin(async move {
-                    // A failure shows when the page is drawn.
-                    let _ = draw(page, Purpose::Request).await;
-                })
+            fn start(page: Page, purpose: Purpose) -> Loading<Result<AnyView, SplitLoaderError>> {
+                Box::pin(draw(page, purpose))
             }
 
             $(
                 #[allow(non_upper_case_globals, reason = "named like the component")]
                 pub(crate) const $page: AreaPage =
-                    AreaPage { area: AREA, draw: || open(Page::$page), request: || request(Page::$page) };
+                    AreaPage { area: AREA, run: |purpose| start(Page::$page, purpose) };
             )+
         }
     };
@@ -438,7 +437,8 @@ pub(crate) async fn preload_with_data(address: &str) {
         && (page.area.preload)().await
         && page.area.name != entrance::AREA.name
     {
-        crate::client::ahead::at(address, parameters.into_iter().collect(), page.request).await;
+        let request = move || page.request();
+        crate::client::ahead::at(address, parameters.into_iter().collect(), request).await;
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) mod times;
 pub(crate) mod toast;
 pub(crate) mod validate;
 
+use std::cell::Cell;
+
 use leptos::prelude::{document, window};
 use leptos::wasm_bindgen::JsCast;
 use leptos::wasm_bindgen::closure::Closure;
@@ -36,16 +38,14 @@ use web_sys::{
     Document, DomParser, Element, Event, HtmlElement, KeyboardEvent, Node, Response, SupportedType,
 };
 
-/// Starts all behaviours. Call it once.
+/// Starts the behaviours of all pages. Call it once.
 pub fn start() {
     // `dirty` comes first: it can stop a submission before other listeners act on it.
     dirty::start();
     api_request::start();
     autosubmit::start();
-    brush::start();
     bulk::start();
     busy::start();
-    chart::start();
     code::start();
     copy::start();
     guard::start();
@@ -54,7 +54,6 @@ pub fn start() {
     palette::start();
     password::start();
     preload::start();
-    reorder::start();
     shortcuts::start();
     times::start();
     toast::start();
@@ -62,8 +61,34 @@ pub fn start() {
     fragment::start();
 }
 
+thread_local! {
+    static ARE_CHARTS_READ: Cell<bool> = const { Cell::new(false) };
+    static IS_REORDERING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Starts the behaviours of charts, with the first chart: their code is in its area.
+pub(crate) fn start_charts() {
+    if !ARE_CHARTS_READ.replace(true) {
+        brush::start();
+        chart::start();
+    }
+}
+
+/// Starts the behaviour of lists whose order users change, with the first of them: its code is
+/// in the area of that list.
+pub(crate) fn start_reordering() {
+    if !IS_REORDERING.replace(true) {
+        reorder::start();
+    }
+}
+
 /// Calls `act` for every event of this type in the page, before components do.
 fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
+    listen(event, Box::new(act));
+}
+
+/// Like [`on`], without the type of the function, so that it is compiled once.
+fn listen(event: &str, act: Box<dyn Fn(&Event, &Element)>) {
     let act = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
             act(&event, &target);

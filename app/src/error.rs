@@ -55,7 +55,7 @@ impl UiError {
 
     /// Reads the error from JSON, as answers and addresses have it.
     pub fn from_query(text: &str) -> Self {
-        serde_json::from_str(text).unwrap_or(Self::NoAnswer)
+        crate::json::read(text).unwrap_or(Self::NoAnswer)
     }
 
     /// The error as JSON, for an address.

@@ -20,11 +20,11 @@ use self::dialogs::Dialogs;
 use self::nav_target::{NavTarget, PathIds};
 use self::rail::Rail;
 use self::top_line::TopLine;
-use crate::error::UiError;
 use crate::server_fns::account::{NavFailures, Viewer, find_failing, get_viewer};
 use crate::server_fns::object_names::find_object_name;
 use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
+use crate::ui::page_data::{LoadResult, PageData};
 
 /// Id of the rail, which the menu button opens on small screens.
 const RAIL_ID: &str = "rail";
@@ -72,13 +72,15 @@ pub(crate) fn Frame() -> impl IntoView {
     let named = Resource::new(inputs, move |(object, _)| load_name(object));
     let frame_head = move || {
         Suspend::new(async move {
-            let Ok((viewer, failing)) = loaded.await else {
+            let loaded = loaded.await.get::<(Viewer, NavFailures)>();
+            let Some((viewer, failing)) = loaded else {
                 // The page itself shows the error.
                 return view! { <div class="rail"><Brand /></div> }.into_any();
             };
             #[cfg(not(feature = "ssr"))]
             crate::page_facts::apply_preferences(&viewer);
-            let (object, name) = named.await;
+            let named = named.await.get::<(String, Option<String>)>();
+            let (object, name) = named.unwrap_or_default();
             let path = path.get();
             let target = NavTarget::of(&viewer.organizations, viewer.project, &path);
             // The name can be that of the page before.
@@ -105,8 +107,11 @@ pub(crate) fn Frame() -> impl IntoView {
 }
 
 /// The viewer, and what fails in the organization and project of the page.
-async fn load_navigation(ids: PathIds) -> Result<(Viewer, NavFailures), UiError> {
-    let viewer = get_viewer().await?;
+async fn load_navigation(ids: PathIds) -> LoadResult {
+    let viewer = match get_viewer().await {
+        Ok(viewer) => viewer,
+        Err(error) => return LoadResult(Err(error)),
+    };
     let target = NavTarget::for_ids(&viewer.organizations, viewer.project, &ids);
     let failing = match target.organization {
         Some((id, _)) => {
@@ -115,16 +120,17 @@ async fn load_navigation(ids: PathIds) -> Result<(Viewer, NavFailures), UiError>
         }
         None => NavFailures::default(),
     };
-    Ok((viewer, failing))
+    LoadResult(Ok(PageData::of((viewer, failing))))
 }
 
 /// The address of an object, and its name.
-async fn load_name(object: String) -> (String, Option<String>) {
-    if object.is_empty() {
-        return (object, None);
-    }
-    let name = find_object_name(object.clone()).await.unwrap_or_default();
-    (object, name)
+async fn load_name(object: String) -> LoadResult {
+    let name = if object.is_empty() {
+        None
+    } else {
+        find_object_name(object.clone()).await.unwrap_or_default()
+    };
+    LoadResult(Ok(PageData::of((object, name))))
 }
 
 /// Whether a script requests a part of a page, to insert it into another page.

@@ -33,12 +33,14 @@ pub mod form_names;
 mod frame;
 #[cfg(feature = "ssr")]
 pub mod help;
+mod json;
 mod key_words;
 mod live;
 pub mod local_path;
 pub mod notice;
 mod page_facts;
 mod pages;
+mod pattern;
 mod plugin_settings;
 pub mod process_facts;
 #[cfg(feature = "ssr")]

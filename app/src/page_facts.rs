@@ -8,6 +8,7 @@ use weir_model::preferences::NumberFormat;
 #[cfg(not(feature = "ssr"))]
 use crate::server_fns::account::Viewer;
 use crate::ui::field::{Typed, provide_typed_values};
+use crate::ui::page_data::PageData;
 use crate::ui::time::provide_zone;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -24,7 +25,8 @@ pub(crate) struct PageFacts {
 
 /// Provides the facts to all components.
 pub(crate) fn provide() {
-    let facts = SharedValue::new(of_request).into_inner();
+    let facts = SharedValue::new(|| PageData::of(of_request())).into_inner();
+    let facts = facts.get::<PageFacts>().unwrap_or_default();
     provide_context(Numbers(RwSignal::new(facts.numbers)));
     provide_typed_values(Typed::new(facts.typed.clone()));
     provide_context(facts);

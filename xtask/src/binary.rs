@@ -6,15 +6,30 @@ use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
 /// Length of the magic number and the version.
-const HEAD: usize = 8;
+pub(crate) const HEAD: usize = 8;
 
 /// Numbers of sections.
 pub(crate) mod section {
+    pub(crate) const IMPORTS: u8 = 2;
+    pub(crate) const FUNCTIONS: u8 = 3;
     pub(crate) const EXPORTS: u8 = 7;
+    pub(crate) const START: u8 = 8;
     pub(crate) const CODE: u8 = 10;
     pub(crate) const DATA: u8 = 11;
     pub(crate) const DATA_COUNT: u8 = 12;
 }
+
+/// Codes of instructions, and of a function without locals.
+pub(crate) mod code {
+    pub(crate) const NO_LOCALS: u8 = 0;
+    pub(crate) const UNREACHABLE: u8 = 0;
+    pub(crate) const NOP: u8 = 1;
+    pub(crate) const END: u8 = 0x0b;
+    pub(crate) const I32_CONST: u8 = 0x41;
+}
+
+/// Kind of an exported or imported function.
+pub(crate) const FUNCTION: u8 = 0;
 
 /// The number of functions that a file imports. Their indices come before those it defines.
 pub(crate) fn imported_functions(file: &[u8]) -> Result<u32> {

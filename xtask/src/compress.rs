@@ -11,6 +11,9 @@ const COMPRESSIBLE: [&str; 10] =
 
 /// How often zopfli looks for a better encoding. More gain less than a thousandth.
 const ITERATIONS: u64 = 5;
+/// Into how many blocks zopfli splits a megabyte at most. Each block has codes of its own, and
+/// the parts of a large file differ.
+const BLOCKS: u16 = 60;
 
 pub(crate) fn pays_off(extension: &str) -> bool {
     COMPRESSIBLE.contains(&extension)
@@ -19,6 +22,7 @@ pub(crate) fn pays_off(extension: &str) -> bool {
 pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let options = zopfli::Options {
         iteration_count: NonZeroU64::new(ITERATIONS).unwrap_or(NonZeroU64::MIN),
+        maximum_block_splits: BLOCKS,
         ..zopfli::Options::default()
     };
     let mut compressed = Vec::new();

@@ -14,22 +14,20 @@ use anyhow::{Context, Result};
 
 use crate::assets::files_below;
 use crate::binary::{
-    function_names, read_number, replaced, section, sections, with_more, write_number,
+    FUNCTION, function_names, read_number, replaced, section, sections, with_more, write_number,
 };
 use crate::wasm::Areas;
 
 /// Beginning of the names of files that several areas share.
 const CHUNK: &str = "chunk_";
 /// Most areas that share a file which stays outside of the entry.
-const FEW: usize = 4;
+const FEW: usize = 12;
 /// Least size of such a file, in bytes before wasm-opt.
 const LARGE: usize = 8 << 10;
 /// Most such files of an area, so that a page loads few files.
 const KEPT: usize = 4;
 /// Prefix of the names of these exports.
 const EXPORT: &str = "__weir_shared_";
-/// Kind of an exported function.
-const FUNCTION: u8 = 0;
 
 /// The functions of a file that belong into the entry because several areas share them,
 /// from the result of splitting it.

@@ -20,7 +20,7 @@ struct Budget {
 
 // Budgets are lowered where they can be. The entry has what ADR 16 allows.
 const BUDGETS: [Budget; 4] = [
-    Budget { logical: ENTRY, warn: 395, fail: 400 },
+    Budget { logical: ENTRY, warn: 380, fail: 385 },
     Budget { logical: BINDINGS, warn: 15, fail: 20 },
     Budget { logical: "weir.css", warn: 18, fail: 25 },
     Budget { logical: "icons.svg", warn: 8, fail: 12 },
@@ -28,7 +28,7 @@ const BUDGETS: [Budget; 4] = [
 /// Budget of each file of an area, in kilobytes after gzip.
 const FILE_FAIL: usize = 60;
 /// Budget of all files of an area, in kilobytes after gzip.
-const AREA_FAIL: usize = 90;
+const AREA_FAIL: usize = 115;
 /// Most files of code that an area needs.
 const AREA_FILES: usize = 6;
 

@@ -15,11 +15,11 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::assets::{files_below, name_below};
 use crate::layout::{Layout, Mode};
-use crate::{sha, shared, unused};
+use crate::{imports, order, panics, sha, shared, unused};
 
 /// Part of the cache key. Increase it when this file produces other output for the same
 /// input.
-const RECIPE: &[u8] = b"10";
+const RECIPE: &[u8] = b"17";
 
 /// File in the cache of a release build: the entry with function names.
 pub(crate) const NAMED: &str = "named.wasm";
@@ -68,7 +68,7 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
 
     let bytes = match mode {
         Mode::Dev => bytes,
-        Mode::Release => unused::remove(&bytes)?,
+        Mode::Release => panics::trap(&unused::remove(&bytes)?)?,
     };
     let first = cache.join("first");
     fs::create_dir_all(&first)?;
@@ -92,6 +92,10 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
         .generate(&cache)
         .context("wasm-bindgen failed")?;
     if let Some(optimizer) = optimizer {
+        let script = fs::read_to_string(cache.join(BINDINGS))?;
+        let (entry, script) = imports::shorten(&fs::read(cache.join(ENTRY))?, &script)?;
+        fs::write(cache.join(ENTRY), entry)?;
+        fs::write(cache.join(BINDINGS), script)?;
         fs::copy(cache.join(ENTRY), cache.join(NAMED))?;
         let mut files = files_below(&cache)?;
         files.retain(|file| {
@@ -176,5 +180,5 @@ fn optimize(wasm_opt: &Path, file: &Path) -> Result<()> {
     if !status.success() {
         bail!("wasm-opt failed on `{}`", file.display());
     }
-    Ok(())
+    Ok(fs::write(file, order::similar_together(&fs::read(file)?)?)?)
 }

@@ -128,10 +128,12 @@ impl Reader {
         tip.set_text_content(Some(&lines.join("\n")));
         let is_late = slot >= self.slots / 2;
         let _ = tip.toggle_attribute_with_force("data-before", is_late);
-        let place = f64::from(slot + u32::from(!is_late)) * 100.0 / f64::from(self.slots);
+        // In hundredths of a percent: to format a fraction takes much code.
+        let place = u64::from(slot + u32::from(!is_late)) * 10_000 / u64::from(self.slots);
+        let place = format!("{}.{:02}%", place / 100, place % 100);
         // The content-security policy allows no style attribute, but this.
         if let Ok(style) = Reflect::get(&tip, &"style".into()) {
-            let _ = Reflect::set(&style, &"left".into(), &format!("{place}%").into());
+            let _ = Reflect::set(&style, &"left".into(), &place.into());
         }
     }
 

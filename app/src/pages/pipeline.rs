@@ -154,6 +154,8 @@ fn lines(
         });
         view! { {order.form(actions.reorder)} {request} }
     });
+    #[cfg(not(feature = "ssr"))]
+    crate::behaviours::start_reordering();
     view! {
         {bar}
         <div data-reorder="">

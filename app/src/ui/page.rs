@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::alert::ErrorAlert;
 use super::field::forget_typed_values;
 use super::form_action::FormActions;
-use super::page_data::PageData;
+use super::page_data::{LoadResult, PageData};
 use crate::error::UiError;
 use crate::page_facts::track_number_format;
 
@@ -206,7 +206,7 @@ fn draw_with_data(steps: Steps, path: Memo<String>, search: Memo<String>) -> imp
         #[cfg(not(feature = "ssr"))]
         let (last_drawn, drawn_path) = (last_drawn.clone(), drawn_path.clone());
         Suspend::new(async move {
-            let data = data.await;
+            let LoadResult(data) = data.await;
             let inputs = inputs.get_untracked();
             #[cfg(not(feature = "ssr"))]
             let has_other_inputs = {
@@ -254,7 +254,7 @@ fn data_of_page(
     actions: &FormActions,
     load: Arc<dyn Fn(&Inputs) -> Loading + Send + Sync>,
     is_kept: bool,
-) -> Resource<Result<PageData, UiError>> {
+) -> Resource<LoadResult> {
     let shown = ShownData::new(actions, is_kept);
     let actions = actions.clone();
     Resource::new(
@@ -262,7 +262,8 @@ fn data_of_page(
         move |(inputs, loads)| {
             let address = search.with_untracked(|search| format!("{own_path}?{search}"));
             let load = load.clone();
-            shown.clone().or_loaded(address, loads, move || load(&inputs))
+            let loading = shown.clone().or_loaded(address, loads, move || load(&inputs));
+            async move { LoadResult(loading.await) }
         },
     )
 }

@@ -123,7 +123,7 @@ fn value(setting: &FormSetting, begin: &Begin) -> String {
     }
     match setting.field.need {
         Need::Default(json) if !setting.path.contains("__") => {
-            match serde_json::from_str::<serde_json::Value>(json) {
+            match crate::json::read::<serde_json::Value>(json) {
                 Ok(serde_json::Value::String(text)) => text,
                 Ok(serde_json::Value::Bool(true)) => "on".to_owned(),
                 Ok(serde_json::Value::Number(number)) => number.to_string(),

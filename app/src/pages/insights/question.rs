@@ -234,7 +234,7 @@ fn query_call(project: i64, query: Value) -> ApiCall {
 
 /// A saved question that the form cannot show.
 fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
-    let query = saved.and_then(|saved| serde_json::from_str::<Value>(&saved.query).ok());
+    let query = saved.and_then(|saved| crate::json::read::<Value>(&saved.query).ok());
     let call = query.map(|query| {
         view! { <ApiRequest call=query_call(project, query) of="ask the question" /> }
     });

@@ -35,7 +35,7 @@ pub(super) fn compare(before: &str, after: &str) -> Vec<Pair> {
 
 /// The lines of a formatted JSON text. `serde_json` sorts the keys of objects.
 fn lines(text: &str) -> Vec<String> {
-    let read = serde_json::from_str::<Value>(text);
+    let read = crate::json::read::<Value>(text);
     let pretty = read.and_then(|value| serde_json::to_string_pretty(&value));
     pretty.unwrap_or_else(|_| text.to_owned()).lines().map(str::to_owned).collect()
 }

@@ -103,7 +103,7 @@ pub(super) fn trial(
             Some(config) => format!("{config}/test/"),
             None => "test/".to_owned(),
         };
-        let event: Value = serde_json::from_str(&begins).unwrap_or_default();
+        let event: Value = crate::json::read(&begins).unwrap_or_default();
         let call = calls::call("POST", project, &rest).with(json!({"event": event}));
         let outcome = (!sample.is_empty()).then(|| match tried {
             Some(tried) => trial_outcome(tried),

@@ -314,7 +314,7 @@ fn written(steps: &[TriedStep]) -> String {
 
 /// Decodes the steps of an error.
 pub(crate) fn tried(text: &str) -> Vec<TriedStep> {
-    serde_json::from_str(text).unwrap_or_default()
+    crate::json::read(text).unwrap_or_default()
 }
 
 /// Whether the sent settings equal the stored ones, as far as they are shown. Every

@@ -80,6 +80,8 @@ impl Figure {
     /// With scripts, the drawing is a slider over the times (`behaviours::chart`): arrow
     /// keys and the pointer choose a time, and its values are shown and announced.
     pub(super) fn drawn(self, drawing: AnyView) -> AnyView {
+        #[cfg(not(feature = "ssr"))]
+        crate::behaviours::start_charts();
         let Self { id, title, summary, slots, series, unit, ceiling, decimals, until } = self;
         let count = slots.len();
         let heading = format!("{id}-title");
