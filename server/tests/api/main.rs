@@ -5,6 +5,7 @@
 mod accounts;
 mod activity_log;
 mod annotations;
+mod answer_files;
 mod backup;
 mod browser_library;
 mod bulk;
