@@ -145,8 +145,12 @@ fn nothing(project: i64, has_events: bool) -> AnyView {
 fn row(project: i64, insight: InsightLine) -> TableRow {
     let InsightLine { short_id, name, kind, changed_at, changed_by } = insight;
     let changed_by = if changed_by.is_empty() { "A former member".to_owned() } else { changed_by };
+    let path = match kind.as_str() {
+        "SQL" => format!("/projects/{project}/sql?insight={short_id}"),
+        _ => format!("/projects/{project}/insights/{short_id}"),
+    };
     TableRow::new(vec![
-        truncated_link(format!("/projects/{project}/insights/{short_id}"), name),
+        truncated_link(path, name),
         cell(kind),
         cell(view! { <Time iso=changed_at /> }),
         cell(changed_by),

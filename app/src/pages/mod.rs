@@ -53,6 +53,7 @@ pub(crate) mod search;
 pub(crate) mod security;
 pub(crate) mod setup;
 pub(crate) mod signup;
+pub(crate) mod sql;
 pub(crate) mod start;
 mod timeline;
 pub(crate) mod two_step;

@@ -14,7 +14,6 @@ use futures::stream;
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, header};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 use weir_app::local_path;
@@ -170,7 +169,7 @@ impl Format {
                 csv(&info.columns, &rows, is_cut).map_err(|error| error.to_string())
             }
             Self::Parquet => {
-                let columns = columns(&info.columns, &info.types, &rows);
+                let columns = columns(&info.columns, info.column_types(), &rows);
                 let kinds: Vec<Kind> = columns.iter().map(|column| column.kind).collect();
                 let cells = rows.iter().map(|row| {
                     let cells = row.iter().zip(&kinds);
@@ -218,18 +217,20 @@ fn csv(
 
 /// The columns of a file of Parquet. A name that came before gets a number, and a column with a
 /// value that does not have its type is text.
-fn columns(names: &[String], types: &Value, rows: &[Vec<&RawValue>]) -> Vec<Column> {
+fn columns<'a>(
+    names: &[String],
+    types: impl Iterator<Item = &'a str>,
+    rows: &[Vec<&RawValue>],
+) -> Vec<Column> {
     let mut taken = HashSet::new();
-    let columns = names.iter().enumerate().map(|(at, name)| {
+    let columns = names.iter().zip(types).enumerate().map(|(at, (name, of_column))| {
         let mut unique = name.clone();
         let mut number = 2;
         while !taken.insert(unique.clone()) {
             unique = format!("{name}_{number}");
             number += 1;
         }
-        // Of SQL, a type is in a list behind its name.
-        let of_column = &types[at];
-        let kind = kind_of(of_column.as_str().or(of_column[1].as_str()).unwrap_or_default());
+        let kind = kind_of(of_column);
         let fits = |row: &Vec<&RawValue>| {
             row.get(at).is_none_or(|value| typed(value.get(), kind).is_some())
         };
@@ -269,8 +270,6 @@ fn typed(json: &str, kind: Kind) -> Option<Cell> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn rows(json: &str) -> Vec<Vec<&RawValue>> {
@@ -293,10 +292,10 @@ mod tests {
 
     #[test]
     fn columns_of_parquet_files_have_the_types_of_their_values() {
-        let types = json!([["n", "Int64"], ["n", "Float64"], ["day", "DateTime64(6, 'UTC')"]]);
+        let types = ["Int64", "Float64", "DateTime64(6, 'UTC')"];
         let names = ["n", "n", "day"].map(str::to_owned);
         let of = |json: &str| -> Vec<(String, Kind)> {
-            let columns = columns(&names, &types, &rows(json)).into_iter();
+            let columns = columns(&names, types.into_iter(), &rows(json)).into_iter();
             columns.map(|column| (column.name, column.kind)).collect()
         };
         let expected = |day| {
