@@ -38,6 +38,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/events/explore") view=explore::Explore ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />

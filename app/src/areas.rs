@@ -174,6 +174,7 @@ area!(dashboards {
 });
 
 area!(explore {
+    Explore => pages::explore::Explore,
     Sql => pages::sql::Sql,
 });
 
@@ -310,7 +311,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 80] = [
+const PAGES: [(&str, AreaPage); 81] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -325,6 +326,7 @@ const PAGES: [(&str, AreaPage); 80] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
+    ("/projects/:id/events/explore", explore::Explore),
     ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),

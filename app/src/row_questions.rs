@@ -2,6 +2,7 @@
 //! the same.
 //!
 //! What does not belong here: questions whose answers are numbers (`questions`), and the pages
-//! themselves (`pages::explore`).
+//! themselves (`pages::explore`, `pages::sql`).
 
+pub mod explore;
 pub mod sql;

@@ -97,8 +97,9 @@ pub(super) const ACCOUNT: [NavEntry; 4] = [
 ];
 
 /// Pages that only search and the breadcrumb name. They have no shortcut.
-const OTHERS: [NavEntry; 15] = [
+const OTHERS: [NavEntry; 16] = [
     entry("Send events", "start", "", Of::Project, "/start"),
+    entry("Explore events", "live", "", Of::Project, "/events/explore"),
     entry("Dashboards", "overview", "", Of::Project, "/dashboards"),
     entry("SQL", "insight", "", Of::Project, "/sql"),
     entry("Project keys", "key", "", Of::Project, "/settings/keys"),

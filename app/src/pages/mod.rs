@@ -11,6 +11,7 @@ mod entrance;
 pub(crate) mod event_definition;
 pub(crate) mod event_definitions;
 pub(crate) mod events;
+pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod gallery;
 pub(crate) mod group;

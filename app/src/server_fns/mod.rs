@@ -19,6 +19,7 @@ pub(crate) mod dashboards;
 pub(crate) mod definitions;
 pub(crate) mod domains;
 pub(crate) mod events;
+pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod groups;
 pub(crate) mod help;

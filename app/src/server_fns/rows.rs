@@ -45,18 +45,36 @@ pub(super) async fn ask(
     project: &ProjectCtx,
     query: Query,
 ) -> Result<Result<RowsView, FieldError>, UiError> {
-    use weir_service::questions::Asking;
-
     let began = std::time::Instant::now();
-    match services.questions.ask(project, query, Asking::default()).await {
+    match answer(services, project, query).await? {
         Ok(answered) => {
             let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let view = view(answered, took);
-            view.map(Ok).map_err(|error| ui_error(Error::Internal(error.to_string())))
+            view(answered, took).map(Ok).map_err(|error| unreadable(&error))
         }
+        Err(fault) => Ok(Err(fault)),
+    }
+}
+
+/// The same, without a form for pages.
+#[cfg(feature = "ssr")]
+pub(super) async fn answer(
+    services: &Services,
+    project: &ProjectCtx,
+    query: Query,
+) -> Result<Result<Answered, FieldError>, UiError> {
+    use weir_service::questions::Asking;
+
+    match services.questions.ask(project, query, Asking::default()).await {
+        Ok(answered) => Ok(Ok(answered)),
+        // The page shows it at a field of its form.
         Err(Error::Invalid(fault)) => Ok(Err(fault)),
         Err(error) => Err(ui_error(error)),
     }
+}
+
+#[cfg(feature = "ssr")]
+pub(super) fn unreadable(error: &serde_json::Error) -> UiError {
+    ui_error(Error::Internal(error.to_string()))
 }
 
 #[cfg(feature = "ssr")]

@@ -17,12 +17,14 @@ use http::{HeaderValue, header};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 use weir_app::local_path;
+use weir_app::row_questions::explore::{Exploration, ExploreFields, file_columns};
 use weir_app::row_questions::sql;
 use weir_export::parquet_file;
 use weir_export::rows::{Cell, Column, Kind};
 use weir_model::errors::FieldError;
 use weir_model::{ProjectId, Timestamp};
 use weir_questions::Query;
+use weir_questions::query::EVENTS_LIMIT_MAX;
 use weir_service::Error as ServiceError;
 use weir_service::questions::{Answered, Asking};
 
@@ -33,12 +35,14 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
 use crate::limits::Exhausted;
 
-/// The last line of a CSV file whose answer has the maximum size.
-const TOO_LARGE: &str = "This file is incomplete: an answer has at most about 8 MiB.";
+/// The last line of a CSV file that does not have all rows.
+const INCOMPLETE: &str =
+    "This file is incomplete: an answer has at most 50,000 rows and about 8 MiB.";
 
 /// A page whose answer is a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Page {
+    Explore,
     Sql,
 }
 
@@ -81,6 +85,7 @@ async fn open(web: &Web, project: &str, file: &str, parts: &Parts) -> ApiResult<
         Ok(question) => services.questions.ask(&project, question, Asking::default()).await,
         Err(fault) => Err(fault.into()),
     };
+    let names = page.columns(query);
     let answered = match found {
         // The page shows the fault at its field.
         Err(ServiceError::Invalid(_)) if visit::wants_page(&parts.headers) => {
@@ -88,15 +93,16 @@ async fn open(web: &Web, project: &str, file: &str, parts: &Parts) -> ApiResult<
         }
         found => found?,
     };
-    let written = tokio::task::spawn_blocking(move || format.write(&answered)).await;
+    let written = tokio::task::spawn_blocking(move || format.write(&answered, names)).await;
     let written = written.unwrap_or_else(|error| Err(error.to_string()));
-    let chunks = written.map_err(ServiceError::Internal)?;
+    let Written { chunks, is_cut } = written.map_err(ServiceError::Internal)?;
     let chunks = stream::iter(chunks.into_iter().map(Ok));
     let mut response = sending::body(chunks, permit, web.app.limits.sending).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     let name = format!("{}-{}", page.word(), file_word(&name));
-    let name = format!("{}.{}", name.trim_end_matches('-'), format.word());
+    let ending = if is_cut { "-incomplete" } else { "" };
+    let name = format!("{}{ending}.{}", name.trim_end_matches('-'), format.word());
     if let Ok(disposition) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
@@ -107,7 +113,7 @@ async fn open(web: &Web, project: &str, file: &str, parts: &Parts) -> ApiResult<
 /// The page and the format of a name such as `sql.csv`.
 fn wanted(file: &str) -> Option<(Page, Format)> {
     let (page, format) = file.split_once('.')?;
-    let page = [Page::Sql].into_iter().find(|known| known.word() == page)?;
+    let page = [Page::Explore, Page::Sql].into_iter().find(|known| known.word() == page)?;
     let format = [Format::Csv, Format::Parquet].into_iter().find(|known| known.word() == format)?;
     Some((page, format))
 }
@@ -115,31 +121,49 @@ fn wanted(file: &str) -> Option<(Page, Format)> {
 impl Page {
     fn word(self) -> &'static str {
         match self {
+            Self::Explore => "events",
             Self::Sql => "sql",
         }
     }
 
     /// The question of the fields in this query.
     fn question(self, query: &str) -> Result<Query, FieldError> {
-        let value = |name: &str| {
-            let mut pairs = form_urlencoded::parse(query.as_bytes());
-            let found = pairs.find(|(key, _)| key == name);
-            found.map(|(_, value)| value.into_owned()).unwrap_or_default()
-        };
+        let value = |name: &str| value(query, name);
         match self {
+            Self::Explore => {
+                let fields = ExploreFields::read(value);
+                let found = Exploration::new(&fields, EVENTS_LIMIT_MAX, 0)?;
+                Ok(Query::Events(found.query))
+            }
             Self::Sql => sql::query(&value(sql::TEXT), &value(sql::FILTERS)),
+        }
+    }
+
+    /// The names of the columns, if those of the answer are expressions.
+    fn columns(self, query: &str) -> Option<Vec<String>> {
+        match self {
+            Self::Explore => Some(file_columns(&ExploreFields::read(|name| value(query, name)))),
+            Self::Sql => None,
         }
     }
 
     /// The address of the page with these fields.
     fn address(self, project: ProjectId, query: &str) -> String {
         let path = match self {
+            Self::Explore => "events/explore",
             Self::Sql => "sql",
         };
         let mut fields = form_urlencoded::Serializer::new(String::new());
         fields.extend_pairs(form_urlencoded::parse(query.as_bytes()));
         format!("/projects/{project}/{path}?{}", fields.finish())
     }
+}
+
+/// The value of a field in a query. Empty if it is missing.
+fn value(query: &str, name: &str) -> String {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let found = pairs.find(|(key, _)| key == name);
+    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 impl Format {
@@ -157,19 +181,20 @@ impl Format {
         }
     }
 
-    /// The file of an answer. An error is for the log.
-    fn write(self, answered: &Answered) -> Result<Vec<Bytes>, String> {
+    /// The file of an answer, with these names of the columns instead of its own. An error is
+    /// for the log.
+    fn write(self, answered: &Answered, names: Option<Vec<String>>) -> Result<Written, String> {
         let Some(info) = &answered.rows else { return Err("an answer has no rows".to_owned()) };
         let rows: Vec<Vec<&RawValue>> = serde_json::from_str(answered.answer.results.get())
             .map_err(|error| error.to_string())?;
-        match self {
-            Self::Csv => {
-                let is_cut = answered.answer.has_more == Some(true)
-                    && rows.len() < usize::try_from(info.limit).unwrap_or(usize::MAX);
-                csv(&info.columns, &rows, is_cut).map_err(|error| error.to_string())
-            }
+        // SQL says how many rows an answer has, and events are those that match.
+        let is_limited = names.is_none() && rows.len() as u64 >= u64::from(info.limit);
+        let is_cut = answered.answer.has_more == Some(true) && !is_limited;
+        let names = names.as_ref().unwrap_or(&info.columns);
+        let chunks = match self {
+            Self::Csv => csv(names, &rows, is_cut).map_err(|error| error.to_string()),
             Self::Parquet => {
-                let columns = columns(&info.columns, info.column_types(), &rows);
+                let columns = columns(names, info.column_types(), &rows);
                 let kinds: Vec<Kind> = columns.iter().map(|column| column.kind).collect();
                 let cells = rows.iter().map(|row| {
                     let cells = row.iter().zip(&kinds);
@@ -179,12 +204,19 @@ impl Format {
                 });
                 parquet_file(&columns, cells).map_err(|error| error.to_string())
             }
-        }
+        };
+        Ok(Written { chunks: chunks?, is_cut })
     }
 }
 
-/// A CSV file. Texts, lists and objects are in quotation marks, and null is empty. `is_cut`:
-/// it has not all rows that it should have.
+/// A file.
+struct Written {
+    chunks: Vec<Bytes>,
+    /// Whether it does not have all rows that it should have.
+    is_cut: bool,
+}
+
+/// A CSV file. Texts, lists and objects are in quotation marks, and null is empty.
 fn csv(
     columns: &[String],
     rows: &[Vec<&RawValue>],
@@ -210,7 +242,7 @@ fn csv(
         chunks.push(Bytes::from(text));
     }
     if is_cut {
-        chunks.push(Bytes::from(line(&[TOO_LARGE])));
+        chunks.push(Bytes::from(line(&[INCOMPLETE])));
     }
     Ok(chunks)
 }
@@ -287,7 +319,7 @@ mod tests {
         let expected = "\"name\",\"n\",\"list\",\"flag\"\r\n\"'=1\",-2,,true\r\n\
                         \"a \"\"b\"\"\",0.5,\"[1,\"\"x\"\"]\",\"\"\r\n";
         assert_eq!(written(false), expected);
-        assert_eq!(written(true), format!("{expected}\"{TOO_LARGE}\"\r\n"));
+        assert_eq!(written(true), format!("{expected}\"{INCOMPLETE}\"\r\n"));
     }
 
     #[test]
@@ -325,6 +357,7 @@ mod tests {
     #[test]
     fn files_have_the_names_of_their_pages() {
         assert_eq!(wanted("sql.csv"), Some((Page::Sql, Format::Csv)));
+        assert_eq!(wanted("events.csv"), Some((Page::Explore, Format::Csv)));
         assert_eq!(wanted("sql.parquet"), Some((Page::Sql, Format::Parquet)));
         for file in ["sql", "sql.xlsx", "sql.csv.gz", "other.csv", ""] {
             assert_eq!(wanted(file), None, "{file}");

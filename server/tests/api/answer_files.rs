@@ -118,6 +118,48 @@ async fn files_of_sql_have_the_values_of_the_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_of_explored_events_have_the_values_of_the_api() {
+    let app = furnished().await;
+    let cookie = session(&app).await;
+    let project = app.project().to_string();
+    let fields = [
+        ("range", "all"),
+        ("property1", "note"),
+        ("operator1", "is_set"),
+        ("where", "distinct_id = 'ada'"),
+        ("columns", "price, note"),
+        ("order", "timestamp"),
+    ];
+    let query = json!({
+        "kind": "EventsQuery",
+        "select": ["uuid", "timestamp", "event", "distinct_id", "person_id", "properties.$groups",
+            "properties.price", "properties.note"],
+        "where": ["distinct_id = 'ada'"],
+        "properties": [{"key": "note", "operator": "is_set"}],
+        "orderBy": ["timestamp ASC"],
+    });
+    let mut of_api = answer(&app, &query).await;
+    let names =
+        ["uuid", "timestamp", "event", "distinct_id", "person_id", "groups", "price", "note"];
+    of_api["columns"] = json!(names);
+    let rows = named(&of_api);
+    assert!(rows.len() >= 2, "{rows:?}");
+    let file = page(&app, &address(&project, "events.parquet", &fields), &cookie).await;
+    assert_eq!(file.status, 200, "{:?}", file.body);
+    assert_eq!(parquet_rows(&file.body), rows);
+    let file = page(&app, &address(&project, "events.csv", &fields), &cookie).await;
+    let text = file.text();
+    let head = names.map(|name| format!("\"{name}\"")).join(",");
+    assert!(text.starts_with(&format!("{head}\r\n")), "{text}");
+    assert!(text.contains("\"'=sum(A1)\"") && text.contains("\"'@cmd\""), "{text}");
+
+    // A fault is at a field of the page, which shows it.
+    let refused = [("range", "-5d")];
+    let refused = page(&app, &address(&project, "events.csv", &refused), &cookie).await;
+    assert_eq!((refused.status, refused.error().4.as_deref()), (400, Some("range")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn filters_of_the_page_apply_to_its_files() {
     let app = furnished().await;
     let cookie = session(&app).await;

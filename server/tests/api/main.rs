@@ -65,6 +65,7 @@ mod projects;
 mod query;
 mod reference_answers;
 mod roles;
+mod row_pages;
 mod rules;
 mod samples;
 mod scim;
