@@ -14,7 +14,7 @@ use crate::error::UiError;
 use crate::local_path::encode;
 use crate::row_questions::sql;
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::server_fns::rows::{RowsView, SHOWN};
+use crate::server_fns::rows::RowsView;
 use crate::server_fns::sql::{SaveSql, SavedSql, SqlView, TableView, get_sql};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Field, TextArea};
@@ -273,7 +273,7 @@ fn answered(project: i64, found: RowsView, text: &str, filters: &str) -> AnyView
     let kinds: Vec<String> = columns.iter().map(|(_, kind)| kind.clone()).collect();
     let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     let headings = columns.into_iter().map(|(name, kind)| heading(&name, &kind)).collect();
-    let is_cut = rows.len() < usize::try_from(count).unwrap_or(usize::MAX);
+    let first = rows.len() as u64;
     let rows: Vec<TableRow> = rows
         .into_iter()
         .map(|row| {
@@ -288,7 +288,7 @@ fn answered(project: i64, found: RowsView, text: &str, filters: &str) -> AnyView
         false => view! { <Table caption="Answer" columns=headings rows=rows can_scroll=true /> }
             .into_any(),
     };
-    let cut = is_cut.then(|| format!("The page shows the first {} rows. ", grouped(SHOWN as u64)));
+    let cut = (first < count).then(|| format!("The page shows the first {}. ", grouped(first)));
     let more = has_more.then_some("More rows follow: LIMIT says how many an answer has.");
     view! {
         <section class="sql-answer" id="answer" aria-labelledby="answer-title">

@@ -102,7 +102,7 @@ async fn explored(
 
     let question = Query::Events(exploration.query.clone());
     let query = serde_json::to_value(&question).map_err(|error| rows::unreadable(&error))?;
-    let found = match rows::ask(services, project, question).await? {
+    let found = match rows::ask(services, project, question, usize::MAX).await? {
         Ok(found) => found,
         Err(fault) => return Ok(Err(fault)),
     };

@@ -16,7 +16,8 @@ use crate::context::ui_error;
 use crate::error::UiError;
 
 /// The most rows that a page shows. Files have all of them.
-pub(crate) const SHOWN: usize = 200;
+#[cfg(feature = "ssr")]
+const ROWS_MAX: usize = 200;
 /// Longest value that a page shows, in characters.
 #[cfg(feature = "ssr")]
 const VALUE_MAX: usize = 400;
@@ -38,18 +39,20 @@ pub(crate) struct RowsView {
     pub(crate) hogql: String,
 }
 
-/// Asks a question. One that cannot be answered as it is ends with its fault.
+/// Asks a question, for a page that shows rows of at most so many bytes. One that cannot be
+/// answered as it is ends with its fault.
 #[cfg(feature = "ssr")]
 pub(super) async fn ask(
     services: &Services,
     project: &ProjectCtx,
     query: Query,
+    bytes_max: usize,
 ) -> Result<Result<RowsView, FieldError>, UiError> {
     let began = std::time::Instant::now();
     match answer(services, project, query).await? {
         Ok(answered) => {
             let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            view(answered, took).map(Ok).map_err(|error| unreadable(&error))
+            view(answered, took, bytes_max).map(Ok).map_err(|error| unreadable(&error))
         }
         Err(fault) => Ok(Err(fault)),
     }
@@ -78,13 +81,25 @@ pub(super) fn unreadable(error: &serde_json::Error) -> UiError {
 }
 
 #[cfg(feature = "ssr")]
-fn view(answered: Answered, took: u64) -> Result<RowsView, serde_json::Error> {
+fn view(answered: Answered, took: u64, bytes_max: usize) -> Result<RowsView, serde_json::Error> {
     use serde_json::value::RawValue;
+
+    /// Bytes of a cell beside its text, roughly.
+    const CELL: usize = 40;
 
     let Answered { answer, rows: info, .. } = answered;
     let rows: Vec<Vec<&RawValue>> = serde_json::from_str(answer.results.get())?;
-    let shown = rows.iter().take(SHOWN);
-    let shown = shown.map(|row| row.iter().map(|value| text(value.get())).collect()).collect();
+    let (mut shown, mut left) = (Vec::new(), bytes_max);
+    for row in rows.iter().take(ROWS_MAX) {
+        let values: Vec<Option<String>> = row.iter().map(|value| text(value.get())).collect();
+        let bytes: usize =
+            values.iter().map(|value| value.as_ref().map_or(0, String::len) + CELL).sum();
+        if bytes > left && !shown.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(bytes);
+        shown.push(values);
+    }
     let columns = info.as_ref().map(|info| {
         let types = info.column_types().map(str::to_owned);
         info.columns.iter().cloned().zip(types).collect()

@@ -11,6 +11,10 @@ use crate::error::UiError;
 #[cfg(feature = "ssr")]
 use crate::row_questions::sql;
 
+/// The most bytes of the rows that the page shows.
+#[cfg(feature = "ssr")]
+const BYTES_MAX: usize = 100_000;
+
 /// A question in SQL, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SqlView {
@@ -59,7 +63,7 @@ pub(crate) async fn get_sql(
     let (text, filters) = match &saved {
         Some(saved) if query.is_empty() => sql::fields(&saved.query).ok_or_else(|| {
             let detail = "This insight is no question in SQL, or it has values beside its text.";
-            UiError::form("invalid_input", detail)
+            ui_error(FieldError::body("invalid_input", detail).into())
         })?,
         _ => (query.replace("\r\n", "\n"), filters),
     };
@@ -67,7 +71,7 @@ pub(crate) async fn get_sql(
         _ if text.trim().is_empty() => None,
         Err(fault) => Some(Err(fault)),
         Ok(question) => {
-            let answer = super::rows::ask(&services, &project, question).await?;
+            let answer = super::rows::ask(&services, &project, question, BYTES_MAX).await?;
             Some(answer.map_err(sql::at_field))
         }
     };

@@ -124,7 +124,7 @@ async fn explored_events_are_those_of_the_api() {
     let cookie = session(&app).await;
     let all = [("fields[from]", "2026-03-27"), ("fields[to]", "2026-03-30")];
     let paid = [("fields[property1]", "price"), ("fields[operator1]", "gte")];
-    let paid = [&all[..], &paid[..], &[("fields[value1]", "2"), ("fields[columns]", "price")]];
+    let paid = [&all[..], &paid[..], &[("fields[value1]", "2"), ("fields[columns]", "price")][..]];
     let found = view(&app, &cookie, "explore_events", &paid.concat()).await;
     let answer = &found["answer"]["Ok"];
     assert_eq!(answer["total"], 2);
