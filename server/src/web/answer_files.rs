@@ -222,9 +222,10 @@ fn csv(
     rows: &[Vec<&RawValue>],
     is_cut: bool,
 ) -> Result<Vec<Bytes>, serde_json::Error> {
-    let mut chunks = vec![Bytes::from(line(columns))];
+    /// Bytes of the parts that are sent.
+    const PART: usize = 64 << 10;
+    let (mut chunks, mut text) = (Vec::new(), line(columns));
     for row in rows {
-        let mut text = String::new();
         for (at, value) in row.iter().enumerate() {
             if at > 0 {
                 text.push(',');
@@ -239,11 +240,14 @@ fn csv(
             }
         }
         text.push_str("\r\n");
-        chunks.push(Bytes::from(text));
+        if text.len() >= PART {
+            chunks.push(Bytes::from(std::mem::take(&mut text)));
+        }
     }
     if is_cut {
-        chunks.push(Bytes::from(line(&[INCOMPLETE])));
+        text.push_str(&line(&[INCOMPLETE]));
     }
+    chunks.push(Bytes::from(text));
     Ok(chunks)
 }
 
