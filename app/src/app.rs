@@ -5,9 +5,9 @@ use leptos_router::SsrMode;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
 
 use crate::areas::{
-    account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
-    exports, gallery, health, help, insights, keys, migrations, organization, overview, people,
-    persons, plugins, project, start, transformations,
+    account, activity, configs, dashboards, definitions, domains, entrance, events, explore,
+    export_forms, exports, gallery, health, help, insights, keys, migrations, organization,
+    overview, people, persons, plugins, project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -46,10 +46,12 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/events/explore") view=explore::Explore ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/sql") view=explore::Sql ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/new") view=dashboards::NewDashboard ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard") view=dashboards::Dashboard ssr=SsrMode::Async />

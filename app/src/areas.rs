@@ -172,6 +172,11 @@ area!(dashboards {
     SharedDashboard => pages::dashboards::shared::SharedDashboard,
 });
 
+area!(explore {
+    Explore => pages::explore::Explore,
+    Sql => pages::sql::Sql,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -305,7 +310,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 79] = [
+const PAGES: [(&str, AreaPage); 81] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -320,10 +325,12 @@ const PAGES: [(&str, AreaPage); 79] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
+    ("/projects/:id/events/explore", explore::Explore),
     ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
+    ("/projects/:id/sql", explore::Sql),
     ("/projects/:id/dashboards", dashboards::Dashboards),
     ("/projects/:id/dashboards/new", dashboards::NewDashboard),
     ("/projects/:id/dashboards/:dashboard", dashboards::Dashboard),

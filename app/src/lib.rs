@@ -46,6 +46,7 @@ pub mod process_facts;
 #[cfg(feature = "ssr")]
 mod qr;
 mod questions;
+pub mod row_questions;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;

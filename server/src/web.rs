@@ -5,6 +5,7 @@
 //! function is reached. What does not: pages (`weir-app`) and rules (`weir-service`).
 
 pub(crate) mod admission;
+mod answer_files;
 pub(crate) mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
@@ -100,6 +101,7 @@ pub fn router(app: &App) -> Router {
         .route("/complete/saml/", post(sign_on::complete_saml))
         .route("/_csv/{*page}", get(lists::download))
         .route("/_person/{project}/{person}", get(person_export::download))
+        .route("/_answers/{project}/{file}", get(answer_files::download))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)
         .with_state(web)

@@ -51,7 +51,8 @@ pub(super) const RAIL: [Group; 3] = [
         entries: &[
             entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
             entry("Events", "live", "e", Of::Project, "/events"),
-            entry("Insights", "insight", "i", Of::Project, "/insights").with(&["/dashboards"]),
+            entry("Insights", "insight", "i", Of::Project, "/insights")
+                .with(&["/dashboards", "/sql"]),
             entry("Persons", "person", "p", Of::Project, "/persons"),
             entry("Groups", "group", "g", Of::Project, "/groups"),
             entry("Health", "health", "h", Of::Project, "/health"),
@@ -96,9 +97,11 @@ pub(super) const ACCOUNT: [NavEntry; 4] = [
 ];
 
 /// Pages that only search and the breadcrumb name. They have no shortcut.
-const OTHERS: [NavEntry; 14] = [
+const OTHERS: [NavEntry; 16] = [
     entry("Send events", "start", "", Of::Project, "/start"),
+    entry("Explore events", "live", "", Of::Project, "/events/explore"),
     entry("Dashboards", "overview", "", Of::Project, "/dashboards"),
+    entry("SQL", "insight", "", Of::Project, "/sql"),
     entry("Project keys", "key", "", Of::Project, "/settings/keys"),
     entry("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
     entry("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),

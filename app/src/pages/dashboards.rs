@@ -67,7 +67,7 @@ pub(super) fn tabs(project: i64) -> AnyView {
         label: label.to_owned(),
         count: None,
     };
-    let tabs = vec![tab("insights", "Insights"), tab("dashboards", TITLE)];
+    let tabs = vec![tab("insights", "Insights"), tab("dashboards", TITLE), tab("sql", "SQL")];
     view! { <SubNav label="Questions" tabs=tabs /> }.into_any()
 }
 

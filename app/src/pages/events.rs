@@ -188,6 +188,7 @@ fn draw(selection: Selection, (project, found, counts, opened): Loaded) -> AnyVi
     });
     view! {
         <PageHead title=TITLE within=project.name>
+            <a class="button" href=format!("/projects/{id}/events/explore")>"Explore events"</a>
             <a class="button" href=format!("/projects/{id}/health/events")>
                 "Dropped and altered events"
             </a>

@@ -81,8 +81,12 @@ fn nothing(project: i64, has_events: bool) -> AnyView {
 
 fn row(project: i64, insight: InsightLine) -> TableRow {
     let InsightLine { short_id, name, kind, changed_at, changed_by } = insight;
+    let path = match kind.as_str() {
+        "SQL" => format!("/projects/{project}/sql?insight={short_id}"),
+        _ => format!("/projects/{project}/insights/{short_id}"),
+    };
     TableRow::new(vec![
-        truncated_link(format!("/projects/{project}/insights/{short_id}"), name),
+        truncated_link(path, name),
         cell(kind),
         cell(view! { <Time iso=changed_at /> }),
         cell(member(changed_by)),

@@ -103,15 +103,23 @@ pub(crate) async fn get_insight(project: i64, insight: String) -> Result<Insight
 /// Lists names of events and of their properties.
 #[server(prefix = "/_fn", endpoint = "list_question_names")]
 pub(crate) async fn list_question_names(project: i64) -> Result<NamesView, UiError> {
+    let (services, project) = enter_project(project).await?;
+    question_names(&services, &project).await
+}
+
+#[cfg(feature = "ssr")]
+pub(super) async fn question_names(
+    services: &Services,
+    project: &ProjectCtx,
+) -> Result<NamesView, UiError> {
     use weir_model::definitions::{EventOrder, PropertyOwner};
     use weir_model::pagination::Page;
 
-    let (services, project) = enter_project(project).await?;
     let page = || Page { limit: SUGGESTIONS, offset: 0 };
     let (definitions, order) = (&services.definitions, EventOrder::named("-events"));
-    let events = definitions.names(&project, "", order, page()).await.map_err(ui_error)?;
+    let events = definitions.names(project, "", order, page()).await.map_err(ui_error)?;
     let of_events = Some(PropertyOwner::Event);
-    let properties = definitions.properties(&project, of_events, "", page()).await;
+    let properties = definitions.properties(project, of_events, "", page()).await;
     let properties = properties.map_err(ui_error)?.results;
     Ok(NamesView {
         events: events.page.results.into_iter().map(|seen| seen.name).collect(),

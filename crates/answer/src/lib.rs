@@ -47,7 +47,9 @@ pub use paths::{path_times, paths};
 pub use retention::{retention, retention_times};
 pub use run::{Cancel, MemoryPool, Run};
 pub use source::{Block, BlockEvent, OpenPart, Part, Source};
-pub use sql::{GroupRow, PersonRow, RowSource, events, events_times, hogql, hogql_times};
+pub use sql::{
+    GroupRow, PersonRow, RowSource, events, events_times, hogql, hogql_times, type_name,
+};
 pub use stickiness::{stickiness, stickiness_times};
 pub use trends::{trends, trends_times};
 

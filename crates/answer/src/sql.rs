@@ -48,6 +48,7 @@ use crate::run::Run;
 
 pub use events::{events, events_times};
 pub use source::{GroupRow, PersonRow, RowSource};
+pub use value::type_name;
 
 /// Most bytes of JSON of a result.
 const RESULT_MAX: usize = 8 << 20;

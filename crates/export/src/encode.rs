@@ -92,9 +92,11 @@ impl FileKind {
 
 /// Why rows could not be written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EncodeError {
+pub enum EncodeError {
+    /// The writer of Parquet refused them.
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
+    /// They could not be compressed.
     #[error(transparent)]
     Compressing(#[from] std::io::Error),
 }
@@ -162,6 +164,23 @@ impl Encoder {
             Self::Parquet(file) => file.finish(),
         }
     }
+}
+
+/// Writes rows, each with a cell for every column, as one file of Parquet that all readers
+/// understand. The names of the columns must differ. It uses the processor: call it on a
+/// thread that may block.
+///
+/// # Errors
+/// [`EncodeError::Parquet`]: the writer refuses the columns.
+pub fn parquet_file(
+    columns: &[Column],
+    rows: impl IntoIterator<Item = Vec<Cell>>,
+) -> Result<Vec<Bytes>, EncodeError> {
+    let mut file = Parquet::new(Some(Codec::Snappy), columns, None)?;
+    for row in rows {
+        file.write(&[row])?;
+    }
+    file.finish()
 }
 
 #[cfg(test)]

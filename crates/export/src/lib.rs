@@ -20,3 +20,5 @@ pub mod event_input;
 mod names;
 pub mod persons;
 pub mod rows;
+
+pub use encode::{EncodeError, parquet_file};

@@ -12,6 +12,7 @@ mod recent;
 mod results;
 mod source;
 mod stop;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ use crate::{Core, Result};
 
 pub use self::kinds::{KINDS, RowsInfo};
 pub use self::recent::Status;
+pub use self::tables::{SqlColumn, SqlTable, sql_tables};
 
 /// The most characters of the id that a client gives a question.
 pub const ID_MAX: usize = 100;

@@ -19,6 +19,7 @@ mod caller;
 mod conformity;
 mod dns_server;
 mod mail_sink;
+mod parquet_rows;
 mod people;
 
 pub use app::TestApp;
@@ -26,6 +27,7 @@ pub use caller::{Answer, Call, Caller};
 pub use conformity::schema_faults;
 pub use dns_server::{DnsAnswer, DnsServer};
 pub use mail_sink::{MailSink, Received};
+pub use parquet_rows::parquet_rows;
 pub use people::Person;
 pub use weir_testservers as servers;
 pub use weir_testservers::until;

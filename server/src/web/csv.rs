@@ -208,7 +208,7 @@ impl Walk {
 }
 
 /// A line with these cells.
-fn line(cells: &[impl AsRef<str>]) -> String {
+pub(super) fn line(cells: &[impl AsRef<str>]) -> String {
     let mut text = String::new();
     for (at, content) in cells.iter().enumerate() {
         if at > 0 {
@@ -222,7 +222,7 @@ fn line(cells: &[impl AsRef<str>]) -> String {
 
 /// A cell in quotation marks. Spreadsheets evaluate some beginnings as formulas, and
 /// names are input. Such contents get an apostrophe before them.
-fn cell(text: &mut String, content: &str) {
+pub(super) fn cell(text: &mut String, content: &str) {
     text.push('"');
     if content.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         text.push('\'');
@@ -237,7 +237,7 @@ fn cell(text: &mut String, content: &str) {
 }
 
 /// A name as part of the name of a file: short, in ASCII.
-fn file_word(name: &str) -> String {
+pub(super) fn file_word(name: &str) -> String {
     let lower = name.to_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").chars().take(40).collect()

@@ -5,6 +5,7 @@
 mod accounts;
 mod activity_log;
 mod annotations;
+mod answer_files;
 mod backup;
 mod browser_library;
 mod bulk;
@@ -65,6 +66,7 @@ mod projects;
 mod query;
 mod reference_answers;
 mod roles;
+mod row_pages;
 mod rules;
 mod samples;
 mod scim;

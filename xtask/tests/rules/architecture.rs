@@ -307,8 +307,9 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["parquet", "arrow*"],
-        to: &["weir-export", "weir-segments"],
-        why: "one crate knows the files of destinations, and one the files of the store",
+        to: &["weir-export", "weir-segments", "weir-testkit"],
+        why: "one crate knows the files of destinations, one the files of the store, and one \
+              reads files back in tests",
     },
     Reserved {
         names: &["object_store"],

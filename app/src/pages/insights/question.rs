@@ -235,6 +235,15 @@ fn query_call(project: i64, query: Value) -> ApiCall {
 /// A saved question that the form cannot show.
 fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
     let query = saved.and_then(|saved| crate::json::read::<Value>(&saved.query).ok());
+    let is_sql = query.as_ref().is_some_and(|query| query["kind"] == "HogQLQuery");
+    if let Some(saved) = saved.filter(|_| is_sql) {
+        let href = format!("/projects/{project}/sql?insight={}", saved.short_id);
+        return view! {
+            <p class="lead">"This insight is a question in SQL."</p>
+            <p><a class="button button-primary" href=href>"Open in SQL"</a></p>
+        }
+        .into_any();
+    }
     let call = query.map(|query| {
         view! { <ApiRequest call=query_call(project, query) of="ask the question" /> }
     });

@@ -225,7 +225,7 @@ pub(super) fn json(value: &Value<'_>, kind: Kind) -> Json {
 }
 
 /// The name of a type, as clients know it.
-pub(super) fn type_name(kind: Kind) -> &'static str {
+pub fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::Json => "String",
         Kind::Integer => "Int64",

@@ -55,6 +55,15 @@ pub struct RowsInfo {
     pub hogql: String,
 }
 
+impl RowsInfo {
+    /// The type of each column.
+    pub fn column_types(&self) -> impl Iterator<Item = &str> {
+        let types = self.types.as_array().into_iter().flatten();
+        // Of SQL, a type is in a list behind its name.
+        types.map(|of_column| of_column.as_str().or(of_column[1].as_str()).unwrap_or_default())
+    }
+}
+
 /// The results of a question, and when they were computed.
 pub(super) struct Computed {
     pub(super) results: Box<RawValue>,
@@ -215,6 +224,17 @@ impl Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_have_one_type_each() {
+        let types_of = |types: Value| {
+            let hogql = String::new();
+            let info = RowsInfo { columns: Vec::new(), types, limit: 1, offset: 0, hogql };
+            info.column_types().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(types_of(json!(["String", "Int64"])), ["String", "Int64"]);
+        assert_eq!(types_of(json!([["a", "String"], ["b", "Int64"]])), ["String", "Int64"]);
+    }
 
     #[test]
     fn results_have_a_bound() {
