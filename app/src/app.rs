@@ -6,8 +6,8 @@ use leptos_router::{SsrMode, path};
 
 use crate::areas::{
     account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
-    exports, gallery, health, help, insights, keys, migrations, organization, overview, people,
-    persons, plugins, project, start, transformations,
+    exports, gallery, health, help, insights, keys, migrations, numbers, organization, overview,
+    people, persons, plugins, project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -40,6 +40,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/persons") view=numbers::PersonsOfNumber ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
