@@ -8,6 +8,7 @@
 
 mod engine;
 mod kinds;
+mod persons;
 mod recent;
 mod results;
 mod source;
@@ -39,6 +40,7 @@ use crate::policy::{self, Action};
 use crate::{Core, Result};
 
 pub use self::kinds::{ActorsInfo, KINDS, RowsInfo};
+pub use self::persons::{NumberPerson, NumberPersons};
 pub use self::recent::Status;
 
 /// The most characters of the id that a client gives a question.

@@ -14,6 +14,7 @@ use crate::pages::project_in_path;
 use crate::server_fns::insights::persons::{NumberPerson, NumberView, list_persons_of_number};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, EmptyPage};
 use crate::ui::field::{Choice, Select};
 use crate::ui::form::FormResult;
@@ -69,6 +70,7 @@ async fn load(inputs: Inputs) -> Result<(ProjectView, NumberView), UiError> {
 fn draw(inputs: Inputs, (of, found): (ProjectView, NumberView)) -> AnyView {
     let Inputs { project, parameters, list_page } = inputs;
     let NumberView { title, details, intervals, total, persons, query } = found;
+    let file = (!persons.is_empty()).then(|| view! { <DownloadCsv /> });
     let pairs: Vec<String> = parameters
         .iter()
         .filter(|(_, value)| !value.is_empty())
@@ -86,6 +88,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, NumberView)) -> AnyView {
     view! {
         <PageHead title=TITLE within=of.name>
             <a class="button" href=question>"Open the question"</a>
+            {file}
         </PageHead>
         <p class="lead wrap">{title}</p>
         <ul>{details}</ul>

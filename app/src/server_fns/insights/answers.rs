@@ -8,7 +8,7 @@ mod funnel;
 #[cfg(feature = "ssr")]
 mod lifecycle;
 #[cfg(feature = "ssr")]
-pub(super) mod number;
+pub(crate) mod number;
 #[cfg(feature = "ssr")]
 mod paths;
 #[cfg(feature = "ssr")]

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use weir_model::Timestamp;
-use weir_model::persons::PersonRef;
+use weir_model::errors::FieldError;
+use weir_questions::Query;
 use weir_questions::query::ACTORS_LIMIT_MAX;
 use weir_questions::results::{
-    Actor, BreakdownValue, CompareLabel, LifecycleResult, RetentionResult, StickinessResult,
-    TrendsResult,
+    BreakdownValue, CompareLabel, LifecycleResult, RetentionResult, StickinessResult, TrendsResult,
 };
 use weir_service::persons::display_name;
-use weir_service::questions::Asking;
+use weir_service::questions::NumberPerson as Found;
 use weir_service::{Error, ProjectCtx, Services};
 
 use super::retention::period_labels;
@@ -53,14 +52,11 @@ pub(in crate::server_fns) async fn view(
     limit: u32,
     offset: u32,
 ) -> Result<NumberView, UiError> {
-    let form = QuestionForm::read(&|name: &str| parameters.get(name).cloned().unwrap_or_default());
-    let query = read(&query(&form, parameters, limit, offset))?;
+    let form = form(parameters);
+    let query = question(parameters, limit, offset).map_err(|fault| ui_error(fault.into()))?;
     let text = serde_json::to_string(&query);
     let text = text.map_err(|error| ui_error(Error::Internal(error.to_string())))?;
-    let found = services.questions.ask(project, query, Asking::default()).await;
-    let found = found.map_err(ui_error)?;
-    let rows: Vec<Vec<Value>> = serde_json::from_str(found.answer.results.get())
-        .map_err(|error| ui_error(Error::Internal(error.to_string())))?;
+    let found = services.questions.persons(project, query).await.map_err(ui_error)?;
     let (mut details, intervals) = words(services, project, &form, parameters).await?;
     if let Some(text) = value(parameters, "value") {
         details.push(value_label(Some(&BreakdownValue::One(text.to_owned()))));
@@ -72,13 +68,26 @@ pub(in crate::server_fns) async fn view(
         title: form.title(),
         details,
         intervals,
-        total: found.rows.and_then(|rows| rows.actors).map_or(0, |actors| actors.count),
-        persons: rows.into_iter().filter_map(person).collect(),
+        total: found.total,
+        persons: found.persons.into_iter().map(person).collect(),
         query: text,
     })
 }
 
+fn form(parameters: &Parameters) -> QuestionForm {
+    QuestionForm::read(&|name: &str| parameters.get(name).cloned().unwrap_or_default())
+}
+
 /// The question for the persons of the number that parameters name.
+pub(crate) fn question(
+    parameters: &Parameters,
+    limit: u32,
+    offset: u32,
+) -> Result<Query, FieldError> {
+    Query::read(&query(&form(parameters), parameters, limit, offset))
+}
+
+/// The same as JSON.
 fn query(form: &QuestionForm, parameters: &Parameters, limit: u32, offset: u32) -> Value {
     let (kind, breakdown) = match form {
         QuestionForm::Funnel(_) => ("FunnelsActorsQuery", "funnelStepBreakdown"),
@@ -102,29 +111,16 @@ fn query(form: &QuestionForm, parameters: &Parameters, limit: u32, offset: u32) 
     query
 }
 
-/// A person of a row. `None`: it is a group, of which no form asks.
-fn person(row: Vec<Value>) -> Option<NumberPerson> {
-    let mut row = row.into_iter();
-    let actor: Actor = serde_json::from_value(row.next()?).ok()?;
-    let events = row.next().and_then(|events| events.as_u64());
-    let Actor::Person { id, properties, is_identified, created_at, distinct_ids } = actor else {
-        return None;
-    };
-    let person = PersonRef {
-        id: id.parse().ok()?,
-        distinct_ids,
-        properties: Value::Object(properties).to_string(),
-        created_at: created_at.unwrap_or_else(|| Timestamp::from_micros(0)),
-        is_identified,
-    };
-    Some(NumberPerson {
-        id,
+fn person(found: Found) -> NumberPerson {
+    let Found { person, has_record, events } = found;
+    NumberPerson {
+        id: person.id.to_string(),
         name: display_name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
+        is_identified: has_record.then_some(person.is_identified),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
-        is_identified: created_at.map(|_| is_identified),
         events,
-    })
+    }
 }
 
 /// The name of a number in words, and the intervals that the answer has numbers for.
@@ -168,7 +164,7 @@ async fn words(
         QuestionForm::Retention(form) => {
             let found = ask::<Vec<RetentionResult>>(services, project, of_form()?).await?;
             let period = match of_form()? {
-                weir_questions::Query::Retention(query) => query.filter.period,
+                Query::Retention(query) => query.filter.period,
                 _ => return Ok((details, intervals)),
             };
             let labels = period_labels(&found.results, period, &found.timezone, found.until);
@@ -203,8 +199,6 @@ fn named(days: Vec<String>, labels: Vec<String>) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use weir_questions::Query;
-
     use super::*;
 
     #[test]
@@ -228,20 +222,5 @@ mod tests {
             assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
             assert_eq!(query["source"][member.0], member.1, "{query}");
         }
-    }
-
-    #[test]
-    fn a_person_without_a_record_has_no_page() {
-        let actor = |created_at: Value| {
-            json!({ "id": "018f3c5a-0000-7000-8000-000000000001", "properties": { "name": "Ada" },
-                "is_identified": true, "created_at": created_at,
-                "distinct_ids": ["a", "b", "c", "d"] })
-        };
-        let known = person(vec![actor(json!("2026-08-21T14:05:00Z")), json!(7)]).unwrap();
-        assert_eq!((known.name.as_str(), known.events), ("Ada", Some(7)));
-        assert_eq!((known.distinct_ids.len(), known.more_ids), (3, 1));
-        assert_eq!(known.is_identified, Some(true));
-        let unknown = person(vec![actor(Value::Null)]).unwrap();
-        assert_eq!((unknown.is_identified, unknown.events), (None, None));
     }
 }
