@@ -56,11 +56,11 @@ pub(super) fn read_times(
 }
 
 fn keys(rows: &[Row]) -> Vec<&str> {
-    let key = |row: &Row| match &row.id {
+    let keys = rows.iter().filter_map(|row| match &row.id {
         Id::Group(key) => Some(&**key),
         Id::Person(_) => None,
-    };
-    rows.iter().filter_map(key).collect()
+    });
+    keys.collect()
 }
 
 /// The rows of results, and how many of them are of persons or groups without a record.
