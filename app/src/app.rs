@@ -6,7 +6,7 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 
 use crate::areas::{
     account, activity, configs, dashboards, definitions, domains, entrance, events, explore,
-    export_forms, exports, gallery, health, help, insights, keys, migrations, organization,
+    export_forms, exports, gallery, health, help, insights, keys, migrations, numbers, organization,
     overview, people, persons, plugins, project, start, transformations,
 };
 use crate::frame::Frame;
@@ -49,6 +49,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/events/explore") view=explore::Explore ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/persons") view=numbers::PersonsOfNumber ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/sql") view=explore::Sql ssr=SsrMode::Async />

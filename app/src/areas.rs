@@ -159,6 +159,10 @@ area!(insights {
     Insight => pages::insights::question::Insight,
 });
 
+area!(numbers {
+    PersonsOfNumber => pages::insights::persons::PersonsOfNumber,
+});
+
 // With the list of insights: the code of the questions is as large as an area may be.
 area!(dashboards {
     Insights => pages::insights::Insights,
@@ -310,7 +314,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 81] = [
+const PAGES: [(&str, AreaPage); 82] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -328,6 +332,7 @@ const PAGES: [(&str, AreaPage); 81] = [
     ("/projects/:id/events/explore", explore::Explore),
     ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
+    ("/projects/:id/insights/persons", numbers::PersonsOfNumber),
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
     ("/projects/:id/sql", explore::Sql),

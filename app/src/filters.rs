@@ -1,14 +1,20 @@
 //! Filters of lists: from the values in the address of a page to the queries of services.
 //! The page and its CSV file use the same.
 
+use std::collections::BTreeMap;
+
 use weir_model::dashboards::DashboardQuery;
+use weir_model::errors::FieldError;
 use weir_model::exports::lists::{LogQuery, RunQuery};
 use weir_model::exports::{LogLevel, Status};
 use weir_model::insights::InsightQuery;
 use weir_model::members::MemberQuery;
 use weir_model::warnings::AffectedQuery;
 use weir_model::{ProjectId, Timestamp};
+use weir_questions::Query;
 use weir_service::exports::{Condition, OverviewQuery};
+
+use crate::server_fns::insights::answers::number;
 
 /// Longest search text in a log, in characters.
 const LOG_TEXT_MAX: usize = 200;
@@ -26,6 +32,18 @@ pub fn members(search: &str) -> MemberQuery {
 /// The filter of saved insights.
 pub fn insights(search: &str) -> InsightQuery {
     InsightQuery { search: text(search), ..InsightQuery::default() }
+}
+
+/// The question for the persons behind the number that the parameters of an address name.
+///
+/// # Errors
+/// The fault of the question.
+pub fn persons_of_number(
+    parameters: &BTreeMap<String, String>,
+    limit: u32,
+    offset: u32,
+) -> Result<Query, FieldError> {
+    number::question(parameters, limit, offset)
 }
 
 /// The filter of dashboards.

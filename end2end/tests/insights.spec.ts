@@ -202,8 +202,8 @@ test("a funnel is asked, saved and opened again", async ({ page, server, scripts
   // Empty fields are no steps.
   await expect(step(2)).toHaveValue("tea paid");
   await expect(step(4)).toHaveCount(0);
-  await expect(steps.first().getByRole("cell")).toHaveText(["3", "100.0%", "-", "-"]);
-  await expect(steps.last().getByRole("cell")).toHaveText(["2", "66.7%", "66.7%", /^\d+ [dh]/]);
+  await expect(steps.first().getByRole("cell")).toHaveText(["3", "-", "100.0%", "-", "-"]);
+  await expect(steps.last().getByRole("cell")).toHaveText(["2", "1", "66.7%", "66.7%", /^\d+ [dh]/]);
   const figure = page.getByRole("figure", { name: "Funnel: tea seen, tea paid" });
   await expect(figure).toContainText("2 of 3 persons did all steps: 66.7%.");
   await expect(figure.getByRole("listitem").last()).toContainText("2 (66.7%)");
@@ -304,6 +304,71 @@ test("paths are asked, saved and opened again", async ({ page, server, scripts }
   await saveAndOpen(page, scripts, insights, "Rituals", "Paths");
   await expect(page.getByLabel("First step")).toHaveValue("tea paid");
   await expect(edges).toHaveCount(1);
+});
+
+test("numbers lead to the persons behind them", async ({ page, server, scripts }) => {
+  const { insights } = await seen(page, server, scripts);
+  const persons = page.getByRole("table", { name: "Persons", exact: true }).locator("tbody > tr");
+  const opened = async (): Promise<void> => {
+    await page.waitForURL(/\/insights\/persons\?/);
+    await expect(page.getByRole("heading", { level: 1, name: "Persons behind a number" })).toBeVisible();
+    await alive(page, scripts);
+  };
+
+  await page.goto(`${insights}/new?event=tea+paid&math=total&breakdown=plan`);
+  await alive(page, scripts);
+  await numbers(page).filter({ hasText: "pro" }).getByRole("link", { name: "2" }).click();
+  await opened();
+  await expect(page.getByText("1 person", { exact: true })).toBeVisible();
+  await expect(persons).toHaveCount(1);
+  await expect(persons.getByRole("rowheader")).toHaveText("ada");
+  await expect(persons.getByRole("cell").last()).toHaveText("2");
+  await checkPage(page, "the persons of a value");
+  // Two persons paid today, of whom one has no plan.
+  await page.goto(`${insights}/persons?event=tea+paid&math=total`);
+  await alive(page, scripts);
+  await expect(persons).toHaveCount(2);
+  const interval = page.getByLabel("Interval");
+  const first = await interval.locator("option").nth(1).getAttribute("value");
+  await interval.selectOption(first);
+  if (!scripts) await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL(/[?&]day=/);
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "No person" })).toBeVisible();
+  await page.getByRole("link", { name: "Open the question" }).click();
+  await expect(page.getByLabel("Event", { exact: true })).toHaveValue("tea paid");
+  await alive(page, scripts);
+
+  await page.goto(`${insights}/new?kind=funnel&step1=tea+seen&step2=tea+paid`);
+  await alive(page, scripts);
+  const steps = page.getByRole("table", { name: "Persons of each step" }).locator("tbody > tr");
+  await steps.last().getByRole("link", { name: "1", exact: true }).click();
+  await opened();
+  await expect(page.getByText("Stopped before step 2: tea paid")).toBeVisible();
+  await expect(persons.getByRole("rowheader")).toHaveText(["cy"]);
+
+  await page.goto(`${insights}/new?kind=retention&target_event=tea+seen&returning_event=tea+paid&total=3`);
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "66.7% (2)" }).click();
+  await opened();
+  await expect(page.getByText("Came back in Day 2")).toBeVisible();
+  await expect(persons).toHaveCount(2);
+  await page.goto(`${insights}/new?kind=stickiness`);
+  await alive(page, scripts);
+  const active = page.getByRole("table", { name: "Persons by their intervals" }).locator("tbody > tr");
+  await active.last().getByRole("link", { name: "2", exact: true }).click();
+  await opened();
+  await expect(page.getByText("Active in 2 days")).toBeVisible();
+  await expect(persons).toHaveCount(2);
+  await page.goto(`${insights}/new?kind=lifecycle&event=tea+seen`);
+  await alive(page, scripts);
+  const statuses = page.getByRole("table", { name: "Persons of each status" }).locator("tbody > tr");
+  await statuses.filter({ hasText: "New" }).getByRole("link", { name: "3" }).click();
+  await opened();
+  await expect(persons).toHaveCount(3);
+  await persons.filter({ hasText: "cy" }).getByRole("link").click();
+  await expect(page.getByRole("heading", { level: 1, name: "cy" })).toBeVisible();
+  await alive(page, scripts);
 });
 
 test("a funnel of the API is shown in its form", async ({ page, server, scripts }) => {

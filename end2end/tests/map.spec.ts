@@ -184,6 +184,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id/events/explore", `${project}/events/explore?event=page+viewed`, "Events"],
     ["/projects/:id/insights", `${project}/insights`, "Insights"],
     ["/projects/:id/insights/new", `${project}/insights/new?event=page+viewed`, "Insights"],
+    ["/projects/:id/insights/persons", `${project}/insights/persons?event=page+viewed`, "Insights"],
     ["/projects/:id/insights/:insight", `${project}/insights/${made.insight}`, "Insights"],
     ["/projects/:id/insights/:insight/dashboards", `${project}/insights/${made.insight}/dashboards`, "Insights"],
     ["/projects/:id/sql", `${project}/sql?query=SELECT+count()+FROM+events+WHERE+event+%3D+%27gone%27`, "Insights"],

@@ -329,6 +329,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/groups/:type/:key", "Acme", walk.follow("Acme"));
   await walk.stop("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/insights/new", "New insight", walk.follow("New insight"));
+  await walk.stop("/projects/:id/insights/persons", "Persons behind a number", walk.open("/projects/1/insights/persons?event=page+viewed"));
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/insights/:insight", "Page views", walk.follow("Page views"));
   await walk.stop("/projects/:id/insights/:insight/dashboards", "Dashboards of an insight", walk.follow("Add to a dashboard"));

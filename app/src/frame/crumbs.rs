@@ -10,8 +10,9 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 39] = [
+const NAMES: [(&str, &str); 40] = [
     ("/insights/new", "New insight"),
+    ("/insights/persons", "Persons behind a number"),
     ("/insights/*", "Insight"),
     ("/insights/*/dashboards", "Dashboards"),
     ("/dashboards/new", "New dashboard"),
@@ -246,6 +247,7 @@ mod tests {
             ("/help/sign-in", "/help/sign-in", "Help, It"),
             ("/projects/1/insights/abcdefgh", "/projects/1/insights/abcdefgh", "Insights, It"),
             ("/projects/1/insights/new", "", "Insights, New insight"),
+            ("/projects/1/insights/persons", "", "Insights, Persons behind a number"),
             (
                 "/projects/1/dashboards/3/sharing",
                 "/projects/1/dashboards/3",

@@ -2,7 +2,9 @@
 
 mod funnel;
 mod lifecycle;
+mod links;
 mod paths;
+pub(crate) mod persons;
 pub(crate) mod question;
 mod retention;
 mod stickiness;

@@ -3,6 +3,7 @@
 //! What does not belong here: what the answers have (`answers`).
 
 pub(crate) mod answers;
+pub(crate) mod persons;
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};

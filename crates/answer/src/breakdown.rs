@@ -11,7 +11,7 @@ use weir_questions::evaluate::{
     BreakdownRank, NumberRanges, Numeric, PropertyValue, breakdown_text,
 };
 use weir_questions::query::{BREAKDOWNS_MAX, Breakdown, BreakdownFilter, PropertyOwner};
-use weir_questions::results::BreakdownValue;
+use weir_questions::results::{BREAKDOWN_NULL, BreakdownValue};
 use weir_segments::NONE;
 
 use crate::batch::Batch;
@@ -113,6 +113,19 @@ impl<'a> Divider<'a> {
         Some(BreakdownValue::new(filter, &texts))
     }
 
+    /// Whether a key has this value in results.
+    fn has_value(&self, key: Key, value: &BreakdownValue) -> bool {
+        let wanted = match value {
+            BreakdownValue::One(text) => std::slice::from_ref(text),
+            BreakdownValue::Many(texts) => texts.as_slice(),
+        };
+        let mut parts = self.texts.iter().zip(key).zip(wanted);
+        wanted.len() == self.texts.len()
+            && parts.all(|((texts, number), wanted)| {
+                texts.text(number).as_deref().unwrap_or(BREAKDOWN_NULL) == wanted.as_str()
+            })
+    }
+
     /// The keys in which each number is replaced by its range, if a property is divided into
     /// ranges. `keys` come with the number of their events.
     pub(crate) fn in_bins(&self, keys: &[(Key, u64)]) -> Result<Option<Vec<Key>>> {
@@ -146,6 +159,29 @@ impl<'a> Divider<'a> {
             }
         }
         Ok(Some(found))
+    }
+}
+
+/// The values that a number is about.
+#[derive(Debug)]
+pub(crate) enum Wanted<'q> {
+    /// All of them.
+    All,
+    /// This one.
+    Value(&'q BreakdownValue),
+    /// All but those that have results of their own.
+    OthersThan(HashSet<Key>),
+}
+
+impl Wanted<'_> {
+    /// Whether a value is one of them. `None`: it is one of those without results of their own.
+    pub(crate) fn includes(&self, divider: &Divider<'_>, key: Option<Key>) -> bool {
+        match (self, key) {
+            (Self::All, _) | (Self::OthersThan(_), None) => true,
+            (Self::Value(_), None) => false,
+            (Self::Value(value), Some(key)) => divider.has_value(key, value),
+            (Self::OthersThan(shown), Some(key)) => !shown.contains(&key),
+        }
     }
 }
 
@@ -308,6 +344,11 @@ impl OrderedKeys {
     pub(crate) fn place_of_value(&self, number: u32) -> u32 {
         let place = self.place(number);
         if place != OTHERS && self.key(place) == NO_KEY { NONE } else { place }
+    }
+
+    /// The value at a place. `None`: it is that of all others.
+    pub(crate) fn value_at(&self, place: u32) -> Option<Key> {
+        (place != OTHERS).then(|| self.key(place))
     }
 
     /// The value at a place. [`NONE`]: there is no value.

@@ -282,6 +282,28 @@ pub(crate) fn visit<'a, R: Record, T: Send>(
     })
 }
 
+/// Shows the sorted events of each person of a pass, with their nodes as bits. Their times are
+/// since `begin`.
+pub(crate) fn visit_nodes<'a, T: Send>(
+    reading: &Reading<'_, 'a>,
+    pass: Pass,
+    begin: i64,
+    make: impl Fn() -> T + Sync,
+    see: impl Fn(&mut T, u32, &[ShortRecord]) -> Result<()> + Sync,
+) -> Result<Vec<T>> {
+    let kept = reading.read(
+        || ByPerson::new(reading.run, pass),
+        |kept, batch, actors| {
+            let masks = batch.masks();
+            batch.kept().ones().try_for_each(|row| {
+                let (person, time) = (actors[row], batch.times()[row]);
+                kept.push(ShortRecord::new(person, begin, time, masks[row]))
+            })
+        },
+    )?;
+    visit(reading.run, kept, |_| {}, make, see)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Funnels: how many persons do one step after another.
 
+mod actors;
+
 use std::ops::Range;
 
 use weir_model::errors::FieldError;
@@ -15,7 +17,7 @@ use weir_questions::results::{
 };
 use weir_segments::NONE;
 
-use crate::breakdown::{ByValue, Divider, OTHERS, SharedKeys, first_places, shown};
+use crate::breakdown::{ByValue, Divider, Key, OTHERS, SharedKeys, first_places, shown};
 use crate::by_person::{
     ByPerson, LongRecord, Pass, Reading, Record, ShortRecord, in_passes, visit,
 };
@@ -25,6 +27,8 @@ use crate::run::{Reservation, Run};
 use crate::source::Source;
 use crate::span::Span;
 use crate::{Asked, Found};
+
+pub(crate) use actors::{Cell, behind};
 
 /// Bytes of the totals of a value beside its times.
 const TOTALS: usize = 2_048;
@@ -62,6 +66,32 @@ pub fn funnel(
     asked: &Asked<'_>,
     query: &FunnelsQuery,
 ) -> Result<Found<FunnelResults>> {
+    with_counter(source, run, asked, query, |counter, reading| {
+        let FunnelCounter { span, divider, keys, .. } = *counter;
+        let mut totals = counter.count(reading)?;
+        if counter.joins_others() {
+            let ordered = keys.ordered(divider);
+            if let Some(first) = first_places(divider, &ordered, &totals.by_value, |of| of.began) {
+                keys.join_others(&ordered, &first);
+                totals.by_value.retain(|place, _| first.contains(place));
+                let others = counter.count(reading)?.by_value.remove(&OTHERS);
+                let others = others.unwrap_or_else(|| ValueTotals::new(query, span.len()));
+                totals.by_value.insert(OTHERS, others);
+            }
+        }
+        let (results, has_more) = counter.results(totals.by_value);
+        Ok(Found { results, has_more, range: span.resolved() })
+    })
+}
+
+/// Calls a function with what counts a funnel, and what it reads.
+fn with_counter<T>(
+    source: &dyn Source,
+    run: &Run<'_>,
+    asked: &Asked<'_>,
+    query: &FunnelsQuery,
+    work: impl for<'q, 'a> FnOnce(&FunnelCounter<'q, 'a>, &Reading<'q, 'a>) -> Result<T>,
+) -> Result<T> {
     let span = span(asked, query)?;
     let filter = &query.filter;
     if query.breakdown.is_some() && filter.visualization == FunnelVisualization::TimeToConvert {
@@ -94,29 +124,7 @@ pub fn funnel(
     );
     let keys = SharedKeys::new(run);
     let counter = FunnelCounter { query, span: &span, rules, divider: &divider, keys: &keys };
-    let is_short = divider.is_whole() && !plan.keeps_all;
-    let count = || {
-        in_passes(
-            |pass| match is_short {
-                true => counter.pass::<ShortRecord>(&reading, pass),
-                false => counter.pass::<LongRecord>(&reading, pass),
-            },
-            Totals::merge,
-        )
-    };
-    let mut totals = count()?;
-    if matches!(filter.attribution.kind, AttributionKind::AllEvents | AttributionKind::Step) {
-        let ordered = keys.ordered(&divider);
-        if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
-            keys.join_others(&ordered, &first);
-            totals.by_value.retain(|place, _| first.contains(place));
-            let others = count()?.by_value.remove(&OTHERS);
-            let others = others.unwrap_or_else(|| ValueTotals::new(query, span.len()));
-            totals.by_value.insert(OTHERS, others);
-        }
-    }
-    let (results, has_more) = counter.results(totals.by_value);
-    Ok(Found { results, has_more, range: span.resolved() })
+    work(&counter, &reading)
 }
 
 fn span(asked: &Asked<'_>, query: &FunnelsQuery) -> Result<Span> {
@@ -284,7 +292,58 @@ impl Totals<'_> {
 }
 
 impl<'a> FunnelCounter<'_, 'a> {
-    fn pass<R: Step>(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<Totals<'a>> {
+    /// Whether all values without results of their own are counted as one, because a person may
+    /// belong to several values.
+    fn joins_others(&self) -> bool {
+        let kind = self.query.filter.attribution.kind;
+        matches!(kind, AttributionKind::AllEvents | AttributionKind::Step)
+    }
+
+    /// Whether the order of arrival and the values of events do not matter.
+    fn is_short(&self, reading: &Reading<'_, 'a>) -> bool {
+        self.divider.is_whole() && !reading.plan.keeps_all
+    }
+
+    fn count(&self, reading: &Reading<'_, 'a>) -> Result<Totals<'a>> {
+        let make = || self.totals(reading.run);
+        let add = |totals: &mut Totals<'a>, seen: SeenOutcome<'_>| {
+            totals.add(self, seen.place, seen.interval, seen.outcome)
+        };
+        in_passes(
+            |pass| {
+                let states = self.each(reading, pass, make, add)?;
+                let mut all = make();
+                for state in states {
+                    all.merge(state)?;
+                }
+                Ok(all)
+            },
+            Totals::merge,
+        )
+    }
+
+    /// Shows each person of a pass for each value that it belongs to, and each interval in
+    /// which it may begin.
+    fn each<T: Send>(
+        &self,
+        reading: &Reading<'_, 'a>,
+        pass: Pass,
+        make: impl Fn() -> T + Sync,
+        see: impl Fn(&mut T, SeenOutcome<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
+        match self.is_short(reading) {
+            true => self.each_of::<ShortRecord, T>(reading, pass, make, see),
+            false => self.each_of::<LongRecord, T>(reading, pass, make, see),
+        }
+    }
+
+    fn each_of<R: Step, T: Send>(
+        &self,
+        reading: &Reading<'_, 'a>,
+        pass: Pass,
+        make: impl Fn() -> T + Sync,
+        see: impl Fn(&mut T, SeenOutcome<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
         let begin = self.span.times.start;
         let kept = reading.read(
             || ByPerson::<R>::new(reading.run, pass),
@@ -306,18 +365,16 @@ impl<'a> FunnelCounter<'_, 'a> {
             reading.run,
             kept,
             |record| record.set_value(keys.place_of_value(record.value())),
-            || PersonState {
-                events: Vec::new(),
-                values: Vec::new(),
-                totals: self.totals(reading.run),
+            || PersonState { events: Vec::new(), values: Vec::new(), found: make() },
+            |state: &mut PersonState<T>, person, records| {
+                let PersonState { events, values, found } = state;
+                self.person(events, values, records, |place, interval, outcome| {
+                    let key = keys.value_at(place);
+                    see(found, SeenOutcome { person, place, key, interval, outcome })
+                })
             },
-            |state, _, records| self.person(state, records),
         )?;
-        let mut all = self.totals(reading.run);
-        for state in states {
-            all.merge(state.totals)?;
-        }
-        Ok(all)
+        Ok(states.into_iter().map(|state| state.found).collect())
     }
 
     fn totals(&self, run: &Run<'a>) -> Totals<'a> {
@@ -334,13 +391,18 @@ impl<'a> FunnelCounter<'_, 'a> {
         }
     }
 
-    fn person<R: Step>(&self, state: &mut PersonState<'a>, records: &[R]) -> Result<()> {
-        let PersonState { events, values, totals } = state;
+    /// Shows the outcomes of a person, each with the place of its value.
+    fn person<R: Step>(
+        &self,
+        events: &mut Vec<FunnelEvent>,
+        values: &mut Vec<Option<u32>>,
+        records: &[R],
+        mut see: impl FnMut(u32, usize, &FunnelOutcome) -> Result<()>,
+    ) -> Result<()> {
         events.clear();
         events.extend(records.iter().map(|record| self.event(record)));
         if self.divider.is_whole() {
-            return self
-                .outcomes(events, |interval, outcome| totals.add(self, NONE, interval, outcome));
+            return self.outcomes(events, |interval, outcome| see(NONE, interval, outcome));
         }
         values.clear();
         values.extend(records.iter().map(|record| Some(record.value()).filter(|of| *of != NONE)));
@@ -349,9 +411,7 @@ impl<'a> FunnelCounter<'_, 'a> {
         by_value(attribution, events, values, range, |value, events| {
             if counted.is_ok() {
                 let value = value.unwrap_or(NONE);
-                counted = self.outcomes(events, |interval, outcome| {
-                    totals.add(self, value, interval, outcome)
-                });
+                counted = self.outcomes(events, |interval, outcome| see(value, interval, outcome));
             }
         })
         .map_err(|_| AnswerError::TooLarge {
@@ -431,10 +491,22 @@ impl<'a> FunnelCounter<'_, 'a> {
 }
 
 /// What a thread has of persons.
-struct PersonState<'a> {
+struct PersonState<T> {
     /// The events of the person that it works on.
     events: Vec<FunnelEvent>,
     /// The places of their values.
     values: Vec<Option<u32>>,
-    totals: Totals<'a>,
+    found: T,
+}
+
+/// How far a person got.
+struct SeenOutcome<'e> {
+    person: u32,
+    /// The place of the value that it belongs to.
+    place: u32,
+    /// `None`: it is one of those without results of their own.
+    key: Option<Key>,
+    /// The number of the interval in which its attempts begin.
+    interval: usize,
+    outcome: &'e FunnelOutcome,
 }

@@ -12,6 +12,7 @@
 //!
 //! All functions block the thread.
 
+mod actors;
 mod batch;
 mod breakdown;
 mod by_person;
@@ -40,6 +41,7 @@ use weir_questions::query::FilterGroup;
 use weir_questions::results::ResolvedRange;
 use weir_questions::time::Calendar;
 
+pub use actors::{actors, actors_times};
 pub use error::{AnswerError, Result, SourceError};
 pub use funnels::{FunnelResults, funnel, funnel_times};
 pub use lifecycle::{lifecycle, lifecycle_times};

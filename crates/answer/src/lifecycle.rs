@@ -1,5 +1,7 @@
 //! Lifecycle: how many persons are new, come back, or stay away.
 
+mod actors;
+
 use std::ops::Range;
 
 use weir_model::errors::FieldError;
@@ -8,13 +10,15 @@ use weir_questions::query::{LifecycleQuery, LifecycleStatus};
 use weir_questions::results::{Axis, LifecycleResult};
 use weir_questions::time::Buckets;
 
-use crate::by_person::{ByPerson, Reading, ShortRecord, in_passes, visit};
+use crate::by_person::{Reading, in_passes, visit_nodes};
 use crate::earliest::Earliest;
 use crate::error::Result;
 use crate::plan::{Actor, Plan};
 use crate::run::Run;
 use crate::source::Source;
 use crate::{Asked, Found};
+
+pub(crate) use actors::behind;
 
 /// The times of the events that the answer to a question about a lifecycle needs.
 ///
@@ -54,41 +58,17 @@ pub fn lifecycle(
     let buckets = buckets(asked, query)?;
     let times = times(&buckets, asked)?;
     let before = times[0].start;
-    let mut plan = Plan::new(&query.scope, asked, times.into())?;
-    plan.add_series(&query.series, asked)?;
+    let plan = plan(asked, query, times)?;
     let reading = Reading::new(source, run, &plan, Actor::Person);
-    let mut seen = Earliest::new(run);
-    let mut failed = Ok(());
-    let mut note = |person: u32, time: i64| {
-        if failed.is_ok() {
-            failed = seen.see(person, time);
-        }
-    };
-    source.first_seen(&mut note)?;
-    failed?;
+    let seen = first_seen(source, run)?;
     let new = || Lifecycle::new(before, buckets.boundaries());
     let counted = in_passes(
         |pass| {
-            let kept = reading.read(
-                || ByPerson::new(run, pass),
-                |kept, batch, actors| {
-                    batch.kept().ones().try_for_each(|row| {
-                        let (person, time) = (actors[row], batch.times()[row]);
-                        kept.push(ShortRecord::new(person, before, time, 0))
-                    })
-                },
-            )?;
-            let states = visit(
-                run,
-                kept,
-                |_| {},
-                new,
-                |counted, person, records| {
-                    let first = seen.of(person).unwrap_or(i64::MAX);
-                    counted.person(first, records.iter().map(|record| record.time(before)));
-                    Ok(())
-                },
-            )?;
+            let states = visit_nodes(&reading, pass, before, new, |counted, person, records| {
+                let first = seen.of(person).unwrap_or(i64::MAX);
+                counted.person(first, records.iter().map(|record| record.time(before)));
+                Ok(())
+            })?;
             let mut all = new();
             states.into_iter().for_each(|state| all.merge(state));
             Ok(all)
@@ -107,4 +87,24 @@ pub fn lifecycle(
     });
     let range = crate::span::resolved(&(buckets.begin()..buckets.end()));
     Ok(Found { results: results.collect(), has_more: None, range })
+}
+
+fn plan(asked: &Asked<'_>, query: &LifecycleQuery, times: [Range<i64>; 2]) -> Result<Plan> {
+    let mut plan = Plan::new(&query.scope, asked, times.into())?;
+    plan.add_series(&query.series, asked)?;
+    Ok(plan)
+}
+
+/// When each person was first seen.
+fn first_seen<'a>(source: &dyn Source, run: &Run<'a>) -> Result<Earliest<'a>> {
+    let mut seen = Earliest::new(run);
+    let mut failed = Ok(());
+    let mut note = |person: u32, time: i64| {
+        if failed.is_ok() {
+            failed = seen.see(person, time);
+        }
+    };
+    source.first_seen(&mut note)?;
+    failed?;
+    Ok(seen)
 }

@@ -1,5 +1,7 @@
 //! Paths: what persons do after what.
 
+mod actors;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ use crate::run::{Reservation, Run};
 use crate::source::Source;
 use crate::texts::Texts;
 use crate::{Asked, Found};
+
+pub(crate) use actors::behind;
 
 /// The properties with the names of steps.
 const PAGE: (&str, &str) = ("$pageview", "$current_url");
@@ -52,6 +56,34 @@ pub fn paths(
     asked: &Asked<'_>,
     query: &PathsQuery,
 ) -> Result<Found<Vec<PathResult>>> {
+    with_counter(source, run, asked, query, |counter, reading| {
+        let counted = in_passes(|pass| counter.pass(reading, pass), |all, more| all.merge(more))?;
+        let mut sorted: Vec<Arc<str>> = counter.texts.all();
+        sorted.sort_unstable();
+        let text = |place: u32| sorted.get(place as usize).map_or("", |text| &**text);
+        let filter = &query.filter;
+        let most = usize::try_from(filter.edges).unwrap_or(usize::MAX);
+        let bounds = u64::from(filter.least.unwrap_or(0))..=filter.most.map_or(u64::MAX, u64::from);
+        let mut edges = counted.paths.edges(most.saturating_add(1), bounds);
+        let has_more = edges.len() > most;
+        edges.truncate(most);
+        let result = |edge: &Edge| PathResult::new(edge, text(edge.source), text(edge.target));
+        Ok(Found {
+            results: edges.iter().map(result).collect(),
+            has_more: Some(has_more),
+            range: crate::span::resolved(&times(asked, query)?),
+        })
+    })
+}
+
+/// Calls a function with what counts paths, and what it reads.
+fn with_counter<T>(
+    source: &dyn Source,
+    run: &Run<'_>,
+    asked: &Asked<'_>,
+    query: &PathsQuery,
+    work: impl for<'q, 'a> FnOnce(&PathCounter<'q, 'a>, &Reading<'q, 'a>) -> Result<T>,
+) -> Result<T> {
     let times = times(asked, query)?;
     let mut plan = Plan::new(&query.scope, asked, vec![times.clone()])?;
     let filter = &query.filter;
@@ -72,30 +104,15 @@ pub fn paths(
     reading.names = true;
     let texts = Texts::new(run, "steps of paths");
     let names = PathNames::new(filter);
-    let counter = PathCounter { filter, begin: times.start, names, slots, texts: &texts };
     // They have numbers also if no event has these names.
-    let ends = [filter.start.as_deref(), filter.end.as_deref()];
-    let mut numbers = [None; 2];
-    for (number, text) in numbers.iter_mut().zip(ends) {
-        *number = text.map(|text| texts.number(text)).transpose()?;
+    let mut ends = [None; 2];
+    for (number, text) in ends.iter_mut().zip([&filter.start, &filter.end]) {
+        *number = text.as_deref().map(|text| texts.number(text)).transpose()?;
     }
     let gap = texts.number(GAP)?;
-    let counted =
-        in_passes(|pass| counter.pass(&reading, pass, numbers, gap), |all, more| all.merge(more))?;
-    let mut sorted: Vec<Arc<str>> = texts.all();
-    sorted.sort_unstable();
-    let text = |place: u32| sorted.get(place as usize).map_or("", |text| &**text);
-    let most = usize::try_from(filter.edges).unwrap_or(usize::MAX);
-    let bounds = u64::from(filter.least.unwrap_or(0))..=filter.most.map_or(u64::MAX, u64::from);
-    let mut edges = counted.paths.edges(most.saturating_add(1), bounds);
-    let has_more = edges.len() > most;
-    edges.truncate(most);
-    let result = |edge: &Edge| PathResult::new(edge, text(edge.source), text(edge.target));
-    Ok(Found {
-        results: edges.iter().map(result).collect(),
-        has_more: Some(has_more),
-        range: crate::span::resolved(&times),
-    })
+    let counter =
+        PathCounter { filter, begin: times.start, names, slots, texts: &texts, ends, gap };
+    work(&counter, &reading)
 }
 
 struct PathCounter<'q, 'a> {
@@ -105,18 +122,30 @@ struct PathCounter<'q, 'a> {
     /// Of the address and of the name of a screen.
     slots: [usize; 2],
     texts: &'q Texts<'a>,
+    /// The numbers of the names at which paths begin and end.
+    ends: [Option<u32>; 2],
+    /// The number of [`GAP`].
+    gap: u32,
+}
+
+/// A person with its steps.
+struct SeenSteps<'e> {
+    person: u32,
+    rules: PathRules,
+    steps: &'e [PathEvent],
+    /// The places of the numbers of names in the order of the names.
+    places: &'e [u32],
 }
 
 /// Edges with their memory.
 struct CountedPaths<'a> {
     paths: Paths,
     memory: Reservation<'a>,
-    events: Vec<PathEvent>,
 }
 
 impl<'a> CountedPaths<'a> {
     fn new(run: &Run<'a>, rules: PathRules) -> Self {
-        Self { paths: Paths::new(rules), memory: run.memory.reservation(), events: Vec::new() }
+        Self { paths: Paths::new(rules), memory: run.memory.reservation() }
     }
 
     fn merge(&mut self, other: Self) -> Result<()> {
@@ -129,14 +158,46 @@ fn too_many(_: TooManyEdges) -> AnswerError {
     AnswerError::TooLarge { what: "different edges of paths".to_owned(), limit: EDGES_MAX }
 }
 
+/// The place of the name with a number in the order of the names.
+fn place(places: &[u32], number: u32) -> u32 {
+    places.get(number as usize).copied().unwrap_or(NONE)
+}
+
 impl<'a> PathCounter<'_, 'a> {
-    fn pass(
+    fn pass(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<CountedPaths<'a>> {
+        let run = reading.run;
+        let states = self.each(
+            reading,
+            pass,
+            |rules| CountedPaths::new(run, rules),
+            |counted, seen| {
+                counted.paths.person(seen.steps).map_err(too_many)?;
+                counted.memory.hold(counted.paths.bytes())
+            },
+        )?;
+        let mut states = states.into_iter();
+        // There is one for each thread.
+        let Some(mut all) = states.next() else {
+            return Ok(CountedPaths::new(run, self.rules(&self.texts.ranks())));
+        };
+        states.try_for_each(|state| all.merge(state))?;
+        Ok(all)
+    }
+
+    fn rules(&self, places: &[u32]) -> PathRules {
+        let [start, end] = self.ends.map(|end| end.map(|number| place(places, number)));
+        let steps = usize::try_from(self.filter.steps).unwrap_or(usize::MAX);
+        PathRules { steps, start, end, gap: place(places, self.gap) }
+    }
+
+    /// Shows each person of a pass with its steps.
+    fn each<T: Send>(
         &self,
         reading: &Reading<'_, 'a>,
         pass: Pass,
-        ends: [Option<u32>; 2],
-        gap: u32,
-    ) -> Result<CountedPaths<'a>> {
+        make: impl Fn(PathRules) -> T + Sync,
+        see: impl Fn(&mut T, SeenSteps<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
         let run = reading.run;
         let kept = reading.read(
             || ByPerson::new(run, pass),
@@ -153,32 +214,26 @@ impl<'a> PathCounter<'_, 'a> {
         )?;
         // The numbers of texts depend on threads, and their order does not.
         let places = self.texts.ranks();
-        let place = |number: u32| places.get(number as usize).copied().unwrap_or(NONE);
         let number = |record: &ShortRecord| record.bits() as u32;
-        let [start, end] = ends.map(|end| end.map(place));
-        let steps = usize::try_from(self.filter.steps).unwrap_or(usize::MAX);
-        let rules = PathRules { steps, start, end, gap: place(gap) };
+        let rules = self.rules(&places);
         let states = visit(
             run,
             kept,
-            |record: &mut ShortRecord| *record = record.with_bits(place(number(record)).into()),
-            || CountedPaths::new(run, rules),
-            |counted, _, records| {
+            |record: &mut ShortRecord| {
+                *record = record.with_bits(place(&places, number(record)).into());
+            },
+            || (Vec::new(), make(rules)),
+            |(steps, state): &mut (Vec<PathEvent>, T), person, records| {
                 let event = |record: &ShortRecord| PathEvent {
                     time: record.time(self.begin),
                     name: number(record),
                 };
-                counted.events.clear();
-                counted.events.extend(records.iter().map(event));
-                counted.paths.person(&counted.events).map_err(too_many)?;
-                counted.memory.hold(counted.paths.bytes())
+                steps.clear();
+                steps.extend(records.iter().map(event));
+                see(state, SeenSteps { person, rules, steps, places: &places })
             },
         )?;
-        let mut all = CountedPaths::new(run, rules);
-        for state in states {
-            all.merge(state)?;
-        }
-        Ok(all)
+        Ok(states.into_iter().map(|(_, state)| state).collect())
     }
 
     /// The number of the name of each row as a step. [`NONE`]: it is no step.

@@ -1,5 +1,7 @@
 //! Retention: how many persons come back.
 
+mod actors;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -9,13 +11,15 @@ use weir_questions::results::{RetentionResult, retention as results};
 use weir_questions::time::Buckets;
 use weir_segments::NONE;
 
-use crate::breakdown::{ByValue, Divider, OTHERS, SharedKeys, first_places, shown};
+use crate::breakdown::{ByValue, Divider, Key, OTHERS, SharedKeys, first_places, shown};
 use crate::by_person::{ByPerson, LongRecord, Pass, Reading, in_passes, visit};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::run::{Reservation, Run};
 use crate::source::Source;
 use crate::{Asked, Found};
+
+pub(crate) use actors::{Cell, behind};
 
 /// Bytes of a person who began before the periods.
 const BEFORE: usize = 24;
@@ -28,7 +32,8 @@ pub fn retention_times(asked: &Asked<'_>, query: &RetentionQuery) -> Result<Vec<
     Ok(vec![times(&periods(asked, query)?, query)])
 }
 
-fn periods(asked: &Asked<'_>, query: &RetentionQuery) -> Result<Buckets> {
+/// The periods in which persons begin and come back.
+pub(crate) fn periods(asked: &Asked<'_>, query: &RetentionQuery) -> Result<Buckets> {
     let (filter, dates) = (&query.filter, &query.scope.dates);
     let Asked { now, earliest, .. } = *asked;
     Ok(asked.calendar.periods(dates, filter.period, filter.total, now, earliest)?)
@@ -53,6 +58,47 @@ pub fn retention(
     asked: &Asked<'_>,
     query: &RetentionQuery,
 ) -> Result<Found<Vec<RetentionResult>>> {
+    with_counter(source, run, asked, query, |counter, reading| {
+        let mut totals = counter.count(reading)?;
+        let RetentionCounter { periods, divider, keys, .. } = *counter;
+        let ordered = keys.ordered(divider);
+        if let Some(first) = first_places(divider, &ordered, &totals.by_value, |of| of.began) {
+            keys.join_others(&ordered, &first);
+            totals.by_value.retain(|place, _| first.contains(place));
+            let others = counter.count(reading)?.by_value.remove(&OTHERS);
+            let none = || ValueTotals { retention: counter.empty(), began: 0 };
+            totals.by_value.insert(OTHERS, others.unwrap_or_else(none));
+        }
+        let period = query.filter.period;
+        let boundaries = periods.boundaries();
+        let (results, has_more) = match divider.filter() {
+            None => {
+                let all = totals.by_value.remove(&NONE);
+                let all = all.map_or_else(|| counter.empty(), |all| all.retention);
+                (results(period, boundaries, all.counts(), None), None)
+            }
+            Some(_) => {
+                let (values, has_more) =
+                    shown(divider, &ordered, totals.by_value, |of| of.began, ValueTotals::merge);
+                let values = values.iter().flat_map(|(value, of)| {
+                    results(period, boundaries, of.retention.counts(), Some(value))
+                });
+                (values.collect(), Some(has_more))
+            }
+        };
+        let range = crate::span::resolved(&(periods.begin()..periods.end()));
+        Ok(Found { results, has_more, range })
+    })
+}
+
+/// Calls a function with what counts a retention, and what it reads.
+fn with_counter<T>(
+    source: &dyn Source,
+    run: &Run<'_>,
+    asked: &Asked<'_>,
+    query: &RetentionQuery,
+    work: impl for<'q, 'a> FnOnce(&RetentionCounter<'q, 'a>, &Reading<'q, 'a>) -> Result<T>,
+) -> Result<T> {
     let periods = periods(asked, query)?;
     let mut plan = Plan::new(&query.scope, asked, vec![times(&periods, query)])?;
     let filter = &query.filter;
@@ -66,34 +112,7 @@ pub fn retention(
     reading.properties = divider.slots().to_vec();
     let keys = SharedKeys::new(run);
     let counter = RetentionCounter { query, periods: &periods, divider: &divider, keys: &keys };
-    let count = || in_passes(|pass| counter.pass(&reading, pass), Totals::merge);
-    let mut totals = count()?;
-    let ordered = keys.ordered(&divider);
-    if let Some(first) = first_places(&divider, &ordered, &totals.by_value, |of| of.began) {
-        keys.join_others(&ordered, &first);
-        totals.by_value.retain(|place, _| first.contains(place));
-        let others = count()?.by_value.remove(&OTHERS);
-        let none = || ValueTotals { retention: counter.empty(), began: 0 };
-        totals.by_value.insert(OTHERS, others.unwrap_or_else(none));
-    }
-    let boundaries = periods.boundaries();
-    let (results, has_more) = match divider.filter() {
-        None => {
-            let all = totals.by_value.remove(&NONE);
-            let all = all.map_or_else(|| counter.empty(), |all| all.retention);
-            (results(filter.period, boundaries, all.counts(), None), None)
-        }
-        Some(_) => {
-            let (values, has_more) =
-                shown(&divider, &ordered, totals.by_value, |of| of.began, ValueTotals::merge);
-            let values = values.iter().flat_map(|(value, of)| {
-                results(filter.period, boundaries, of.retention.counts(), Some(value))
-            });
-            (values.collect(), Some(has_more))
-        }
-    };
-    let range = crate::span::resolved(&(periods.begin()..periods.end()));
-    Ok(Found { results, has_more, range })
+    work(&counter, &reading)
 }
 
 struct RetentionCounter<'q, 'a> {
@@ -143,6 +162,16 @@ impl<'a> Totals<'a> {
     }
 }
 
+/// A person with its events of a value.
+struct SeenPerson<'e> {
+    person: u32,
+    /// The place of the value.
+    place: u32,
+    /// `None`: it is one of those without results of their own.
+    key: Option<Key>,
+    events: &'e [RetentionEvent],
+}
+
 /// What a thread keeps of events.
 struct KeptEvents<'a> {
     events: ByPerson<'a, LongRecord>,
@@ -177,7 +206,30 @@ impl<'a> RetentionCounter<'_, 'a> {
         Retention::new(boundaries, filter.kind, total, filter.is_cumulative, filter.occurrences)
     }
 
+    fn count(&self, reading: &Reading<'_, 'a>) -> Result<Totals<'a>> {
+        in_passes(|pass| self.pass(reading, pass), Totals::merge)
+    }
+
     fn pass(&self, reading: &Reading<'_, 'a>, pass: Pass) -> Result<Totals<'a>> {
+        let run = reading.run;
+        let states =
+            self.each(reading, pass, || Totals::new(run), |totals, seen| self.add(totals, &seen))?;
+        let mut all = Totals::new(run);
+        for state in states {
+            all.merge(state)?;
+        }
+        Ok(all)
+    }
+
+    /// Shows each person of a pass for each value, with the events that have it, unless it
+    /// does not begin.
+    fn each<T: Send>(
+        &self,
+        reading: &Reading<'_, 'a>,
+        pass: Pass,
+        make: impl Fn() -> T + Sync,
+        see: impl Fn(&mut T, SeenPerson<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
         let run = reading.run;
         let begin = self.periods.begin();
         let kept = reading.read(
@@ -201,32 +253,29 @@ impl<'a> RetentionCounter<'_, 'a> {
         let (events, before): (Vec<_>, Vec<_>) =
             kept.into_iter().map(|kept| (kept.events, kept.before)).unzip();
         let keys = self.keys.ordered(self.divider);
-        let states = visit(
+        visit(
             run,
             events,
             |_| {},
-            || Totals::new(run),
-            |totals, person, records| {
+            make,
+            |state, person, records| {
                 let has_begun = |value: u32| {
                     before.iter().any(|before| before.persons.contains(&(person, value)))
                 };
-                self.person(totals, records, has_begun, |value| keys.place_of_value(value))
+                self.person(records, has_begun, |value, events| {
+                    let place = keys.place_of_value(value);
+                    see(state, SeenPerson { person, place, key: keys.value_at(place), events })
+                })
             },
-        )?;
-        let mut all = Totals::new(run);
-        for state in states {
-            all.merge(state)?;
-        }
-        Ok(all)
+        )
     }
 
-    /// Counts a person for each value, with the events that have it.
+    /// Shows a person for each value.
     fn person(
         &self,
-        totals: &mut Totals<'_>,
         records: &[LongRecord],
         has_begun: impl Fn(u32) -> bool,
-        place: impl Fn(u32) -> u32,
+        mut see: impl FnMut(u32, &[RetentionEvent]) -> Result<()>,
     ) -> Result<()> {
         let event = |record: &LongRecord| RetentionEvent {
             time: record.time,
@@ -241,19 +290,23 @@ impl<'a> RetentionCounter<'_, 'a> {
                 RetentionKind::Recurring => true,
             };
             let is_target = |event: &RetentionEvent| event.entities & TARGET != 0;
-            if !events.iter().any(is_target) || !is_new() {
-                continue;
+            if events.iter().any(is_target) && is_new() {
+                see(value, &events)?;
             }
-            let place = place(value);
-            if !totals.by_value.contains_key(&place) {
-                let retention = self.empty();
-                totals.memory.hold_more(&mut totals.bytes, retention.bytes())?;
-                totals.by_value.insert(place, ValueTotals { retention, began: 0 });
-            }
-            if let Some(counted) = totals.by_value.get_mut(&place) {
-                counted.retention.person(&events);
-                counted.began += 1;
-            }
+        }
+        Ok(())
+    }
+
+    /// Counts a person for a value.
+    fn add(&self, totals: &mut Totals<'_>, seen: &SeenPerson<'_>) -> Result<()> {
+        if !totals.by_value.contains_key(&seen.place) {
+            let retention = self.empty();
+            totals.memory.hold_more(&mut totals.bytes, retention.bytes())?;
+            totals.by_value.insert(seen.place, ValueTotals { retention, began: 0 });
+        }
+        if let Some(counted) = totals.by_value.get_mut(&seen.place) {
+            counted.retention.person(seen.events);
+            counted.began += 1;
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ use crate::error::{AnswerError, Result};
 use crate::run::Run;
 
 pub use events::{events, events_times};
+pub(crate) use source::RECORDS;
 pub use source::{GroupRow, PersonRow, RowSource};
 pub use value::type_name;
 

@@ -1,18 +1,22 @@
 //! Stickiness: in how many intervals persons are active.
 
+mod actors;
+
 use std::ops::Range;
 
 use weir_questions::evaluate::Stickiness;
 use weir_questions::query::{EventsNode, StickinessQuery};
 use weir_questions::results::{CompareLabel, StickinessResult};
 
-use crate::by_person::{ByPerson, Reading, ShortRecord, in_passes, visit};
+use crate::by_person::{Reading, ShortRecord, in_passes, visit_nodes};
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Actor, Plan};
 use crate::run::Run;
 use crate::source::Source;
 use crate::span::Span;
 use crate::{Asked, Found};
+
+pub(crate) use actors::{Cell, behind};
 
 /// The times of the events that the answer to a question about stickiness needs.
 ///
@@ -45,7 +49,7 @@ pub fn stickiness(
     query: &StickinessQuery,
 ) -> Result<Found<Vec<StickinessResult>>> {
     let spans = spans(asked, query)?;
-    let group_type = |series: &EventsNode| query.scope.group_type.or(series.math.group_type());
+    let group_type = |series: &EventsNode| group_type(query, series);
     // By series and range.
     let mut counted: Vec<Vec<Stickiness>> =
         query.series.iter().map(|_| empty(query, &spans)).collect();
@@ -80,6 +84,11 @@ pub fn stickiness(
     Ok(Found { results, has_more: None, range })
 }
 
+/// The type of the groups that a series counts. `None`: it counts persons.
+fn group_type(query: &StickinessQuery, series: &EventsNode) -> Option<u8> {
+    query.scope.group_type.or(series.math.group_type())
+}
+
 /// For each range.
 fn empty(query: &StickinessQuery, spans: &[Span]) -> Vec<Stickiness> {
     let of = |span: &Span| Stickiness::new(&span.boundaries, query.filter.criteria);
@@ -96,14 +105,8 @@ fn of_actors(
     kind: Option<u8>,
     series: &[(usize, &EventsNode)],
 ) -> Result<Vec<Vec<Stickiness>>> {
-    let times: Vec<Range<i64>> = spans.iter().map(|span| span.times.clone()).collect();
-    let begin = times.iter().map(|times| times.start).min().unwrap_or_default();
-    let mut plan = Plan::new(&query.scope, asked, times)?;
-    for (at, series) in series {
-        let path = format!("series__{at}__properties");
-        plan.add(series.event.as_deref(), &series.properties, asked, &path)?;
-    }
-    let actor = plan.actor(kind);
+    let begin = begin(spans);
+    let (plan, actor) = plan(asked, query, spans, kind, series)?;
     let reading = Reading::new(source, run, &plan, actor);
     let new = || -> Vec<Vec<Stickiness>> { series.iter().map(|_| empty(query, spans)).collect() };
     let merge = |all: &mut Vec<Vec<Stickiness>>, more: Vec<Vec<Stickiness>>| {
@@ -113,32 +116,14 @@ fn of_actors(
     };
     in_passes(
         |pass| {
-            let kept = reading.read(
-                || ByPerson::new(run, pass),
-                |kept, batch, actors| {
-                    let masks = batch.masks();
-                    batch.kept().ones().try_for_each(|row| {
-                        let (person, time) = (actors[row], batch.times()[row]);
-                        kept.push(ShortRecord::new(person, begin, time, masks[row]))
-                    })
-                },
-            )?;
-            let states = visit(
-                run,
-                kept,
-                |_| {},
-                new,
-                |state, _, records| {
-                    for (at, ranges) in state.iter_mut().enumerate() {
-                        for (counted, span) in ranges.iter_mut().zip(spans) {
-                            let own = records.iter().filter(|record| record.bits() >> at & 1 == 1);
-                            let times = own.map(|record| record.time(begin));
-                            counted.person(times.filter(|time| span.times.contains(time)));
-                        }
+            let states = visit_nodes(&reading, pass, begin, new, |state, _, records| {
+                for (at, ranges) in state.iter_mut().enumerate() {
+                    for (counted, span) in ranges.iter_mut().zip(spans) {
+                        counted.person(times_of(records, at, span, begin));
                     }
-                    Ok(())
-                },
-            )?;
+                }
+                Ok(())
+            })?;
             let mut all = new();
             states.into_iter().for_each(|state| merge(&mut all, state));
             Ok(all)
@@ -148,4 +133,39 @@ fn of_actors(
             Ok(())
         },
     )
+}
+
+/// What is read for some series of one kind of actors, and who they are.
+fn plan(
+    asked: &Asked<'_>,
+    query: &StickinessQuery,
+    spans: &[Span],
+    kind: Option<u8>,
+    series: &[(usize, &EventsNode)],
+) -> Result<(Plan, Actor)> {
+    let times = spans.iter().map(|span| span.times.clone()).collect();
+    let mut plan = Plan::new(&query.scope, asked, times)?;
+    for (at, series) in series {
+        let path = format!("series__{at}__properties");
+        plan.add(series.event.as_deref(), &series.properties, asked, &path)?;
+    }
+    let actor = plan.actor(kind);
+    Ok((plan, actor))
+}
+
+/// The earliest time that counts.
+fn begin(spans: &[Span]) -> i64 {
+    spans.iter().map(|span| span.times.start).min().unwrap_or_default()
+}
+
+/// The times of the events of a person that are of a node and in a range.
+fn times_of<'r>(
+    records: &'r [ShortRecord],
+    node: usize,
+    span: &'r Span,
+    begin: i64,
+) -> impl Iterator<Item = i64> + 'r {
+    let own = records.iter().filter(move |record| record.bits() >> node & 1 == 1);
+    let times = own.map(move |record| record.time(begin));
+    times.filter(move |time| span.times.contains(time))
 }

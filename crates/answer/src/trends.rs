@@ -1,5 +1,7 @@
 //! Trends: numbers over time.
 
+mod actors;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -21,6 +23,8 @@ use crate::source::Source;
 use crate::span::{Cursor, Span};
 use crate::texts::Texts;
 use crate::{Asked, Found};
+
+pub(crate) use actors::{Cell, behind};
 
 /// The property with the id of a session.
 const SESSION: &str = "$session_id";
@@ -202,6 +206,13 @@ impl<'a> TrendsCounter<'_, 'a> {
 
     /// Counts all events.
     fn count(&self, source: &dyn Source, plan: &Plan) -> Result<State<'a>> {
+        let state = self.count_values(source, plan)?;
+        let keys = self.bins(&state)?;
+        self.in_bins(state, keys)
+    }
+
+    /// The same, with numbers that are not replaced by their ranges.
+    fn count_values(&self, source: &dyn Source, plan: &Plan) -> Result<State<'a>> {
         let needs = self.needs();
         let states = scan(
             source,
@@ -210,7 +221,7 @@ impl<'a> TrendsCounter<'_, 'a> {
             || self.state(),
             |state, batch| self.see(state, batch, &needs),
         )?;
-        self.in_bins(self.merge(states)?)
+        self.merge(states)
     }
 
     /// Whether most actors are in most cells. Bits do not become fewer in several passes.
@@ -335,8 +346,8 @@ impl<'a> TrendsCounter<'_, 'a> {
         Ok(())
     }
 
-    /// The state in which numbers are replaced by their ranges.
-    fn in_bins(&self, state: State<'a>) -> Result<State<'a>> {
+    /// The values in which numbers are replaced by their ranges, if there are ranges.
+    fn bins(&self, state: &State<'_>) -> Result<Option<Vec<Key>>> {
         let ranges = self.spans.len();
         let events = |value: usize| -> u64 {
             let of = |series: &SeriesState<'_>| series.events.get(value * ranges).copied();
@@ -344,7 +355,12 @@ impl<'a> TrendsCounter<'_, 'a> {
         };
         let keys = state.keys.keys().iter().enumerate();
         let keys: Vec<(Key, u64)> = keys.map(|(value, key)| (*key, events(value))).collect();
-        match self.divider.in_bins(&keys)? {
+        self.divider.in_bins(&keys)
+    }
+
+    /// The state with these values, if there are any.
+    fn in_bins(&self, state: State<'a>, keys: Option<Vec<Key>>) -> Result<State<'a>> {
+        match keys {
             None => Ok(state),
             Some(keys) => {
                 let mut all = self.state();

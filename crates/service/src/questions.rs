@@ -8,6 +8,7 @@
 
 mod engine;
 mod kinds;
+mod persons;
 mod recent;
 mod results;
 mod source;
@@ -39,7 +40,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result};
 
-pub use self::kinds::{KINDS, RowsInfo};
+pub use self::kinds::{ActorsInfo, KINDS, RowsInfo};
+pub use self::persons::{NumberPerson, NumberPersons};
 pub use self::recent::Status;
 pub use self::tables::{SqlColumn, SqlTable, sql_tables};
 
@@ -179,7 +181,7 @@ pub struct Answered {
     /// The answer. The results have the shape that `weir_questions::results` has for the kind
     /// of the question.
     pub answer: Answer<Box<RawValue>>,
-    /// Of an answer in rows: a list of events, or one to a question in SQL.
+    /// Of an answer in rows: a list of events or persons, or one to a question in SQL.
     pub rows: Option<RowsInfo>,
     /// The same for equal questions at the same time.
     pub cache_key: String,
@@ -240,14 +242,15 @@ impl Questions {
     }
 
     /// Answers a question of the dashboard of a share link, as [`ask`](Self::ask). Lists of
-    /// events and SQL are refused: they can show single persons, and each visitor would have
-    /// them computed again.
+    /// events or persons and SQL are refused: they can show single persons, and each visitor
+    /// would have them computed again.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
     pub async fn ask_shared(&self, shared: SharedProject, query: Query) -> Result<Answered> {
         if !kinds::is_kept(&query) {
-            let detail = "Lists of events and SQL are not answered through a share link.";
+            let detail =
+                "Lists of events or persons and SQL are not answered through a share link.";
             return Err(fault("invalid_input", detail).into());
         }
         let SharedProject { organization, project, now } = shared;
@@ -262,7 +265,6 @@ impl Questions {
         refresh: Refresh,
         key: Option<Key>,
     ) -> Result<Answered> {
-        kinds::check(&query)?;
         let question = Arc::new(self.question(owner, query, refresh).await?);
         let stop = Arc::new(Stop::default());
         // The client may leave. The question ends soon after, and has its permit until then.

@@ -44,15 +44,19 @@ pub struct QueryAnswer {
     /// members about rows.
     pub columns: Option<Vec<String>>,
     /// The types of the columns: for `EventsQuery` a text for each, for `HogQLQuery` a list
-    /// of its name and its type.
+    /// of its name and its type, and null for `ActorsQuery`.
     #[schema(value_type = Option<Vec<Value>>)]
     pub types: Option<Value>,
     /// The most rows.
     pub limit: Option<u32>,
     /// The number of rows that were skipped.
     pub offset: Option<u32>,
-    /// The question as SQL.
+    /// The question as SQL; null for `ActorsQuery`.
     pub hogql: Option<String>,
+    /// How many persons or groups are behind the number of an `ActorsQuery`.
+    pub actors_count: Option<u64>,
+    /// How many rows of an `ActorsQuery` are of persons or groups without a record.
+    pub missing_actors_count: Option<u64>,
     /// The time zone of the project.
     pub timezone: String,
     /// Whether the results were computed before.
@@ -177,7 +181,8 @@ fn refresh(fields: &Fields) -> Result<Refresh, FieldError> {
 
 /// Answer a question about the events of the project. `query` has the shape of its kind:
 /// `TrendsQuery`, `FunnelsQuery`, `RetentionQuery`, `PathsQuery`, `StickinessQuery`,
-/// `LifecycleQuery`, `EventsQuery` or `HogQLQuery`, also within a node that says how it is drawn.
+/// `LifecycleQuery`, `EventsQuery`, `HogQLQuery` or `ActorsQuery`, also within a node that says
+/// how it is drawn.
 pub async fn create_query(
     auth: Authorized<QueryRead, InProject>,
     State(app): State<App>,
@@ -197,9 +202,10 @@ pub(crate) async fn ask(
         app.services.questions.ask(project, query, asking).await?;
     let range =
         |range: ResolvedRange| QueryRange { date_from: range.date_from, date_to: range.date_to };
+    let actors = rows.as_ref().and_then(|rows| rows.actors);
     let (columns, types, limit, offset, hogql) = match rows {
-        Some(RowsInfo { columns, types, limit, offset, hogql }) => {
-            (Some(columns), Some(types), Some(limit), Some(offset), Some(hogql))
+        Some(RowsInfo { columns, types, limit, offset, hogql, .. }) => {
+            (Some(columns), Some(types), Some(limit), Some(offset), hogql)
         }
         None => (None, None, None, None, None),
     };
@@ -212,6 +218,8 @@ pub(crate) async fn ask(
         limit,
         offset,
         hogql,
+        actors_count: actors.map(|actors| actors.count),
+        missing_actors_count: actors.map(|actors| actors.missing),
         timezone: answer.timezone,
         is_cached: answer.is_cached,
         last_refresh: answer.last_refresh,

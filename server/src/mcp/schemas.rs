@@ -86,13 +86,15 @@ pub(super) fn question() -> Value {
             ),
         ),
         ("stickinessFilter", object("stickinessCriteria with operator and value.")),
+        ("source", actors()),
         ("select", texts("Columns of an EventsQuery, such as timestamp or properties.plan.")),
         ("where", texts("Conditions of an EventsQuery, such as properties.price > 10.")),
         ("event", text("Name of the events of an EventsQuery.")),
         ("after", text("Beginning of an EventsQuery, such as -24h.")),
         ("before", text("End of an EventsQuery.")),
         ("orderBy", texts("Order of an EventsQuery, such as timestamp DESC.")),
-        ("limit", json!({"type": "integer", "description": "Most rows of an EventsQuery."})),
+        ("limit", json!({"type": "integer", "description": "Most rows of a list."})),
+        ("offset", json!({"type": "integer", "description": "Rows of a list to skip."})),
         ("query", text("SQL of a HogQLQuery.")),
     ];
     let members: Map<String, Value> =
@@ -126,9 +128,32 @@ fn kind() -> Value {
     words(
         "TrendsQuery, StickinessQuery, LifecycleQuery and FunnelsQuery need series, \
          RetentionQuery needs retentionFilter, PathsQuery needs pathsFilter, EventsQuery needs \
-         select, and HogQLQuery needs query.",
+         select, HogQLQuery needs query, and ActorsQuery needs source.",
         &KINDS,
     )
+}
+
+/// The number that an `ActorsQuery` lists the persons of.
+fn actors() -> Value {
+    let kinds = ["InsightActorsQuery", "FunnelsActorsQuery", "StickinessActorsQuery"];
+    let statuses = ["new", "returning", "resurrecting", "dormant"];
+    let number = |description: &str| json!({"type": "integer", "description": description});
+    json!({
+        "type": "object",
+        "description": "Of an ActorsQuery, which lists the persons behind a number of an answer.",
+        "properties": {
+            "kind": words("FunnelsActorsQuery for a FunnelsQuery.", &kinds),
+            "source": object("The question that the number answers."),
+            "day": text("A day of a trend or a lifecycle, such as 2026-08-21."),
+            "series": number("The number of the series, from 0."),
+            "breakdown": {"description": "The breakdown value, as the answer has it."},
+            "compare": words("Which of two compared ranges.", &["current", "previous"]),
+            "status": words("Of a lifecycle.", &statuses),
+            "interval": number("The period of retention in which persons begin, from 0."),
+            "appearance": number("The period after it in which they come back."),
+            "funnelStep": number("From 1; -2 for those who stopped before the second step."),
+        },
+    })
 }
 
 fn dates() -> Value {
@@ -328,6 +353,9 @@ mod tests {
                 "event": "paid", "after": "-24h", "before": "-1h", "orderBy": ["timestamp DESC"],
                 "limit": 10}),
             json!({"kind": "HogQLQuery", "query": "SELECT count() FROM events"}),
+            json!({"kind": "ActorsQuery", "limit": 10, "offset": 10, "source": {
+                "kind": "InsightActorsQuery", "day": "2026-08-21", "series": 0, "compare": "current",
+                "source": {"kind": "TrendsQuery", "series": series}}}),
         ] {
             assert!(Query::read(&question).is_ok(), "{question}: {:?}", Query::read(&question));
             let schema = super::question();

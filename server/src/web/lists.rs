@@ -9,9 +9,12 @@
 mod account;
 mod activity;
 mod exports;
+mod number;
 mod organization;
 mod people;
 mod project;
+
+use std::collections::BTreeMap;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -91,6 +94,7 @@ async fn list_of(asked: &Asked<'_>, path: &str) -> ApiResult<CsvList> {
             match *rest {
                 ["events"] => project::events(asked, project).await?,
                 ["insights"] => project::insights(asked, project),
+                ["insights", "persons"] => number::persons(asked, project),
                 ["dashboards"] => project::dashboards(asked, project),
                 ["definitions"] => project::definitions(asked, project).await?,
                 ["definitions", event] => project::event_properties(project, event).await?,
@@ -132,6 +136,11 @@ impl Asked<'_> {
     fn value(&self, name: &str) -> String {
         let mut pairs = form_urlencoded::parse(self.query.as_bytes());
         pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned()).unwrap_or_default()
+    }
+
+    /// All filters with their values. Of several with the same name, the last one counts.
+    fn values(&self) -> BTreeMap<String, String> {
+        form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
     }
 
     async fn organization(&self, id: &str) -> Result<Organization, ServiceError> {

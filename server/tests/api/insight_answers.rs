@@ -70,6 +70,91 @@ fn ago(now: Timestamp, seconds: i64) -> String {
     now.plus_seconds(-seconds).to_string()
 }
 
+/// The persons behind a number of the answer to a question, which parameters name.
+async fn behind(app: &TestApp, cookie: &str, parameters: &[(&str, &str)]) -> Value {
+    let field = |(name, value): &(&str, &str)| format!("&fields[{name}]={value}");
+    let fields = parameters.iter().map(field).collect::<String>();
+    let this = format!("project={}{fields}&limit=50&offset=0", app.project());
+    let answer = function(app, cookie, "list_persons_of_number", &this).await;
+    assert_eq!(answer.status, 200, "{parameters:?}: {:?}", answer.body);
+    answer.json()
+}
+
+/// The names of persons, sorted.
+fn names(found: &Value) -> Vec<&str> {
+    let persons = found["persons"].as_array().unwrap().iter();
+    let mut names: Vec<&str> = persons.map(|person| person["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_of_a_page_lead_to_their_persons() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let now = minute(&app);
+    let event = |id: &str, event: &str, plan: &str, seconds: i64| {
+        let properties = json!({"plan": plan});
+        json!({"event": event, "distinct_id": id, "timestamp": ago(now, seconds), "properties": properties})
+    };
+    send(
+        &app,
+        json!([
+            event("ada", "seen", "pro", 300),
+            event("ada", "paid", "pro", 240),
+            event("ada", "paid", "pro", 230),
+            event("bob", "seen", "free", 300),
+            event("cy", "paid", "free", 300),
+        ]),
+    )
+    .await;
+    let funnel = [("kind", "funnel"), ("step1", "seen"), ("step2", "paid")];
+    for (question, number, detail, expected) in [
+        (&[("event", "paid")][..], &[][..], None, &["ada", "cy"][..]),
+        (
+            &[("event", "paid"), ("breakdown", "plan")][..],
+            &[("value", "pro")][..],
+            Some("pro"),
+            &["ada"][..],
+        ),
+        (&funnel[..], &[("step", "1")][..], Some("Did step 1: seen"), &["ada", "bob"][..]),
+        (&funnel[..], &[("step", "-2")][..], Some("Stopped before step 2: paid"), &["bob"][..]),
+        (
+            &[("kind", "stickiness")][..],
+            &[("active", "1")][..],
+            Some("Active in 1 day"),
+            &["ada", "bob", "cy"][..],
+        ),
+        (
+            &[("kind", "lifecycle")][..],
+            &[("status", "new")][..],
+            Some("New"),
+            &["ada", "bob", "cy"][..],
+        ),
+    ] {
+        let parameters = [question, number].concat();
+        let found = behind(&app, &cookie, &parameters).await;
+        assert_eq!(names(&found), expected, "{parameters:?}");
+        assert_eq!(found["total"], json!(expected.len()), "{parameters:?}");
+        assert_eq!(found["details"], json!(detail.into_iter().collect::<Vec<_>>()));
+    }
+    let found = behind(&app, &cookie, &[("event", "paid")]).await;
+    assert_eq!(
+        (&found["persons"][0]["name"], &found["persons"][0]["events"]),
+        (&json!("ada"), &json!(2))
+    );
+    assert_eq!(
+        (&found["title"], found["intervals"].as_array().unwrap().len()),
+        (&json!("Number of events: paid"), 8)
+    );
+    // The shown question is that of the API.
+    let caller = app.owner().key(&["query:read"]).await;
+    let query: Value = serde_json::from_str(found["query"].as_str().unwrap()).unwrap();
+    let path = format!("/api/projects/{}/query/", app.project());
+    let answer = caller.post(&path, &json!({"query": query})).await.json();
+    assert_eq!(answer["actors_count"], 2);
+}
+
 /// The number of persons of each step, and the median time to it.
 fn steps(steps: &Value, time: &str) -> Vec<(u64, Option<f64>)> {
     let steps = steps.as_array().unwrap().iter();

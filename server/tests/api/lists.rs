@@ -24,6 +24,7 @@ fn files(app: &TestApp) -> Vec<(String, &'static str, &'static str)> {
     let of_project = [
         ("events", "events", "received,event_time,"),
         ("insights", "insights", "short_id,name,"),
+        ("insights/persons", "persons-behind-a-number", "id,name,"),
         ("dashboards", "dashboards", "id,name,"),
         ("definitions", "event-definitions", "name,events_30d,"),
         ("health/events", "dropped-and-altered-events", "received,outcome,"),

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod activity_log;
+mod actors;
 mod annotations;
 mod answer_files;
 mod backup;

@@ -12,10 +12,10 @@ use crate::layers::{assert_all_layers, in_all_layers, large_requests, on_disk};
 use crate::stored::send;
 
 /// Three days in Berlin, of which the second one has 23 hours.
-const DAYS: [&str; 3] = ["2026-03-28", "2026-03-29", "2026-03-30"];
+pub(crate) const DAYS: [&str; 3] = ["2026-03-28", "2026-03-29", "2026-03-30"];
 
 /// An instance with a project in Berlin, and a key that asks questions.
-async fn berlin() -> (TestApp, Caller) {
+pub(crate) async fn berlin() -> (TestApp, Caller) {
     let app = TestApp::with_owner().await;
     let owner = app.owner().key(&["project:write"]).await;
     let path = format!("/api/projects/{}/", app.project());
@@ -27,7 +27,7 @@ async fn berlin() -> (TestApp, Caller) {
 
 /// Ada views a page on two days, first without a name on the second one, and buys on the first.
 /// Bob views pages on the second and third day, and buys on the third.
-async fn fill(app: &TestApp) {
+pub(crate) async fn fill(app: &TestApp) {
     let event = |event: &str, id: &str, time: &str, properties: Value| json!({"event": event, "distinct_id": id, "timestamp": time, "properties": properties});
     let view = |id: &str, time: &str, page: &str| {
         let url = format!("https://shop.example/{page}");
@@ -46,7 +46,7 @@ async fn fill(app: &TestApp) {
     send(app, events).await;
 }
 
-async fn post(app: &TestApp, caller: &Caller, body: &Value) -> Answer {
+pub(crate) async fn post(app: &TestApp, caller: &Caller, body: &Value) -> Answer {
     caller.post(&format!("/api/projects/{}/query/", app.project()), body).await
 }
 
@@ -59,11 +59,11 @@ async fn ask(app: &TestApp, caller: &Caller, question: Value) -> Value {
     answer.json()
 }
 
-fn series(event: &str, math: &str) -> Value {
+pub(crate) fn series(event: &str, math: &str) -> Value {
     json!({"kind": "EventsNode", "event": event, "math": math})
 }
 
-fn trends(series: Value) -> Value {
+pub(crate) fn trends(series: Value) -> Value {
     json!({"kind": "TrendsQuery", "series": [series], "interval": "day"})
 }
 

@@ -136,7 +136,7 @@ fn creation(project: i64, dashboard: String) -> AnyView {
         <Section id="create" title="Create share link">
             <Alert kind="note">
                 <p>
-                    "All people who have the link see the name and the description of the dashboard, and the names and answers of its insights. Lists of events and SQL are not answered. Through the API, the link also gives the questions and the filters."
+                    "All people who have the link see the name and the description of the dashboard, and the names and answers of its insights. Lists of events or persons and SQL are not answered. Through the API, the link also gives the questions and the filters."
                 </p>
             </Alert>
             <ActionForm action=action>

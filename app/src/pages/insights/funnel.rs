@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::links::PersonLinks;
 use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
 use crate::questions::funnel::{FunnelForm, ORDERS, STEPS, UNITS};
 use crate::questions::{DAY_RANGES, VALUES};
@@ -57,7 +58,12 @@ pub(super) fn add_step(shown: usize) -> Option<AnyView> {
 }
 
 /// The answer to the question of a form.
-pub(super) fn answer(form: &FunnelForm, found: FunnelView, computed_at: String) -> AnyView {
+pub(super) fn answer(
+    form: &FunnelForm,
+    found: FunnelView,
+    links: &PersonLinks,
+    computed_at: String,
+) -> AnyView {
     let FunnelView { names, values, has_others } = found;
     if values.is_empty() {
         return view! {
@@ -85,7 +91,7 @@ pub(super) fn answer(form: &FunnelForm, found: FunnelView, computed_at: String) 
                 <ol class="funnel">{bars(&names, &values)}</ol>
             </figure>
             <div>
-                {table(form, &names, values)}
+                {table(form, &names, values, links)}
                 {notes(remarks)}
                 {computed(computed_at)}
             </div>
@@ -139,23 +145,38 @@ fn bars(names: &[String], values: &[FunnelValue]) -> AnyView {
     names.iter().enumerate().map(step).collect_view().into_any()
 }
 
-fn table(form: &FunnelForm, names: &[String], values: Vec<FunnelValue>) -> AnyView {
+fn table(
+    form: &FunnelForm,
+    names: &[String],
+    values: Vec<FunnelValue>,
+    links: &PersonLinks,
+) -> AnyView {
     let is_divided = !form.breakdown.is_empty();
     let of_value = is_divided.then(|| Column::named(form.breakdown.clone()));
     let columns = of_value.into_iter().chain([
         Column::text("Step"),
         Column::number("Persons"),
+        Column::number("Stopped before"),
         Column::number("Of the first step"),
         Column::number("Of the step before"),
         Column::number("Median time"),
     ]);
-    let rows = values.into_iter().flat_map(|value| rows(is_divided, names, &value));
+    let rows = values.into_iter().flat_map(|value| rows(is_divided, names, &value, links));
     view! { <Table caption="Persons of each step" columns=columns.collect() rows=rows.collect() /> }
         .into_any()
 }
 
 /// The rows of a value.
-fn rows(is_divided: bool, names: &[String], value: &FunnelValue) -> Vec<TableRow> {
+fn rows(
+    is_divided: bool,
+    names: &[String],
+    value: &FunnelValue,
+    links: &PersonLinks,
+) -> Vec<TableRow> {
+    let raw = value.value.as_deref().unwrap_or_default();
+    let persons = |count: u64, step: String| {
+        links.count(count, &[("step", step.as_str()), ("value", raw)], grouped(count))
+    };
     let counts: Vec<u64> = value.steps.iter().map(|step| step.count).collect();
     let first = counts.first().copied().unwrap_or(0);
     let row = |(at, (name, step)): (usize, (&String, &StepView))| {
@@ -163,7 +184,11 @@ fn rows(is_divided: bool, names: &[String], value: &FunnelValue) -> Vec<TableRow
         let of_value = is_divided.then(|| truncated(value.label.clone()));
         let cells = of_value.into_iter().chain([
             truncated(name.clone()),
-            cell(grouped(step.count)),
+            persons(step.count, (at + 1).to_string()),
+            match before {
+                Some(before) => persons(before.saturating_sub(step.count), format!("-{}", at + 1)),
+                None => cell("-"),
+            },
             cell(percent(step.count, first)),
             cell(before.map_or_else(|| "-".to_owned(), |before| percent(step.count, *before))),
             time(step.median),

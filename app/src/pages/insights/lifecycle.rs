@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::links::PersonLinks;
 use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
 use super::trends::summary;
 use crate::questions::lifecycle::{DORMANT_NOTE, LifecycleForm, status_label};
@@ -32,13 +33,16 @@ pub(super) fn answer(
     form: &LifecycleForm,
     found: LifecycleView,
     zone: &str,
+    links: &PersonLinks,
     computed_at: String,
 ) -> AnyView {
     let LifecycleView { intervals, statuses } = found;
     let summary = summary(&intervals, zone);
     let series = statuses.iter().enumerate().map(|(number, one)| line(number, one)).collect();
     let row = |one: &StatusView| {
-        TableRow::new(vec![cell(status_label(&one.status).to_owned()), cell(amount(one.sum))])
+        let persons = one.sum.abs().round() as u64;
+        let number = links.count(persons, &[("status", one.status.as_str())], amount(one.sum));
+        TableRow::new(vec![cell(status_label(&one.status).to_owned()), number])
     };
     let rows = statuses.iter().map(row).collect();
     let columns = vec![Column::text("Status"), Column::number("Sum of the intervals")];

@@ -8,6 +8,7 @@ use futures::future::try_join3;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
+use super::links::PersonLinks;
 use super::{funnel, lifecycle, paths, retention, stickiness, trends};
 use crate::error::UiError;
 use crate::pages::dashboards::of_insight;
@@ -150,7 +151,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
             let below = found.map(|found| {
                 view! {
                     <h2 class="hidden">"Answer"</h2>
-                    {answered(&form, found, &of.timezone)}
+                    {answered(project, &form, found, &of.timezone)}
                     {save(project, saved.as_ref(), &form)}
                 }
             });
@@ -185,23 +186,24 @@ fn kinds(path: &str) -> AnyView {
 }
 
 /// The answer to the question of a form, in a project of this zone.
-fn answered(form: &QuestionForm, found: AnswerView, zone: &str) -> AnyView {
+fn answered(project: i64, form: &QuestionForm, found: AnswerView, zone: &str) -> AnyView {
+    let links = &PersonLinks::new(project, form);
     let AnswerView { results, computed_at } = found;
     match (form, results) {
         (QuestionForm::Trends(form), ResultsView::Trends(found)) => {
-            trends::answer(form, found, zone, computed_at)
+            trends::answer(form, found, zone, links, computed_at)
         }
         (QuestionForm::Funnel(form), ResultsView::Funnel(found)) => {
-            funnel::answer(form, found, computed_at)
+            funnel::answer(form, found, links, computed_at)
         }
         (QuestionForm::Retention(form), ResultsView::Retention(found)) => {
-            retention::answer(form, found, zone, computed_at)
+            retention::answer(form, found, zone, links, computed_at)
         }
         (QuestionForm::Stickiness(form), ResultsView::Stickiness(found)) => {
-            stickiness::answer(form, found, computed_at)
+            stickiness::answer(form, found, links, computed_at)
         }
         (QuestionForm::Lifecycle(form), ResultsView::Lifecycle(found)) => {
-            lifecycle::answer(form, found, zone, computed_at)
+            lifecycle::answer(form, found, zone, links, computed_at)
         }
         (QuestionForm::Paths(form), ResultsView::Paths(found)) => {
             paths::answer(form, found, computed_at)

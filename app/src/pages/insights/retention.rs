@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::links::PersonLinks;
 use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
 use crate::questions::retention::{PERIODS, RetentionForm, TOTAL_MAX, TYPES};
 use crate::server_fns::insights::answers::CohortView;
@@ -42,6 +43,7 @@ pub(super) fn answer(
     form: &RetentionForm,
     cohorts: Vec<CohortView>,
     zone: &str,
+    links: &PersonLinks,
     computed_at: String,
 ) -> AnyView {
     let all = totals(&cohorts);
@@ -71,7 +73,7 @@ pub(super) fn answer(
     ];
     view! {
         <NamedLines id="answer" title=form.title() summary=summary names=names.clone() series=vec![line] unit="percent" decimals=1 />
-        {table(&names, &all, cohorts)}
+        {table(&names, &all, cohorts, links)}
         {notes(remarks)}
         {computed(computed_at)}
     }
@@ -112,15 +114,28 @@ fn summary(cohorts: &[CohortView], zone: &str) -> String {
 }
 
 /// The table: a row for each cohort, and a column for each period after its first one.
-fn table(names: &[String], all: &[(u64, u64)], cohorts: Vec<CohortView>) -> AnyView {
+fn table(
+    names: &[String],
+    all: &[(u64, u64)],
+    cohorts: Vec<CohortView>,
+    links: &PersonLinks,
+) -> AnyView {
     let after = names.iter().skip(1);
     let after = after.map(|name| Column { align: Align::End, ..Column::named(name.clone()) });
     let columns = [Column::text("Cohort"), Column::number("Persons")].into_iter().chain(after);
-    let of_all = row(ALL.to_owned(), began(all), all.iter().skip(1).copied());
-    let of_cohorts = cohorts.into_iter().map(|cohort| {
-        let CohortView { label, counts } = cohort;
+    let of_all = all.iter().skip(1).map(|(part, whole)| share(*part, *whole));
+    let of_all = row(ALL.to_owned(), cell(grouped(began(all))), of_all);
+    let of_cohorts = cohorts.into_iter().enumerate().map(|(cohort, one)| {
+        let CohortView { label, counts } = one;
         let began = counts.first().copied().unwrap_or(0);
-        row(label, began, counts.into_iter().skip(1).map(|part| (part, began)))
+        let cohort = cohort.to_string();
+        let persons = links.count(began, &[("cohort", cohort.as_str())], grouped(began));
+        let returned = counts.into_iter().enumerate().skip(1).map(|(after, part)| {
+            let after = after.to_string();
+            let name = [("cohort", cohort.as_str()), ("return", after.as_str())];
+            links.count(part, &name, share(part, began))
+        });
+        row(label, persons, returned)
     });
     let rows = std::iter::once(of_all).chain(of_cohorts);
     view! {
@@ -129,11 +144,9 @@ fn table(names: &[String], all: &[(u64, u64)], cohorts: Vec<CohortView>) -> AnyV
     .into_any()
 }
 
-/// A row: its persons, and those who came back, each with the persons that they are a part of.
-fn row(label: String, began: u64, returned: impl Iterator<Item = (u64, u64)>) -> TableRow {
-    let of_periods = returned.map(|(part, whole)| share(part, whole));
-    let cells = [cell(label), cell(grouped(began))].into_iter().chain(of_periods);
-    TableRow::new(cells.collect())
+/// A row: its persons, and those who came back.
+fn row(label: String, began: AnyView, returned: impl Iterator<Item = AnyView>) -> TableRow {
+    TableRow::new([cell(label), began].into_iter().chain(returned).collect())
 }
 
 /// A part of a whole in percent, and the number itself, with a darker background for a larger

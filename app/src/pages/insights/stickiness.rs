@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::links::PersonLinks;
 use super::question::{EVENTS, NAME_MAX, choices, computed};
 use crate::questions::stickiness::StickinessForm;
 use crate::questions::{DAY_RANGES, INTERVALS};
@@ -30,7 +31,12 @@ pub(super) fn fields(form: &StickinessForm, result: FormResult) -> AnyView {
 }
 
 /// The answer to the question of a form.
-pub(super) fn answer(form: &StickinessForm, found: StickinessView, computed_at: String) -> AnyView {
+pub(super) fn answer(
+    form: &StickinessForm,
+    found: StickinessView,
+    links: &PersonLinks,
+    computed_at: String,
+) -> AnyView {
     let StickinessView { labels, counts, total } = found;
     let values = counts.iter().map(|count| Some(*count)).collect();
     let texts = counts.iter().map(|count| grouped(*count)).collect();
@@ -40,9 +46,11 @@ pub(super) fn answer(form: &StickinessForm, found: StickinessView, computed_at: 
         1 => "1 person was active.".to_owned(),
         many => format!("{} were active.", counted(many, "person", "persons")),
     };
-    let rows = labels.iter().zip(counts).filter(|(_, count)| *count > 0);
-    let rows = rows.map(|(label, count)| {
-        TableRow::new(vec![cell(label.clone()), cell(grouped(count)), cell(percent(count, total))])
+    let rows = labels.iter().zip(counts).enumerate().filter(|(_, (_, count))| *count > 0);
+    let rows = rows.map(|(at, (label, count))| {
+        let active = (at + 1).to_string();
+        let persons = links.count(count, &[("active", active.as_str())], grouped(count));
+        TableRow::new(vec![cell(label.clone()), persons, cell(percent(count, total))])
     });
     let rows = rows.collect();
     let columns = vec![

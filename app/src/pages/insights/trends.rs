@@ -3,6 +3,7 @@
 
 use leptos::prelude::*;
 
+use super::links::PersonLinks;
 use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
 use crate::questions::trends::{MATHS, TrendsForm};
 use crate::questions::{INTERVALS, RANGES, VALUES};
@@ -45,6 +46,7 @@ pub(super) fn answer(
     form: &TrendsForm,
     found: TrendsView,
     zone: &str,
+    links: &PersonLinks,
     computed_at: String,
 ) -> AnyView {
     let TrendsView { intervals, series, has_others } = found;
@@ -84,7 +86,7 @@ pub(super) fn answer(
         <div class="insight-answer">
             <NamedLines id="answer" title=title summary=summary names=intervals series=lines unit=unit decimals=decimals />
             <div>
-                {table(series, form.compare)}
+                {table(series, form.compare, links)}
                 {notes(remarks)}
                 {computed(computed_at)}
             </div>
@@ -131,22 +133,29 @@ pub(in crate::pages) fn line(
     Series::numbered(label, number, is_before, values, texts)
 }
 
-fn table(series: Vec<SeriesView>, compares: bool) -> AnyView {
+fn table(series: Vec<SeriesView>, compares: bool, links: &PersonLinks) -> AnyView {
     let mut columns = vec![Column::text("Series"), Column::number("Whole range")];
     if compares {
         columns.extend([Column::number("Period before"), Column::number("Change")]);
     }
-    let rows = series.into_iter().map(|one| row(one, compares)).collect();
+    let rows = series.into_iter().map(|one| row(one, compares, links)).collect();
     view! { <Table caption="Numbers of the whole range" columns=columns rows=rows /> }.into_any()
 }
 
-fn row(series: SeriesView, compares: bool) -> TableRow {
-    let text = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), amount);
+fn row(series: SeriesView, compares: bool, links: &PersonLinks) -> TableRow {
+    let value = series.value.unwrap_or_default();
+    let number = |number: Option<f64>, before: &str| match number {
+        None => cell("-"),
+        Some(number) if number == 0.0 => cell(amount(number)),
+        Some(number) => {
+            links.number(&[("value", value.as_str()), ("before", before)], amount(number))
+        }
+    };
     let now = series.numbers.whole;
-    let mut cells = vec![truncated(series.label), cell(text(now))];
+    let mut cells = vec![truncated(series.label), number(now, "")];
     if compares {
         let before = series.before.and_then(|before| before.whole);
-        cells.extend([cell(text(before)), cell(change(now, before))]);
+        cells.extend([number(before, "on"), cell(change(now, before))]);
     }
     TableRow::new(cells)
 }
@@ -184,7 +193,7 @@ mod tests {
     fn a_chart_has_decimals_if_its_numbers_are_small_fractions() {
         let of = |data: &[f64]| {
             let numbers = NumbersView { data: data.to_vec(), whole: None };
-            decimals(&[SeriesView { label: String::new(), numbers, before: None }])
+            decimals(&[SeriesView { label: String::new(), value: None, numbers, before: None }])
         };
         assert_eq!((of(&[1.0, 2.0]), of(&[1.0, 0.5]), of(&[20_000.5])), (0, 2, 0));
         assert_eq!(of(&[]), 0);

@@ -172,6 +172,7 @@ pub(super) fn of_rates(
     let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
     let series = found.iter().take(NUMBERED).map(|one| SeriesView {
         label: label(one),
+        value: None,
         numbers: NumbersView {
             data: one.data.iter().map(|rate| rate.value()).collect(),
             whole: None,
@@ -254,6 +255,7 @@ pub(super) fn of_lifecycle(interval: &str, found: Vec<LifecycleResult>) -> TileA
     let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
     let series = found.iter().map(|one| SeriesView {
         label: status_label(&one.status).to_owned(),
+        value: None,
         numbers: NumbersView {
             data: one.data.iter().map(|amount| amount.value().abs()).collect(),
             whole: None,

@@ -8,6 +8,8 @@ mod funnel;
 #[cfg(feature = "ssr")]
 mod lifecycle;
 #[cfg(feature = "ssr")]
+pub(crate) mod number;
+#[cfg(feature = "ssr")]
 mod paths;
 #[cfg(feature = "ssr")]
 pub(in crate::server_fns) mod retention;
@@ -73,6 +75,8 @@ pub(crate) struct TrendsView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SeriesView {
     pub(crate) label: String,
+    /// Its value of the breakdown, as questions have it. `None`: there is no breakdown.
+    pub(crate) value: Option<String>,
     pub(crate) numbers: NumbersView,
     /// Those of the period before, if it is compared.
     pub(crate) before: Option<NumbersView>,
@@ -103,6 +107,8 @@ pub(crate) struct FunnelView {
 pub(crate) struct FunnelValue {
     /// The value. Empty: there is no breakdown.
     pub(crate) label: String,
+    /// The same as questions have it.
+    pub(crate) value: Option<String>,
     pub(crate) steps: Vec<StepView>,
 }
 

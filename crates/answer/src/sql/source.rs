@@ -1,4 +1,4 @@
-//! What a store must offer to be asked in SQL, beside events.
+//! What a store must offer to be asked in SQL or for lists of persons, beside events.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use crate::error::SourceError;
 use crate::source::Source;
 
 /// Most persons or groups that are asked for at a time.
-pub(super) const RECORDS: usize = 1_000;
+pub(crate) const RECORDS: usize = 1_000;
 
 /// Events, persons and groups of a project at one moment.
 ///
@@ -43,6 +43,29 @@ pub trait RowSource: Source {
         index: u8,
         keys: &[&str],
         see: &mut dyn FnMut(usize, &str),
+    ) -> Result<(), SourceError>;
+
+    /// Calls `see` with the place in the list of each person that has a record, and the record
+    /// as it is now. At most 1,000 persons are asked for at a time.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn person_records(
+        &self,
+        persons: &[u32],
+        see: &mut dyn FnMut(usize, PersonRow<'_>),
+    ) -> Result<(), SourceError>;
+
+    /// Calls `see` with the place in the list of each group that has a record, and the record
+    /// as it is now. At most 1,000 groups of one type are asked for at a time.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn group_records(
+        &self,
+        index: u8,
+        keys: &[&str],
+        see: &mut dyn FnMut(usize, GroupRow<'_>),
     ) -> Result<(), SourceError>;
 
     /// Calls `see` with each person that has a record and was not merged into another one,

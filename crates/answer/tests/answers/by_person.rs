@@ -118,7 +118,7 @@ fn resolved(begin: i64, end: i64) -> ResolvedRange {
     }
 }
 
-fn any_funnel(random: &mut Random) -> FunnelsQuery {
+pub(crate) fn any_funnel(random: &mut Random) -> FunnelsQuery {
     let series = any_series(random, 2, 4);
     let order = *random.pick(&["ordered", "strict", "unordered"]);
     let visualization = match order {
@@ -167,7 +167,7 @@ struct FunnelValue {
     began: u64,
 }
 
-fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
+pub(crate) fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
     let filter = &query.filter;
     let dates = &query.scope.dates;
     let range =
@@ -312,7 +312,7 @@ fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<FunnelResults> {
     Found { results, has_more, range: resolved(times.start, times.end) }
 }
 
-fn any_retention(random: &mut Random) -> RetentionQuery {
+pub(crate) fn any_retention(random: &mut Random) -> RetentionQuery {
     let entity = |random: &mut Random| {
         let mut entity = json!({ "id": any_event(random), "type": "events" });
         if random.one_in(4) {
@@ -346,7 +346,10 @@ fn any_retention(random: &mut Random) -> RetentionQuery {
     }
 }
 
-fn expected_retention(case: &Case, query: &RetentionQuery) -> Found<Vec<RetentionResult>> {
+pub(crate) fn expected_retention(
+    case: &Case,
+    query: &RetentionQuery,
+) -> Found<Vec<RetentionResult>> {
     let filter = &query.filter;
     let periods = case
         .calendar
@@ -423,7 +426,7 @@ fn expected_retention(case: &Case, query: &RetentionQuery) -> Found<Vec<Retentio
     Found { results, has_more, range: resolved(times.start, times.end) }
 }
 
-fn any_stickiness(random: &mut Random) -> StickinessQuery {
+pub(crate) fn any_stickiness(random: &mut Random) -> StickinessQuery {
     let mut series = any_series(random, 1, 3);
     for series in &mut series {
         if random.one_in(3) {
@@ -450,7 +453,10 @@ fn any_stickiness(random: &mut Random) -> StickinessQuery {
     }
 }
 
-fn expected_stickiness(case: &Case, query: &StickinessQuery) -> Found<Vec<StickinessResult>> {
+pub(crate) fn expected_stickiness(
+    case: &Case,
+    query: &StickinessQuery,
+) -> Found<Vec<StickinessResult>> {
     let dates = &query.scope.dates;
     let range =
         case.calendar.range(dates, query.interval, case.now, case.world.earliest()).unwrap();
@@ -488,7 +494,7 @@ fn expected_stickiness(case: &Case, query: &StickinessQuery) -> Found<Vec<Sticki
     Found { results, has_more: None, range: range.unwrap() }
 }
 
-fn any_lifecycle(random: &mut Random) -> LifecycleQuery {
+pub(crate) fn any_lifecycle(random: &mut Random) -> LifecycleQuery {
     let query = json!({ "kind": "LifecycleQuery", "series": any_series(random, 1, 1),
         "interval": random.pick(&["day", "week", "hour", "month"]) });
     match read(&with_scope(random, query)) {
@@ -497,7 +503,10 @@ fn any_lifecycle(random: &mut Random) -> LifecycleQuery {
     }
 }
 
-fn expected_lifecycle(case: &Case, query: &LifecycleQuery) -> Found<Vec<LifecycleResult>> {
+pub(crate) fn expected_lifecycle(
+    case: &Case,
+    query: &LifecycleQuery,
+) -> Found<Vec<LifecycleResult>> {
     let dates = &query.scope.dates;
     let range =
         case.calendar.range(dates, query.interval, case.now, case.world.earliest()).unwrap();

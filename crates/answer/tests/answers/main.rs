@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod actors;
 mod by_person;
 mod paths;
 mod random;

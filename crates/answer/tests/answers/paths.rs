@@ -14,7 +14,7 @@ use crate::Case;
 use crate::by_person::by_actor;
 use crate::world::{Event, Random, any_dates, any_filters, case};
 
-fn any_question(random: &mut Random) -> PathsQuery {
+pub(crate) fn any_question(random: &mut Random) -> PathsQuery {
     let mut filter = json!({ "stepLimit": 2 + random.below(5), "edgeLimit": 1 + random.below(12) });
     if random.one_in(2) {
         let events = ["$pageview", "$screen", "custom_event"];
@@ -54,7 +54,7 @@ fn step(query: &PathsQuery, event: &Event) -> Option<String> {
     name.map(str::to_owned)
 }
 
-fn expected(case: &Case, query: &PathsQuery) -> Found<Vec<PathResult>> {
+pub(crate) fn expected(case: &Case, query: &PathsQuery) -> Found<Vec<PathResult>> {
     let filter = &query.filter;
     let dates = &query.scope.dates;
     let range = case.calendar.range(dates, Interval::Day, case.now, case.world.earliest()).unwrap();

@@ -42,7 +42,7 @@ impl Case {
     }
 
     #[track_caller]
-    fn same<T: PartialEq + std::fmt::Debug>(
+    pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
         &self,
         what: &str,
         answer: impl Fn(&dyn RowSource, &Run<'_>) -> T,

@@ -35,7 +35,7 @@ fn any_math(random: &mut Random) -> Value {
     }
 }
 
-fn any_question(random: &mut Random) -> TrendsQuery {
+pub(crate) fn any_question(random: &mut Random) -> TrendsQuery {
     let series = (0..=random.below(3)).map(|_| {
         let mut series = any_math(random);
         series["event"] = json!(any_event(random));
@@ -176,7 +176,7 @@ fn ranges(case: &Case, query: &TrendsQuery) -> Vec<TestRange> {
     std::iter::once(range).chain(previous).map(test_range).collect()
 }
 
-fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
+pub(crate) fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResult>> {
     let ranges = ranges(case, query);
     let events = case.world.counted();
     let kept = |event: &&Event| {

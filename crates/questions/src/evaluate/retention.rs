@@ -114,6 +114,16 @@ impl Retention {
         }
     }
 
+    /// Whether a person who comes back in these periods after the one in which it begins counts
+    /// for one of them.
+    pub fn counts_for(&self, after: &[usize], number: usize) -> bool {
+        number == 0
+            || match self.is_cumulative {
+                true => after.last().is_some_and(|furthest| number <= *furthest),
+                false => after.contains(&number),
+            }
+    }
+
     /// Counts the persons of another retention of the same periods.
     pub fn merge(&mut self, other: Self) {
         for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -245,12 +255,16 @@ mod tests {
             );
             prop_assert_eq!(all.counts(), one.counts());
             // The numbers are those of the persons behind them.
-            let mut begun = vec![0; 4];
+            let mut counts: Vec<Vec<u64>> =
+                one.counts().iter().map(|counts| vec![0; counts.len()]).collect();
             for person in &persons {
-                empty.begins(person, |begin, _| begun[begin] += 1);
+                empty.begins(person, |begin, after| {
+                    for (number, count) in counts[begin].iter_mut().enumerate() {
+                        *count += u64::from(empty.counts_for(after, number));
+                    }
+                });
             }
-            let first: Vec<u64> = one.counts().iter().map(|counts| counts[0]).collect();
-            prop_assert_eq!(begun, first);
+            prop_assert_eq!(one.counts(), &counts[..]);
         }
     }
 }

@@ -117,11 +117,12 @@ pub enum Cell {
         /// The status. `None`: all of them.
         status: Option<LifecycleStatus>,
     },
-    /// Of retention: the persons who begin in a period, with the periods in which they come
-    /// back.
+    /// Of retention: the persons who begin in a period.
     Retention {
         /// The number of the period, from 0.
         period: usize,
+        /// The number of the period after it for which they count. `None`: all who begin.
+        after: Option<usize>,
         /// The breakdown value. `None`: all values.
         breakdown: Option<BreakdownValue>,
     },
@@ -199,7 +200,8 @@ impl ActorsQuery {
 }
 
 /// Members that say which number it is.
-const CELL: [&str; 10] = [
+const CELL: [&str; 11] = [
+    "appearance",
     "breakdown",
     "compare",
     "day",
@@ -243,10 +245,13 @@ fn insight(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
         }
         Some("RetentionQuery") => {
             let query = RetentionQuery::read(&inner)?;
-            check(fields, &["interval", "breakdown"])?;
+            check(fields, &["interval", "appearance", "breakdown"])?;
             let period = fields.required("interval")?.integer(0, INTERVAL_MAX - 1)?;
+            let last = i64::from(query.filter.total) - 1;
+            let after = fields.get("appearance").map(|input| input.integer(0, last)).transpose()?;
             let cell = Cell::Retention {
                 period: usize::try_from(period).unwrap_or_default(),
+                after: after.and_then(|number| usize::try_from(number).ok()),
                 breakdown: breakdown(fields, "breakdown", query.breakdown.as_ref())?,
             };
             (Query::Retention(query), cell)
@@ -539,9 +544,11 @@ impl Cell {
             Self::Lifecycle { day: at, status } => {
                 vec![("day", day(at)), ("status", Value::from(status.map(LifecycleStatus::word)))]
             }
-            Self::Retention { period, breakdown } => {
-                vec![("interval", Value::from(*period)), ("breakdown", value(breakdown))]
-            }
+            Self::Retention { period, after, breakdown } => vec![
+                ("interval", Value::from(*period)),
+                ("appearance", Value::from(*after)),
+                ("breakdown", value(breakdown)),
+            ],
             Self::Paths(_) => Vec::new(),
             Self::FunnelStep { step, breakdown } => {
                 let number = i64::try_from(step.step + 1).unwrap_or_default();

@@ -106,6 +106,8 @@ pub struct ActorsResult {
     pub offset: u32,
     /// How many of the rows are of persons or groups without a record.
     pub missing_actors_count: u64,
+    /// How many persons or groups are behind the number.
+    pub actors_count: u64,
 }
 
 #[cfg(test)]
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<Actor>(expected).unwrap(), group);
         assert_eq!(group.row(&[ActorColumn::EventCount], 3), [json!(3)]);
         let result = json!({ "columns": ["id"], "results": [["acme"]], "hasMore": false,
-            "limit": 100, "offset": 0, "missing_actors_count": 0 });
+            "limit": 100, "offset": 0, "missing_actors_count": 0, "actors_count": 1 });
         let read: ActorsResult = serde_json::from_value(result.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), result);
     }

@@ -8,16 +8,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use weir_answer::{self as answer, AnswerError, Asked, FunnelResults, RowSource, Run};
 use weir_model::Timestamp;
-use weir_model::errors::FieldError;
 use weir_questions::Query;
 use weir_questions::query::Scope;
 use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange};
 use weir_questions::time::DateText;
 
-use crate::Result;
-
 /// The words of the kinds that are answered.
-pub const KINDS: [&str; 8] = [
+pub const KINDS: [&str; 9] = [
     "TrendsQuery",
     "FunnelsQuery",
     "RetentionQuery",
@@ -26,6 +23,7 @@ pub const KINDS: [&str; 8] = [
     "LifecycleQuery",
     "EventsQuery",
     "HogQLQuery",
+    "ActorsQuery",
 ];
 
 /// The most bytes of the results of a question.
@@ -42,17 +40,28 @@ pub(super) struct Found {
 /// What an answer in rows has beside its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsInfo {
-    /// The names of the columns. For a list of events, as the question has them.
+    /// The names of the columns. For a list of events or persons, as the question has them.
     pub columns: Vec<String>,
     /// The types of the columns: for a list of events a text for each, for SQL a list of its
-    /// name and its type.
+    /// name and its type, and null for a list of persons.
     pub types: Value,
     /// Most rows.
     pub limit: u32,
     /// Rows that were skipped.
     pub offset: u32,
-    /// The question as SQL.
-    pub hogql: String,
+    /// The question as SQL. `None`: it is a list of persons or groups.
+    pub hogql: Option<String>,
+    /// Of a list of persons or groups.
+    pub actors: Option<ActorsInfo>,
+}
+
+/// What a list of persons or groups has beside its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActorsInfo {
+    /// How many are behind the number.
+    pub count: u64,
+    /// How many of the rows are of those without a record.
+    pub missing: u64,
 }
 
 impl RowsInfo {
@@ -80,23 +89,10 @@ impl Found {
     }
 }
 
-/// Refuses a kind of question that has no answer here.
-pub(super) fn check(query: &Query) -> Result<()> {
-    match query {
-        Query::Actors(_) => Err(unanswered(query).into()),
-        _ => Ok(()),
-    }
-}
-
-fn unanswered(query: &Query) -> FieldError {
-    let detail = format!("Questions of the kind {} are not answered.", query.kind());
-    FieldError::new("kind", "invalid_choice", detail)
-}
-
 /// Whether an answer can be given again. One in rows follows the clock, and the properties of
 /// persons and groups, whose changes have no version.
 pub(super) fn is_kept(query: &Query) -> bool {
-    !matches!(query, Query::Events(_) | Query::HogQL(_))
+    !matches!(query, Query::Events(_) | Query::HogQL(_) | Query::Actors(_))
 }
 
 /// `None`: the kind has no scope.
@@ -108,7 +104,8 @@ fn scope(query: &Query) -> Option<&Scope> {
         Query::Paths(query) => Some(&query.scope),
         Query::Stickiness(query) => Some(&query.scope),
         Query::Lifecycle(query) => Some(&query.scope),
-        Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => None,
+        Query::Actors(query) => scope(&query.source),
+        Query::Events(_) | Query::HogQL(_) => None,
     }
 }
 
@@ -132,7 +129,7 @@ pub(super) fn times(asked: &Asked<'_>, query: &Query) -> Result<Vec<Range<i64>>,
         Query::Lifecycle(query) => answer::lifecycle_times(asked, query),
         Query::Events(query) => answer::events_times(asked, query),
         Query::HogQL(query) => answer::hogql_times(asked, query),
-        Query::Actors(_) => Err(unanswered(query).into()),
+        Query::Actors(query) => answer::actors_times(asked, query),
     }
 }
 
@@ -170,16 +167,33 @@ pub(super) fn compute(
         Query::Events(query) => {
             let EventsResult { columns, types, results, has_more, limit, offset, hogql } =
                 answer::events(source, run, asked, query)?;
-            let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
+            let hogql = Some(hogql);
+            let rows =
+                RowsInfo { columns, types: json!(types), limit, offset, hogql, actors: None };
             in_rows(&results, has_more, rows)
         }
         Query::HogQL(query) => {
             let HogQLResult { query: _, columns, types, results, has_more, limit, offset, hogql } =
                 answer::hogql(source, run, asked, query)?;
-            let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
+            let hogql = Some(hogql);
+            let rows =
+                RowsInfo { columns, types: json!(types), limit, offset, hogql, actors: None };
             in_rows(&results, has_more, rows)
         }
-        Query::Actors(_) => Err(unanswered(query).into()),
+        Query::Actors(query) => {
+            let found = answer::actors(source, run, asked, query)?;
+            let actors =
+                ActorsInfo { count: found.actors_count, missing: found.missing_actors_count };
+            let rows = RowsInfo {
+                columns: found.columns,
+                types: Value::Null,
+                limit: found.limit,
+                offset: found.offset,
+                hogql: None,
+                actors: Some(actors),
+            };
+            in_rows(&found.results, found.has_more, rows)
+        }
     }
 }
 

@@ -12,12 +12,13 @@ use uuid::Uuid;
 use weir_answer::{
     Block, BlockEvent, GroupRow, OpenPart, Part, PersonRow, RowSource, Source, SourceError,
 };
+use weir_model::groups::Group;
 use weir_model::{PersonId, ProjectId};
 use weir_segments::{Bits, Codes, Error as FileError};
 use weir_store::events::{self, BorrowedEvent, EventSnapshot, Needed, OpenBlock, OpenSegment};
 use weir_store::groups::GroupPage;
 use weir_store::people::{self, People, PersonView};
-use weir_store::persons::{PersonPage, PersonState};
+use weir_store::persons::{Facts, PersonPage, PersonState};
 use weir_store::{ByteBudget, Error, ScanLimits, Store, groups, persons};
 
 /// Distinct ids that get their numbers at a time.
@@ -149,6 +150,79 @@ impl Reading {
     fn numbers(&self, distinct_ids: &[&[u8]], into: &mut Vec<u32>) -> Result<(), SourceFault> {
         Ok(self.people.numbers(distinct_ids, into)?)
     }
+
+    /// Calls `see` with the place in the list of each person that has a record, its id and its
+    /// data.
+    fn each_person_of(
+        &self,
+        persons: &[u32],
+        mut see: impl FnMut(usize, PersonId, &Facts),
+    ) -> Result<(), SourceFault> {
+        let Self { store, snapshot, people, .. } = self;
+        // The places in the list, by the id that is read next.
+        let mut open: HashMap<PersonId, Vec<usize>> = HashMap::new();
+        for (at, person) in persons.iter().enumerate() {
+            if let Some(id) = people.person_id(*person) {
+                open.entry(id).or_default().push(at);
+            }
+        }
+        for _ in 0..ROUNDS {
+            if open.is_empty() {
+                break;
+            }
+            let ids = open.keys().copied().collect();
+            let reading = persons_of(store.clone(), snapshot.project(), ids);
+            let (found, is_complete) = self.wait(reading)?;
+            let mut merged: Vec<(PersonId, Vec<usize>)> = Vec::new();
+            for record in found {
+                let places = open.remove(&record.id).unwrap_or_default();
+                match record.state {
+                    PersonState::Person(facts) => {
+                        places.into_iter().for_each(|at| see(at, record.id, &facts));
+                    }
+                    // Merged since the question began.
+                    PersonState::Merged(pointer) => merged.push((pointer.into, places)),
+                    PersonState::Erased => {}
+                }
+            }
+            if is_complete {
+                // The others have no record.
+                open.clear();
+            }
+            for (id, places) in merged {
+                open.entry(id).or_default().extend(places);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `see` with the place in the list of each group that has a record, and the group.
+    fn each_group_of(
+        &self,
+        index: u8,
+        keys: &[&str],
+        mut see: impl FnMut(usize, &Group),
+    ) -> Result<(), SourceFault> {
+        let Self { store, snapshot, .. } = self;
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, key) in keys.iter().enumerate() {
+            open.entry(*key).or_default().push(at);
+        }
+        // Each time but the last one, at least one is found.
+        for _ in keys {
+            let wanted = open.keys().map(|key| (*key).to_owned()).collect();
+            let reading = groups_of(store.clone(), snapshot.project(), index, wanted);
+            let (found, is_complete) = self.wait(reading)?;
+            for groups::Stored { group, .. } in found {
+                let places = open.remove(group.key.as_str()).unwrap_or_default();
+                places.into_iter().for_each(|at| see(at, &group));
+            }
+            if is_complete {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Source for StoreSource {
@@ -212,42 +286,7 @@ impl RowSource for StoreSource {
         persons: &[u32],
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<(), SourceError> {
-        let Reading { store, snapshot, people, .. } = &*self.reading;
-        // The places in the list, by the id that is read next.
-        let mut open: HashMap<PersonId, Vec<usize>> = HashMap::new();
-        for (at, person) in persons.iter().enumerate() {
-            if let Some(id) = people.person_id(*person) {
-                open.entry(id).or_default().push(at);
-            }
-        }
-        for _ in 0..ROUNDS {
-            if open.is_empty() {
-                break;
-            }
-            let ids = open.keys().copied().collect();
-            let reading = persons_of(store.clone(), snapshot.project(), ids);
-            let (found, is_complete) = self.reading.wait(reading)?;
-            let mut merged: Vec<(PersonId, Vec<usize>)> = Vec::new();
-            for record in found {
-                let places = open.remove(&record.id).unwrap_or_default();
-                match record.state {
-                    PersonState::Person(facts) => {
-                        places.into_iter().for_each(|at| see(at, &facts.properties));
-                    }
-                    // Merged since the question began.
-                    PersonState::Merged(pointer) => merged.push((pointer.into, places)),
-                    PersonState::Erased => {}
-                }
-            }
-            if is_complete {
-                // The others have no record.
-                open.clear();
-            }
-            for (id, places) in merged {
-                open.entry(id).or_default().extend(places);
-            }
-        }
-        Ok(())
+        Ok(self.reading.each_person_of(persons, |at, _, facts| see(at, &facts.properties))?)
     }
 
     fn group_properties(
@@ -256,25 +295,34 @@ impl RowSource for StoreSource {
         keys: &[&str],
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<(), SourceError> {
-        let Reading { store, snapshot, .. } = &*self.reading;
-        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (at, key) in keys.iter().enumerate() {
-            open.entry(*key).or_default().push(at);
-        }
-        // Each time but the last one, at least one is found.
-        for _ in keys {
-            let wanted = open.keys().map(|key| (*key).to_owned()).collect();
-            let reading = groups_of(store.clone(), snapshot.project(), index, wanted);
-            let (found, is_complete) = self.reading.wait(reading)?;
-            for groups::Stored { group, .. } in found {
-                let places = open.remove(group.key.as_str()).unwrap_or_default();
-                places.into_iter().for_each(|at| see(at, &group.properties));
-            }
-            if is_complete {
-                break;
-            }
-        }
-        Ok(())
+        Ok(self.reading.each_group_of(index, keys, |at, group| see(at, &group.properties))?)
+    }
+
+    fn person_records(
+        &self,
+        persons: &[u32],
+        see: &mut dyn FnMut(usize, PersonRow<'_>),
+    ) -> Result<(), SourceError> {
+        let each = self.reading.each_person_of(persons, |at, id, facts| {
+            let row = PersonRow {
+                id: id.0,
+                created_at: facts.created_at,
+                properties: &facts.properties,
+                is_identified: facts.is_identified,
+                distinct_ids: &facts.distinct_ids,
+            };
+            see(at, row);
+        });
+        Ok(each?)
+    }
+
+    fn group_records(
+        &self,
+        index: u8,
+        keys: &[&str],
+        see: &mut dyn FnMut(usize, GroupRow<'_>),
+    ) -> Result<(), SourceError> {
+        Ok(self.reading.each_group_of(index, keys, |at, group| see(at, group_row(group)))?)
     }
 
     fn each_person(
@@ -317,13 +365,7 @@ impl RowSource for StoreSource {
                 let reading = group_page(store.clone(), snapshot.project(), index, from);
                 let GroupPage { groups, next } = self.reading.wait(reading)?;
                 for group in &groups {
-                    let row = GroupRow {
-                        index: group.index,
-                        key: &group.key,
-                        properties: &group.properties,
-                        created_at: group.created_at.micros(),
-                    };
-                    if see(row).is_break() {
+                    if see(group_row(group)).is_break() {
                         return Ok(());
                     }
                 }
@@ -334,6 +376,15 @@ impl RowSource for StoreSource {
             }
         }
         Ok(())
+    }
+}
+
+fn group_row(group: &Group) -> GroupRow<'_> {
+    GroupRow {
+        index: group.index,
+        key: &group.key,
+        properties: &group.properties,
+        created_at: group.created_at.micros(),
     }
 }
 

@@ -140,20 +140,6 @@ async fn a_stop_is_noticed_before_and_after_the_threads_begin() {
 }
 
 #[tokio::test]
-async fn kinds_without_an_answer_are_named() {
-    let services = set_up().await;
-    let project = entered(&services).await;
-    let trends = json!({"kind": "TrendsQuery", "series": [{"kind": "EventsNode"}]});
-    let source = json!({"kind": "InsightActorsQuery", "source": trends, "series": 0});
-    let actors = json!({"kind": "ActorsQuery", "source": source, "select": ["actor"]});
-    let asked = Query::read(&actors).unwrap();
-    let refused = services.questions.ask(&project, asked, Asking::default()).await;
-    let Err(Error::Invalid(fault)) = refused else { panic!("{actors} was answered") };
-    assert_eq!(fault.attr.as_deref(), Some("kind"));
-    assert_eq!(fault.detail, "Questions of the kind ActorsQuery are not answered.");
-}
-
-#[tokio::test]
 async fn an_answer_in_rows_is_computed_each_time() {
     let services = set_up().await;
     let project = entered(&services).await;

@@ -1,6 +1,6 @@
 //! Answers to questions about funnels.
 
-use weir_questions::results::FunnelStepResult;
+use weir_questions::results::{BreakdownValue, FunnelStepResult};
 use weir_service::{ProjectCtx, Services};
 
 use super::{AnswerView, FunnelValue, FunnelView, ResultsView, StepView, ask, read, value_label};
@@ -43,6 +43,7 @@ fn value(steps: &[FunnelStepResult]) -> FunnelValue {
     let of_steps = steps.first().and_then(|step| step.breakdown_value.as_ref());
     FunnelValue {
         label: value_label(of_steps),
+        value: of_steps.map(BreakdownValue::label),
         steps: steps
             .iter()
             .map(|step| StepView {

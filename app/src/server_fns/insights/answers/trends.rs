@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use weir_questions::Query;
 use weir_questions::query::{Display, Math, PropertyMath, TrendsQuery};
-use weir_questions::results::{CompareLabel, TrendsResult};
+use weir_questions::results::{BreakdownValue, CompareLabel, TrendsResult};
 use weir_service::{Error, ProjectCtx, Services};
 
 use super::{
@@ -92,7 +92,8 @@ pub(in crate::server_fns) fn series(
     };
     let now = found.iter().filter(|one| !is_before(one)).map(|one| {
         let before = befores.get(&key(one, true)).map(|before| numbers(before));
-        SeriesView { label: label(&one.label), numbers: numbers(one), before }
+        let value = one.breakdown_value.as_ref().map(BreakdownValue::label);
+        SeriesView { label: label(&one.label), value, numbers: numbers(one), before }
     });
     now.collect()
 }

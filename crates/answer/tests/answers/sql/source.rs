@@ -32,6 +32,16 @@ impl<'a> TestRows<'a> {
             person_ids: world.persons.keys().map(|id| (number(id), World::person_id(id))).collect(),
         }
     }
+
+    fn row<'p>(&self, number: u32, person: &'p Person) -> PersonRow<'p> {
+        PersonRow {
+            id: self.person_ids[&number],
+            created_at: person.created_at,
+            properties: &person.properties,
+            is_identified: person.is_identified,
+            distinct_ids: &person.distinct_ids,
+        }
+    }
 }
 
 impl Source for TestRows<'_> {
@@ -102,19 +112,41 @@ impl RowSource for TestRows<'_> {
         Ok(())
     }
 
+    fn person_records(
+        &self,
+        persons: &[u32],
+        see: &mut dyn FnMut(usize, PersonRow<'_>),
+    ) -> Result<(), SourceError> {
+        assert!(persons.len() <= 1_000);
+        for (at, number) in persons.iter().enumerate() {
+            if let Some(person) = self.records.get(number) {
+                see(at, self.row(*number, person));
+            }
+        }
+        Ok(())
+    }
+
+    fn group_records(
+        &self,
+        index: u8,
+        keys: &[&str],
+        see: &mut dyn FnMut(usize, GroupRow<'_>),
+    ) -> Result<(), SourceError> {
+        assert!(keys.len() <= 1_000);
+        for (at, key) in keys.iter().enumerate() {
+            if let Some(row) = groups().find(|row| row.index == index && row.key == *key) {
+                see(at, row);
+            }
+        }
+        Ok(())
+    }
+
     fn each_person(
         &self,
         see: &mut dyn FnMut(PersonRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), SourceError> {
         for (number, person) in &self.records {
-            let row = PersonRow {
-                id: self.person_ids[number],
-                created_at: person.created_at,
-                properties: &person.properties,
-                is_identified: person.is_identified,
-                distinct_ids: &person.distinct_ids,
-            };
-            if see(row).is_break() {
+            if see(self.row(*number, person)).is_break() {
                 break;
             }
         }
@@ -125,12 +157,16 @@ impl RowSource for TestRows<'_> {
         &self,
         see: &mut dyn FnMut(GroupRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), SourceError> {
-        for (index, key, properties) in GROUPS {
-            let row = GroupRow { index, key, properties, created_at: 5_000_000 };
+        for row in groups() {
             if see(row).is_break() {
                 break;
             }
         }
         Ok(())
     }
+}
+
+fn groups() -> impl Iterator<Item = GroupRow<'static>> {
+    let row = |(index, key, properties)| GroupRow { index, key, properties, created_at: 5_000_000 };
+    GROUPS.into_iter().map(row)
 }

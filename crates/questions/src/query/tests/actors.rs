@@ -107,8 +107,12 @@ fn every_number_has_its_persons() {
         }
     );
     let retention = json!({ "kind": "RetentionQuery", "retentionFilter": {} });
-    let expected = Cell::Retention { period: 2, breakdown: None };
-    assert_eq!(of(insight(retention, json!({ "interval": 2 }))), expected);
+    let expected = |after| Cell::Retention { period: 2, after, breakdown: None };
+    for (members, after) in
+        [(json!({ "interval": 2 }), None), (json!({ "interval": 2, "appearance": 7 }), Some(7))]
+    {
+        assert_eq!(of(insight(retention.clone(), members)), expected(after));
+    }
     let paths = |keys: Value| {
         let source = json!({ "kind": "PathsQuery", "pathsFilter": keys });
         of(insight(source, json!({})))
