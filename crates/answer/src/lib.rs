@@ -34,6 +34,7 @@ mod stickiness;
 mod texts;
 mod trends;
 mod unique;
+mod web;
 
 use weir_model::Timestamp;
 use weir_questions::query::FilterGroup;
@@ -50,6 +51,9 @@ pub use source::{Block, BlockEvent, OpenPart, Part, Source};
 pub use sql::{GroupRow, PersonRow, RowSource, events, events_times, hogql, hogql_times};
 pub use stickiness::{stickiness, stickiness_times};
 pub use trends::{trends, trends_times};
+pub use web::{
+    web_overview, web_overview_times, web_table, web_table_times, web_trends, web_trends_times,
+};
 
 /// What a question depends on beside its events.
 #[derive(Debug, Clone, Copy)]

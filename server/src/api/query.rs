@@ -38,20 +38,20 @@ pub struct QueryAnswer {
     /// question has no limit.
     #[serde(rename = "hasMore")]
     pub has_more: Option<bool>,
-    /// The range that the results are about; null if they are rows.
+    /// The range that the results are about; null for lists of events and SQL.
     pub resolved_date_range: Option<QueryRange>,
     /// The names of the columns of `results`; null if they are not rows, as are the other
     /// members about rows.
     pub columns: Option<Vec<String>>,
-    /// The types of the columns: for `EventsQuery` a text for each, for `HogQLQuery` a list
-    /// of its name and its type.
+    /// The types of the columns: for `EventsQuery` a text for each, else a list of its name
+    /// and its type.
     #[schema(value_type = Option<Vec<Value>>)]
     pub types: Option<Value>,
     /// The most rows.
     pub limit: Option<u32>,
     /// The number of rows that were skipped.
     pub offset: Option<u32>,
-    /// The question as SQL.
+    /// The question as SQL; null also if SQL cannot say it.
     pub hogql: Option<String>,
     /// The time zone of the project.
     pub timezone: String,
@@ -177,7 +177,8 @@ fn refresh(fields: &Fields) -> Result<Refresh, FieldError> {
 
 /// Answer a question about the events of the project. `query` has the shape of its kind:
 /// `TrendsQuery`, `FunnelsQuery`, `RetentionQuery`, `PathsQuery`, `StickinessQuery`,
-/// `LifecycleQuery`, `EventsQuery` or `HogQLQuery`, also within a node that says how it is drawn.
+/// `LifecycleQuery`, `WebOverviewQuery`, `WebStatsTableQuery`, `WebTrendsQuery`, `EventsQuery` or
+/// `HogQLQuery`, also within a node that says how it is drawn.
 pub async fn create_query(
     auth: Authorized<QueryRead, InProject>,
     State(app): State<App>,
@@ -199,7 +200,7 @@ pub(crate) async fn ask(
         |range: ResolvedRange| QueryRange { date_from: range.date_from, date_to: range.date_to };
     let (columns, types, limit, offset, hogql) = match rows {
         Some(RowsInfo { columns, types, limit, offset, hogql }) => {
-            (Some(columns), Some(types), Some(limit), Some(offset), Some(hogql))
+            (Some(columns), Some(types), Some(limit), Some(offset), hogql)
         }
         None => (None, None, None, None, None),
     };

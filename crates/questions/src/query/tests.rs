@@ -633,6 +633,16 @@ fn questions_of_clients_are_read() {
         (
             json!({
                 "kind": "DataTableNode",
+                "source": { "kind": "WebOverviewQuery", "properties": [], "compare": true,
+                    "sampling": { "enabled": false, "forceSamplingRate": { "numerator": 1 } },
+                    "includeRevenue": false, "doPathCleaning": false, "useSessionsTable": true,
+                    "orderBy": null },
+            }),
+            "WebOverviewQuery",
+        ),
+        (
+            json!({
+                "kind": "DataTableNode",
                 "full": true,
                 "propertiesViaUrl": true,
                 "columns": ["*", "event", "person"],
@@ -990,6 +1000,10 @@ fn values() -> impl Strategy<Value = Value> {
         "A/B",
         "event",
         "person",
+        "session",
+        "$entry_pathname",
+        "Page",
+        "Sessions",
         "OR",
         "unordered",
         "exact",
@@ -1018,6 +1032,8 @@ fn values() -> impl Strategy<Value = Value> {
         "breakdown",
         "breakdowns",
         "property",
+        "breakdownBy",
+        "metrics",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -1038,10 +1054,11 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_value_is_a_question_or_a_fault(value in values(), kind in 0..9_usize) {
+    fn any_value_is_a_question_or_a_fault(value in values(), kind in 0..12_usize) {
         let kinds = [
             "TrendsQuery", "FunnelsQuery", "RetentionQuery", "PathsQuery", "StickinessQuery",
-            "LifecycleQuery", "EventsQuery", "HogQLQuery", "ActorsQuery",
+            "LifecycleQuery", "WebOverviewQuery", "WebStatsTableQuery", "WebTrendsQuery",
+            "EventsQuery", "HogQLQuery", "ActorsQuery",
         ];
         let mut value = value;
         if let Value::Object(map) = &mut value {

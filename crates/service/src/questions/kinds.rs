@@ -11,19 +11,22 @@ use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_questions::Query;
 use weir_questions::query::Scope;
-use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange};
+use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange, WebTableResult};
 use weir_questions::time::DateText;
 
 use crate::Result;
 
 /// The words of the kinds that are answered.
-pub const KINDS: [&str; 8] = [
+pub const KINDS: [&str; 11] = [
     "TrendsQuery",
     "FunnelsQuery",
     "RetentionQuery",
     "PathsQuery",
     "StickinessQuery",
     "LifecycleQuery",
+    "WebOverviewQuery",
+    "WebStatsTableQuery",
+    "WebTrendsQuery",
     "EventsQuery",
     "HogQLQuery",
 ];
@@ -51,8 +54,8 @@ pub struct RowsInfo {
     pub limit: u32,
     /// Rows that were skipped.
     pub offset: u32,
-    /// The question as SQL.
-    pub hogql: String,
+    /// The question as SQL. `None`: SQL cannot say it.
+    pub hogql: Option<String>,
 }
 
 /// The results of a question, and when they were computed.
@@ -99,6 +102,9 @@ fn scope(query: &Query) -> Option<&Scope> {
         Query::Paths(query) => Some(&query.scope),
         Query::Stickiness(query) => Some(&query.scope),
         Query::Lifecycle(query) => Some(&query.scope),
+        Query::WebOverview(query) => Some(&query.scope.views),
+        Query::WebTable(query) => Some(&query.scope.views),
+        Query::WebTrends(query) => Some(&query.scope.views),
         Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => None,
     }
 }
@@ -121,6 +127,9 @@ pub(super) fn times(asked: &Asked<'_>, query: &Query) -> Result<Vec<Range<i64>>,
         Query::Paths(query) => answer::path_times(asked, query),
         Query::Stickiness(query) => answer::stickiness_times(asked, query),
         Query::Lifecycle(query) => answer::lifecycle_times(asked, query),
+        Query::WebOverview(query) => answer::web_overview_times(asked, query),
+        Query::WebTable(query) => answer::web_table_times(asked, query),
+        Query::WebTrends(query) => answer::web_trends_times(asked, query),
         Query::Events(query) => answer::events_times(asked, query),
         Query::HogQL(query) => answer::hogql_times(asked, query),
         Query::Actors(_) => Err(unanswered(query).into()),
@@ -158,15 +167,26 @@ pub(super) fn compute(
         Query::Paths(query) => written(answer::paths(source, run, asked, query)?),
         Query::Stickiness(query) => written(answer::stickiness(source, run, asked, query)?),
         Query::Lifecycle(query) => written(answer::lifecycle(source, run, asked, query)?),
+        Query::WebOverview(query) => written(answer::web_overview(source, run, asked, query)?),
+        Query::WebTrends(query) => written(answer::web_trends(source, run, asked, query)?),
+        Query::WebTable(query) => {
+            let found = answer::web_table(source, run, asked, query)?;
+            let range = Some(found.range);
+            let WebTableResult { columns, types, results, has_more, limit, offset } = found.results;
+            let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql: None };
+            Ok(Found { range, ..in_rows(&results, has_more, rows)? })
+        }
         Query::Events(query) => {
             let EventsResult { columns, types, results, has_more, limit, offset, hogql } =
                 answer::events(source, run, asked, query)?;
+            let hogql = Some(hogql);
             let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
             in_rows(&results, has_more, rows)
         }
         Query::HogQL(query) => {
             let HogQLResult { query: _, columns, types, results, has_more, limit, offset, hogql } =
                 answer::hogql(source, run, asked, query)?;
+            let hogql = Some(hogql);
             let rows = RowsInfo { columns, types: json!(types), limit, offset, hogql };
             in_rows(&results, has_more, rows)
         }
