@@ -7,7 +7,7 @@ use leptos_router::{SsrMode, path};
 use crate::areas::{
     account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
     exports, gallery, health, help, insights, keys, migrations, organization, overview, people,
-    persons, plugins, project, start, transformations,
+    persons, plugins, project, start, transformations, web,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -38,6 +38,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/web") view=web::Web ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />

@@ -155,6 +155,10 @@ area!(events {
     Events => pages::events::Events,
 });
 
+area!(web {
+    Web => pages::web::Web,
+});
+
 area!(insights {
     NewInsight => pages::insights::question::NewInsight,
     Insight => pages::insights::question::Insight,
@@ -306,7 +310,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 79] = [
+const PAGES: [(&str, AreaPage); 80] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -321,6 +325,7 @@ const PAGES: [(&str, AreaPage); 79] = [
     ("/projects/:id", overview::Overview),
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
+    ("/projects/:id/web", web::Web),
     ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),

@@ -179,6 +179,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id", project, "Overview"],
     ["/projects/:id/start", `${project}/start`, "Overview"],
     ["/projects/:id/events", `${project}/events`, "Events"],
+    ["/projects/:id/web", `${project}/web`, "Web"],
     ["/projects/:id/insights", `${project}/insights`, "Insights"],
     ["/projects/:id/insights/new", `${project}/insights/new?event=page+viewed`, "Insights"],
     ["/projects/:id/insights/:insight", `${project}/insights/${made.insight}`, "Insights"],

@@ -219,6 +219,7 @@ fn kind_of(insight: &weir_model::insights::Insight) -> &'static str {
         Some("StickinessQuery") => "Stickiness",
         Some("LifecycleQuery") => "Lifecycle",
         Some("HogQLQuery") => "SQL",
+        Some("WebOverviewQuery" | "WebStatsTableQuery" | "WebTrendsQuery") => "Web",
         _ => "Events",
     }
 }

@@ -52,3 +52,4 @@ pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod traffic;
 pub(crate) mod warnings;
+pub(crate) mod web;

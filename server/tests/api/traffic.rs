@@ -388,6 +388,7 @@ async fn projects_of_others_show_nothing() {
             ("get_insight", "&insight=abcdefgh"),
             ("list_question_names", ""),
             ("answer_question", "&question[event]=a"),
+            ("get_web", ""),
             ("save_insight", "&name=a&question[event]=a"),
             ("hide_insight", "&insight=abcdefgh"),
             ("restore_insight", "&insight=abcdefgh"),
