@@ -110,11 +110,10 @@ impl WebScope {
         Ok(match written {
             Value::Array(own) => own.into_iter().chain(sessions).collect(),
             group => {
-                let own = match (&group["type"], &group["values"]) {
-                    (Value::String(word), Value::Array(own)) if word == Logic::And.word() => {
-                        own.clone()
-                    }
-                    _ => vec![group],
+                let is_of_all = group["type"] == Logic::And.word();
+                let own = match group["values"].as_array() {
+                    Some(own) if is_of_all => own.clone(),
+                    _ => vec![group.clone()],
                 };
                 let all: Vec<Value> = own.into_iter().chain(sessions).collect();
                 json!({ "type": Logic::And, "values": all })
