@@ -7,7 +7,7 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use crate::areas::{
     account, activity, configs, dashboards, definitions, domains, entrance, events, explore,
     export_forms, exports, gallery, health, help, insights, keys, migrations, numbers, organization,
-    overview, people, persons, plugins, project, start, transformations,
+    overview, people, persons, plugins, project, start, transformations, web,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -47,6 +47,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/events/explore") view=explore::Explore ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/web") view=web::Web ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights") view=dashboards::Insights ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/persons") view=numbers::PersonsOfNumber ssr=SsrMode::Async />

@@ -154,6 +154,10 @@ area!(events {
     Events => pages::events::Events,
 });
 
+area!(web {
+    Web => pages::web::Web,
+});
+
 area!(insights {
     NewInsight => pages::insights::question::NewInsight,
     Insight => pages::insights::question::Insight,
@@ -314,7 +318,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 82] = [
+const PAGES: [(&str, AreaPage); 83] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -330,6 +334,7 @@ const PAGES: [(&str, AreaPage); 82] = [
     ("/projects/:id/start", start::Start),
     ("/projects/:id/events", events::Events),
     ("/projects/:id/events/explore", explore::Explore),
+    ("/projects/:id/web", web::Web),
     ("/projects/:id/insights", dashboards::Insights),
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/persons", numbers::PersonsOfNumber),

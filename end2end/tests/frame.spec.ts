@@ -8,6 +8,7 @@ test("the navigation stays in the organization and project of the page", async (
   await expect(main.getByRole("link")).toHaveText([
     "Overview",
     "Events",
+    "Web",
     "Insights",
     "Persons",
     "Groups",

@@ -182,6 +182,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id/start", `${project}/start`, "Overview"],
     ["/projects/:id/events", `${project}/events`, "Events"],
     ["/projects/:id/events/explore", `${project}/events/explore?event=page+viewed`, "Events"],
+    ["/projects/:id/web", `${project}/web`, "Web"],
     ["/projects/:id/insights", `${project}/insights`, "Insights"],
     ["/projects/:id/insights/new", `${project}/insights/new?event=page+viewed`, "Insights"],
     ["/projects/:id/insights/persons", `${project}/insights/persons?event=page+viewed`, "Insights"],

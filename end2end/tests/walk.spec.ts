@@ -327,6 +327,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/groups", "Groups", walk.rail("Groups"));
   await walk.stop("/projects/:id/groups/:type", "Groups", walk.tab("Group types", "company"));
   await walk.stop("/projects/:id/groups/:type/:key", "Acme", walk.follow("Acme"));
+  await walk.stop("/projects/:id/web", "Web", walk.rail("Web"));
   await walk.stop("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/insights/new", "New insight", walk.follow("New insight"));
   await walk.stop("/projects/:id/insights/persons", "Persons behind a number", walk.open("/projects/1/insights/persons?event=page+viewed"));

@@ -51,6 +51,7 @@ pub(super) const RAIL: [Group; 3] = [
         entries: &[
             entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
             entry("Events", "live", "e", Of::Project, "/events"),
+            entry("Web", "web", "w", Of::Project, "/web"),
             entry("Insights", "insight", "i", Of::Project, "/insights")
                 .with(&["/dashboards", "/sql"]),
             entry("Persons", "person", "p", Of::Project, "/persons"),

@@ -59,6 +59,7 @@ pub(crate) mod sql;
 pub(crate) mod start;
 mod timeline;
 pub(crate) mod two_step;
+pub(crate) mod web;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;

@@ -226,6 +226,7 @@ fn kind_of(insight: &weir_model::insights::Insight) -> &str {
         "EventsQuery" => "Events",
         "ActorsQuery" => "Persons",
         "HogQLQuery" => "SQL",
+        "WebOverviewQuery" | "WebStatsTableQuery" | "WebTrendsQuery" => "Web",
         // Such as `RetentionQuery`.
         other => other.strip_suffix("Query").unwrap_or(other),
     }

@@ -55,3 +55,4 @@ pub(crate) mod signup;
 pub(crate) mod sql;
 pub(crate) mod traffic;
 pub(crate) mod warnings;
+pub(crate) mod web;

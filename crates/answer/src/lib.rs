@@ -35,6 +35,7 @@ mod stickiness;
 mod texts;
 mod trends;
 mod unique;
+mod web;
 
 use weir_model::Timestamp;
 use weir_questions::query::FilterGroup;
@@ -54,6 +55,9 @@ pub use sql::{
 };
 pub use stickiness::{stickiness, stickiness_times};
 pub use trends::{trends, trends_times};
+pub use web::{
+    web_overview, web_overview_times, web_table, web_table_times, web_trends, web_trends_times,
+};
 
 /// What a question depends on beside its events.
 #[derive(Debug, Clone, Copy)]

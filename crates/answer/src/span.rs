@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use weir_model::Timestamp;
+use weir_questions::evaluate::SESSION_REACH;
 use weir_questions::results::{Axis, ResolvedRange};
 use weir_questions::time::{Buckets, TimeRange};
 
@@ -52,6 +53,11 @@ pub(crate) fn resolved(times: &Range<i64>) -> ResolvedRange {
         date_from: Timestamp::from_micros(times.start),
         date_to: Timestamp::from_micros(times.end.saturating_sub(1)),
     }
+}
+
+/// The times of the events that the sessions need which begin in a range.
+pub(crate) fn with_reach(times: &Range<i64>) -> Range<i64> {
+    times.start.saturating_sub(SESSION_REACH)..times.end.saturating_add(SESSION_REACH)
 }
 
 /// Finds the intervals of times, most of which are in the interval of the one before.

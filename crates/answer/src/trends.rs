@@ -5,6 +5,7 @@ mod actors;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use weir_questions::evaluate::SESSION_ID;
 use weir_questions::query::{BREAKDOWNS_MAX, Display, EventsNode, Math, TrendsQuery};
 use weir_questions::results::{
     Amount, BreakdownValue, CompareLabel, ResolvedRange, TrendsResult, with_formula,
@@ -26,8 +27,6 @@ use crate::{Asked, Found};
 
 pub(crate) use actors::{Cell, behind};
 
-/// The property with the id of a session.
-const SESSION: &str = "$session_id";
 /// Most numbers of a question without a breakdown.
 const NUMBERS_MAX: usize = 4_000_000;
 /// Stands for all values that have no results of their own.
@@ -136,7 +135,7 @@ impl Input {
             Math::Total => Self::Events,
             Math::UniquePersons => Self::Actors(plan.actor(query.scope.group_type)),
             Math::UniqueGroups(at) => Self::Actors(plan.actor(Some(*at))),
-            Math::UniqueSessions => Self::Actors(Actor::Group { slot: plan.slot(SESSION) }),
+            Math::UniqueSessions => Self::Actors(Actor::Group { slot: plan.slot(SESSION_ID) }),
             Math::Property(_, property) => Self::Numbers { slot: plan.slot(property) },
         }
     }

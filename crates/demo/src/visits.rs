@@ -298,6 +298,7 @@ impl Writer {
     /// Adds an event of a visit, some seconds after the one before.
     fn track(&mut self, visit: &mut Visit, name: &str, own: Value) {
         let mut properties = Map::new();
+        let domain = visit.referrer.split('/').nth(2).unwrap_or(visit.referrer);
         for (key, value) in [
             ("$lib", "web"),
             ("$session_id", visit.session.as_str()),
@@ -307,6 +308,7 @@ impl Writer {
             ("$device_type", visit.device.kind),
             ("$raw_user_agent", visit.device.agent),
             ("$referrer", visit.referrer),
+            ("$referring_domain", domain),
             ("$ip", visit.address.as_str()),
         ] {
             properties.insert(key.to_owned(), json!(value));

@@ -27,6 +27,7 @@ mod stickiness;
 mod sum;
 #[cfg(test)]
 mod support;
+mod web;
 
 pub use attribution::{STEP_VALUES_MAX, TooManyValues, by_value, grouped};
 pub use breakdown::{BREAKDOWN_TEXT_MAX, BreakdownRank, NumberRanges, breakdown_text};
@@ -42,9 +43,12 @@ pub use paths::{EDGES_MAX, Edge, PathEvent, PathRules, Paths, TooManyEdges};
 pub use percentile::percentile;
 pub use property::{Numeric, PropertyValue};
 pub use retention::{RETURNING, Retention, RetentionEvent, TARGET};
-pub use sessions::{SESSION_GAP, Session, SessionEvent, sessions};
+pub use sessions::{
+    AUTOCAPTURE, PAGEVIEW, SESSION_GAP, SESSION_ID, SESSION_REACH, Session, SessionEvent, sessions,
+};
 pub use stickiness::Stickiness;
 pub use sum::{ExactSum, NumberTotals};
+pub use web::{WebEvent, WebRules, WebSession, WebTotals, web_sessions, web_values};
 
 /// Most events of a person that are in memory at the same time.
 pub const PERSON_EVENTS_MAX: usize = 1_000_000;

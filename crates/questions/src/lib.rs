@@ -1,5 +1,5 @@
 //! Questions about the events of a project: trends, funnels, retention, paths, stickiness,
-//! lifecycle, lists of events and HogQL.
+//! lifecycle, the web overview, lists of events and HogQL.
 //!
 //! What belongs here: the shapes of questions and results as API clients know them, ranges
 //! and buckets of time, formulas, and how an answer is computed from the sorted events of a

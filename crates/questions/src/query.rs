@@ -22,6 +22,7 @@ mod retention;
 mod series;
 mod stickiness;
 mod trends;
+mod web;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -52,6 +53,11 @@ pub use retention::{RetentionEntity, RetentionFilter, RetentionKind, RetentionQu
 pub use series::{EventsNode, Math, PropertyMath, SERIES_MAX};
 pub use stickiness::{StickinessCriteria, StickinessFilter, StickinessOperator, StickinessQuery};
 pub use trends::{Display, TrendsFilter, TrendsFormula, TrendsQuery};
+pub use web::{
+    SESSION_FILTERS_MAX, SessionFilter, SessionProperty, WEB_ROWS, WEB_ROWS_MAX, WebBreakdown,
+    WebColumn, WebDirection, WebMetric, WebOrder, WebOverviewQuery, WebScope, WebTableQuery,
+    WebTrendsQuery, WebView,
+};
 
 use input::Input;
 
@@ -77,6 +83,15 @@ pub enum Query {
     /// How many persons are new, come back, or stay away.
     #[serde(rename = "LifecycleQuery")]
     Lifecycle(LifecycleQuery),
+    /// The visitors, views and sessions of a site.
+    #[serde(rename = "WebOverviewQuery")]
+    WebOverview(WebOverviewQuery),
+    /// The same for each page, browser, or the like.
+    #[serde(rename = "WebStatsTableQuery")]
+    WebTable(WebTableQuery),
+    /// The same over time.
+    #[serde(rename = "WebTrendsQuery")]
+    WebTrends(WebTrendsQuery),
     /// A list of events.
     #[serde(rename = "EventsQuery")]
     Events(EventsQuery),
@@ -111,6 +126,9 @@ impl Query {
             Some("PathsQuery") => PathsQuery::read(&fields).map(Self::Paths),
             Some("StickinessQuery") => StickinessQuery::read(&fields).map(Self::Stickiness),
             Some("LifecycleQuery") => LifecycleQuery::read(&fields).map(Self::Lifecycle),
+            Some("WebOverviewQuery") => WebOverviewQuery::read(&fields).map(Self::WebOverview),
+            Some("WebStatsTableQuery") => WebTableQuery::read(&fields).map(Self::WebTable),
+            Some("WebTrendsQuery") => WebTrendsQuery::read(&fields).map(Self::WebTrends),
             Some("EventsQuery") => EventsQuery::read(&fields).map(Self::Events),
             Some("HogQLQuery") => HogQLQuery::read(&fields).map(Self::HogQL),
             Some("ActorsQuery") => ActorsQuery::read(&fields).map(Self::Actors),
@@ -127,6 +145,9 @@ impl Query {
             Self::Paths(_) => "PathsQuery",
             Self::Stickiness(_) => "StickinessQuery",
             Self::Lifecycle(_) => "LifecycleQuery",
+            Self::WebOverview(_) => "WebOverviewQuery",
+            Self::WebTable(_) => "WebStatsTableQuery",
+            Self::WebTrends(_) => "WebTrendsQuery",
             Self::Events(_) => "EventsQuery",
             Self::HogQL(_) => "HogQLQuery",
             Self::Actors(_) => "ActorsQuery",

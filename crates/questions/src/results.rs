@@ -13,6 +13,7 @@ mod retention;
 mod rows;
 mod stickiness;
 mod trends;
+mod web;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ pub use retention::{RetentionResult, RetentionValue, retention};
 pub use rows::{EventsResult, HogQLResult};
 pub use stickiness::StickinessResult;
 pub use trends::{ActionResult, CompareLabel, TrendsResult, cumulative, with_formula};
+pub use web::{WebOverviewItem, WebRow, WebTableResult, WebTrendsItem};
 
 /// The dates of a result: the texts of its buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

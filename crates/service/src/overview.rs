@@ -99,15 +99,35 @@ impl Overview {
         let days = midnights(&row.brief.timezone, now);
         let (today, month) = self.periods(id, &days, now).await?;
         let [.., begin, end] = days[..] else { return Err(Error::NotFound(NOT_FOUND)) };
-        let page = events::arrivals(store, id, None, NEWEST).await?;
-        let newest = page.events.into_iter().map(Newest::from).collect::<Vec<Newest>>();
-        let more = page.more;
         Ok(Summary {
             today,
             hours: usize::try_from(hour(end) - hour(begin)).unwrap_or(0),
             month,
             by_name: self.by_name(id, &days).await?,
-            active: self.active(id, newest, more, now).await?,
+            active: self.active(project).await?,
+        })
+    }
+
+    /// The persons of the events of the last minutes. Reads a bounded number of events.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], or when the store cannot be read.
+    pub async fn active(&self, project: &ProjectCtx) -> Result<ActivePersons> {
+        policy::check(&project.org, Action::ReadProject)?;
+        let (store, id, now) = (&self.core.store, project.project, project.org.ctx.now);
+        let page = events::arrivals(store, id, None, NEWEST).await?;
+        let more = page.more;
+        let newest = page.events.into_iter().map(Newest::from).collect::<Vec<Newest>>();
+        let since = now.plus_seconds(-ACTIVE_SECONDS).micros();
+        let reaches_back = newest.last().is_none_or(|oldest| oldest.received_at < since);
+        let ids = active_ids(id, newest, since);
+        let requested: Vec<PersonId> = ids.iter().copied().take(ACTIVE).collect();
+        let merged = persons::resolve_merged(store, id, requested.iter().copied()).await?;
+        let people: HashSet<PersonId> =
+            requested.iter().map(|id| merged.get(id).copied().unwrap_or(*id)).collect();
+        Ok(ActivePersons {
+            count: people.len() as u64,
+            is_least: ids.len() > requested.len() || more && !reaches_back,
         })
     }
 
@@ -155,28 +175,6 @@ impl Overview {
     async fn by_name(&self, project: ProjectId, days: &[Timestamp]) -> Result<EventsByName> {
         let Some(first) = days.first() else { return Ok(EventsByName::default()) };
         Ok(most_frequent(self.traffic.names_since(project, *first).await?))
-    }
-
-    /// The persons of the events of the last minutes.
-    async fn active(
-        &self,
-        project: ProjectId,
-        newest: Vec<Newest>,
-        more: bool,
-        now: Timestamp,
-    ) -> Result<ActivePersons> {
-        let since = now.plus_seconds(-ACTIVE_SECONDS).micros();
-        let reaches_back = newest.last().is_none_or(|oldest| oldest.received_at < since);
-        let ids = active_ids(project, newest, since);
-        let requested: Vec<PersonId> = ids.iter().copied().take(ACTIVE).collect();
-        let merged =
-            persons::resolve_merged(&self.core.store, project, requested.iter().copied()).await?;
-        let people: HashSet<PersonId> =
-            requested.iter().map(|id| merged.get(id).copied().unwrap_or(*id)).collect();
-        Ok(ActivePersons {
-            count: people.len() as u64,
-            is_least: ids.len() > requested.len() || more && !reaches_back,
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Questions about the events of a project (QRY-1 to QRY-60, API-61).
+//! Questions about the events of a project (QRY-1 to QRY-65, API-61).
 //!
 //! What belongs here: who may ask, what a question depends on beside its events, running it
 //! within its limits, answers that were computed before, and the errors that callers see.

@@ -38,20 +38,20 @@ pub struct QueryAnswer {
     /// question has no limit.
     #[serde(rename = "hasMore")]
     pub has_more: Option<bool>,
-    /// The range that the results are about; null if they are rows.
+    /// The range that the results are about; null for lists of events and SQL.
     pub resolved_date_range: Option<QueryRange>,
     /// The names of the columns of `results`; null if they are not rows, as are the other
     /// members about rows.
     pub columns: Option<Vec<String>>,
-    /// The types of the columns: for `EventsQuery` a text for each, for `HogQLQuery` a list
-    /// of its name and its type, and null for `ActorsQuery`.
+    /// The types of the columns: for `EventsQuery` a text for each, for `ActorsQuery` null, and
+    /// else a list of its name and its type.
     #[schema(value_type = Option<Vec<Value>>)]
     pub types: Option<Value>,
     /// The most rows.
     pub limit: Option<u32>,
     /// The number of rows that were skipped.
     pub offset: Option<u32>,
-    /// The question as SQL; null for `ActorsQuery`.
+    /// The question as SQL; null also if SQL cannot say it.
     pub hogql: Option<String>,
     /// How many persons or groups are behind the number of an `ActorsQuery`.
     pub actors_count: Option<u64>,
@@ -181,8 +181,8 @@ fn refresh(fields: &Fields) -> Result<Refresh, FieldError> {
 
 /// Answer a question about the events of the project. `query` has the shape of its kind:
 /// `TrendsQuery`, `FunnelsQuery`, `RetentionQuery`, `PathsQuery`, `StickinessQuery`,
-/// `LifecycleQuery`, `EventsQuery`, `HogQLQuery` or `ActorsQuery`, also within a node that says
-/// how it is drawn.
+/// `LifecycleQuery`, `WebOverviewQuery`, `WebStatsTableQuery`, `WebTrendsQuery`, `EventsQuery`,
+/// `HogQLQuery` or `ActorsQuery`, also within a node that says how it is drawn.
 pub async fn create_query(
     auth: Authorized<QueryRead, InProject>,
     State(app): State<App>,

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::pagination::{DEFAULT_LIMIT, MAX_LIMIT};
+use weir_questions::query::{WebBreakdown, WebMetric};
 use weir_service::questions::KINDS;
 
 /// The objects that have properties.
@@ -87,12 +88,21 @@ pub(super) fn question() -> Value {
         ),
         ("stickinessFilter", object("stickinessCriteria with operator and value.")),
         ("source", actors()),
+        ("breakdownBy", rows_of_site()),
+        ("includeBounceRate", flag("Whether rows of a WebStatsTableQuery have it.")),
+        ("metrics", numbers_of_site()),
         ("select", texts("Columns of an EventsQuery, such as timestamp or properties.plan.")),
         ("where", texts("Conditions of an EventsQuery, such as properties.price > 10.")),
         ("event", text("Name of the events of an EventsQuery.")),
         ("after", text("Beginning of an EventsQuery, such as -24h.")),
         ("before", text("End of an EventsQuery.")),
-        ("orderBy", texts("Order of an EventsQuery, such as timestamp DESC.")),
+        (
+            "orderBy",
+            texts(
+                "Order of an EventsQuery, such as timestamp DESC, or a column and a direction of \
+                 a WebStatsTableQuery: Visitors, Views or BounceRate, and ASC or DESC.",
+            ),
+        ),
         ("limit", json!({"type": "integer", "description": "Most rows of a list."})),
         ("offset", json!({"type": "integer", "description": "Rows of a list to skip."})),
         ("query", text("SQL of a HogQLQuery.")),
@@ -120,6 +130,24 @@ fn words(description: &str, words: &[&str]) -> Value {
     json!({"type": "string", "enum": words, "description": description})
 }
 
+fn flag(description: &str) -> Value {
+    json!({"type": "boolean", "description": description})
+}
+
+fn rows_of_site() -> Value {
+    let all: Vec<&str> = WebBreakdown::ALL.iter().map(|breakdown| breakdown.word()).collect();
+    words("What a WebStatsTableQuery has a row for.", &all)
+}
+
+fn numbers_of_site() -> Value {
+    let all: Vec<&str> = WebMetric::ALL.iter().map(|metric| metric.word()).collect();
+    json!({
+        "type": "array",
+        "items": words("A number.", &all),
+        "description": "Numbers of a WebTrendsQuery for each interval.",
+    })
+}
+
 fn object(description: &str) -> Value {
     json!({"type": "object", "description": description})
 }
@@ -128,7 +156,9 @@ fn kind() -> Value {
     words(
         "TrendsQuery, StickinessQuery, LifecycleQuery and FunnelsQuery need series, \
          RetentionQuery needs retentionFilter, PathsQuery needs pathsFilter, EventsQuery needs \
-         select, HogQLQuery needs query, and ActorsQuery needs source.",
+         select, HogQLQuery needs query, and ActorsQuery needs source. About page views of a \
+          site: WebOverviewQuery (visitors, views, sessions, duration, bounces), \
+          WebStatsTableQuery (needs breakdownBy) and WebTrendsQuery (needs metrics).",
         &KINDS,
     )
 }
@@ -183,7 +213,8 @@ fn breakdown() -> Value {
 fn compare() -> Value {
     json!({
         "type": "object",
-        "description": "Trends and stickiness: another period as well.",
+        "description": "Trends, stickiness, WebOverviewQuery and WebStatsTableQuery: another period \
+            as well.",
         "properties": {
             "compare": {"type": "boolean"},
             "compare_to": text("Such as -1w. The period before without it."),
@@ -356,6 +387,10 @@ mod tests {
             json!({"kind": "ActorsQuery", "limit": 10, "offset": 10, "source": {
                 "kind": "InsightActorsQuery", "day": "2026-08-21", "series": 0, "compare": "current",
                 "source": {"kind": "TrendsQuery", "series": series}}}),
+            json!({"kind": "WebOverviewQuery", "compareFilter": {"compare": true}}),
+            json!({"kind": "WebStatsTableQuery", "breakdownBy": "Page", "limit": 10,
+                "includeBounceRate": true, "orderBy": ["Views", "DESC"]}),
+            json!({"kind": "WebTrendsQuery", "metrics": ["UniqueUsers"], "interval": "day"}),
         ] {
             assert!(Query::read(&question).is_ok(), "{question}: {:?}", Query::read(&question));
             let schema = super::question();

@@ -149,7 +149,10 @@ async fn a_fault_of_a_tile_is_shown_in_it() {
     all.add("Days", json!({"kind": "StickinessQuery", "series": series})).await;
     all.add("Life", json!({"kind": "LifecycleQuery", "series": series})).await;
     all.add("List", json!({"kind": "EventsQuery", "select": ["event"]})).await;
-    for tile in 3..=8 {
+    all.add("Site", json!({"kind": "WebOverviewQuery"})).await;
+    all.add("Pages", json!({"kind": "WebStatsTableQuery", "breakdownBy": "Page"})).await;
+    all.add("Visits", json!({"kind": "WebTrendsQuery", "metrics": ["Sessions"]})).await;
+    for tile in 3..=11 {
         let answer = all.call("answer_tile", &format!("tile={tile}")).await;
         assert_eq!(answer.status, 200, "{tile}: {:?}", answer.body);
         assert!(!answer.json()["columns"].as_array().unwrap().is_empty(), "{tile}");

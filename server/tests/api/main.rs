@@ -78,6 +78,7 @@ mod settings;
 mod shutdown_releases;
 mod sign_on;
 mod silent_cases;
+mod site_numbers;
 mod small_machine;
 mod snapshot;
 mod spikes;

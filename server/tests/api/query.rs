@@ -178,6 +178,59 @@ async fn each_kind_of_question_has_an_answer() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_has_visitors_views_and_sessions() {
+    let (app, caller) = berlin().await;
+    let event = |event: &str, id: &str, time: &str, properties: Value| json!({"event": event, "distinct_id": id, "timestamp": time, "properties": properties});
+    let view = |id: &str, time: &str, path: &str, session: Option<&str>| {
+        event("$pageview", id, time, json!({"$pathname": path, "$session_id": session}))
+    };
+    send(
+        &app,
+        json!([
+            view("ada", "2026-03-28T12:00:00Z", "/home", Some("s1")),
+            view("ada", "2026-03-28T12:00:20Z", "/tea", Some("s1")),
+            view("bob", "2026-03-29T10:00:00Z", "/tea", Some("s2")),
+            view("bob", "2026-03-30T08:00:00Z", "/home", None),
+            event("buy", "bob", "2026-03-30T08:04:40Z", json!({})),
+            view("cy", "2026-03-30T09:00:00Z", "/home", Some("s3")),
+        ]),
+    )
+    .await;
+    let compare = json!({"compare": true});
+    let overview = json!({"kind": "WebOverviewQuery", "compareFilter": compare});
+    let answer = ask(&app, &caller, overview).await;
+    let keys = ["visitors", "views", "sessions", "session duration", "bounce rate"];
+    assert_eq!(each(&answer, "key"), keys.map(|key| json!(key)).each_ref());
+    let numbers = [3, 5, 4, 75, 50].map(|number| json!(number));
+    assert_eq!(each(&answer, "value"), numbers.each_ref());
+    assert_eq!(answer["results"][0]["previous"], 0);
+    assert_eq!(answer["results"][4]["previous"], Value::Null);
+    assert_eq!((&answer["hogql"], &answer["columns"]), (&Value::Null, &Value::Null));
+    let range = &answer["resolved_date_range"];
+    assert_eq!(range["date_from"], "2026-03-27T23:00:00Z");
+
+    let exits = json!({"kind": "WebStatsTableQuery", "breakdownBy": "ExitPage",
+        "includeBounceRate": true, "limit": 1});
+    let answer = ask(&app, &caller, exits).await;
+    let row = json!(["/tea", [2, null], [3, null], [0.5, null], 0.5]);
+    assert_eq!(answer["results"], json!([row]));
+    assert_eq!((&answer["hasMore"], &answer["limit"]), (&json!(true), &json!(1)));
+    assert_eq!(answer["columns"][3], "context.columns.bounce_rate");
+    assert_eq!(answer["resolved_date_range"], *range);
+
+    let entered = json!([{"type": "session", "key": "$entry_pathname", "value": "/tea"}]);
+    let days = json!({"kind": "WebTrendsQuery", "metrics": ["UniqueUsers"]});
+    let mut filtered = days.clone();
+    filtered["properties"] = entered;
+    for (question, expected) in [(days, [1, 1, 2]), (filtered, [0, 1, 0])] {
+        let answer = ask(&app, &caller, question).await;
+        assert_eq!(each(&answer, "bucket"), DAYS.map(|day| json!(day)).each_ref());
+        let expected = expected.map(|visitors| json!({"UniqueUsers": visitors}));
+        assert_eq!(each(&answer, "metrics"), expected.each_ref());
+    }
+}
+
 /// The answer to a question in SQL.
 async fn sql(app: &TestApp, caller: &Caller, text: &str) -> Value {
     let question = json!({"kind": "HogQLQuery", "query": text});

@@ -389,6 +389,7 @@ async fn projects_of_others_show_nothing() {
             ("list_question_names", ""),
             ("answer_question", "&question[event]=a"),
             ("list_persons_of_number", "&limit=5&offset=0"),
+            ("get_web", ""),
             ("save_insight", "&name=a&question[event]=a"),
             ("hide_insight", "&insight=abcdefgh"),
             ("restore_insight", "&insight=abcdefgh"),

@@ -2,10 +2,13 @@
 //! of an answer (`results`).
 
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use weir_model::dashboards::{DashboardPatch, TileChange};
 use weir_questions::Query;
-use weir_questions::query::{FunnelVisualization, FunnelsQuery};
-use weir_questions::results::{FunnelStepResult, RetentionResult, TrendsResult};
+use weir_questions::query::{FunnelVisualization, FunnelsQuery, WebTrendsQuery};
+use weir_questions::results::{
+    FunnelStepResult, RetentionResult, TrendsResult, WebOverviewItem, WebTrendsItem,
+};
 use weir_service::questions::{Answered, Asking};
 use weir_service::{Error, ProjectCtx, Services, SharedProject};
 
@@ -92,9 +95,20 @@ pub(super) async fn answered(
         Query::Paths(_) => of_paths(results(&found)?),
         Query::Stickiness(_) => of_stickiness(results(&found)?),
         Query::Lifecycle(query) => of_lifecycle(query.interval.word(), results(&found)?),
+        Query::WebOverview(_) => of_overview(results(&found)?),
+        Query::WebTrends(query) => of_visits(query, results(&found)?),
+        Query::WebTable(_) => {
+            // A number beside that of the period before is the first one alone.
+            let rows: Vec<Vec<Value>> = results(&found)?;
+            let first = |cell: Value| match cell {
+                Value::Array(pair) => pair.into_iter().next().unwrap_or_default(),
+                other => other,
+            };
+            let rows = rows.into_iter().map(|row| row.into_iter().map(first).collect()).collect();
+            of_rows(columns(&found), rows)
+        }
         Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => {
-            let columns = found.rows.as_ref().map(|rows| rows.columns.clone());
-            of_rows(columns.unwrap_or_default(), results(&found)?)
+            of_rows(columns(&found), results(&found)?)
         }
     };
     if found.answer.has_more == Some(true) {
@@ -103,6 +117,32 @@ pub(super) async fn answered(
     tile.timezone = found.answer.timezone;
     tile.computed_at = found.answer.last_refresh.to_string();
     Ok(tile)
+}
+
+/// The columns of an answer in rows, without the prefix of those about a site.
+fn columns(found: &Answered) -> Vec<String> {
+    let columns = found.rows.iter().flat_map(|rows| &rows.columns);
+    let name = |column: &String| column.trim_start_matches("context.columns.").to_owned();
+    columns.map(name).collect()
+}
+
+/// The numbers of a site.
+fn of_overview(items: Vec<WebOverviewItem>) -> TileAnswer {
+    let columns = ["number", "value", "period before"].map(str::to_owned);
+    let row =
+        |item: WebOverviewItem| vec![json!(item.key), json!(item.value), json!(item.previous)];
+    of_rows(columns.into(), items.into_iter().map(row).collect())
+}
+
+/// The numbers of a site over time.
+fn of_visits(query: &WebTrendsQuery, items: Vec<WebTrendsItem>) -> TileAnswer {
+    let words: Vec<&str> = query.metrics.iter().map(|metric| metric.word()).collect();
+    let row = |item: WebTrendsItem| {
+        let numbers = words.iter().map(|word| json!(item.metrics.get(*word)));
+        std::iter::once(json!(item.bucket)).chain(numbers).collect()
+    };
+    let columns = std::iter::once(query.interval.word()).chain(words.iter().copied());
+    of_rows(columns.map(str::to_owned).collect(), items.into_iter().map(row).collect())
 }
 
 fn results<T: DeserializeOwned>(found: &Answered) -> Result<T, UiError> {

@@ -11,18 +11,15 @@ use weir_query::{
     Comparison, Expression, Field, GROUP_TYPES, Literal, QueryInput, Select, Source, Table, Value,
     WorkLimit,
 };
+use weir_questions::evaluate::SESSION_ID;
 
 use super::Filters;
 use super::clock::Clock;
 use crate::plan::{NODES_MAX, Plan, group_property};
+use crate::span::with_reach;
 
-/// The property with the id of a session.
-pub(super) const SESSION: &str = "$session_id";
 /// All times.
 pub(super) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
-/// Sessions that begin in a range may have events this long after it, or have begun this long
-/// before it.
-const SESSION_MAX: i64 = 24 * 3_600_000_000;
 
 /// The conditions of WHERE, all of which must be true.
 #[derive(Debug)]
@@ -232,7 +229,7 @@ pub(super) fn session_times(select: &Select, clock: &Clock<'_>) -> (Range<i64>, 
     let begin = found.fold(ALWAYS, |all, times| intersected(&all, &times));
     let events = match begin.is_empty() {
         true => begin.clone(),
-        false => begin.start.saturating_sub(SESSION_MAX)..begin.end.saturating_add(SESSION_MAX),
+        false => with_reach(&begin),
     };
     (begin, events)
 }
@@ -312,7 +309,7 @@ impl Needed {
             Field::CreatedAt => self.received_at = true,
             Field::ElementsChain => self.elements_chain = true,
             Field::PersonId => self.person_id = true,
-            Field::SessionId => self.add_slot(SESSION, plan),
+            Field::SessionId => self.add_slot(SESSION_ID, plan),
             Field::Properties => match path.and_then(|path| path.first()) {
                 Some(name) => self.add_slot(name, plan),
                 None => self.properties = true,

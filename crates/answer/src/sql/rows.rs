@@ -9,13 +9,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_json::Members;
 use weir_query::{Expression, Field, QueryInput, Select, Value, WorkLimit};
-use weir_questions::evaluate::PropertyValue;
+use weir_questions::evaluate::{PropertyValue, SESSION_ID};
 use weir_questions::query::{FilterGroup, Scope};
 use weir_segments::{Bits, ColumnName, NONE};
 
 use super::Context;
 use super::entities::{Entities, Properties};
-use super::plan::{Coded, Conditions, Needed, SESSION, intersected};
+use super::plan::{Coded, Conditions, Needed, intersected};
 use super::sort::{Sorted, Tie, Top};
 use super::stage::{Sink, Stage, Worker};
 use super::value::{self, Owned};
@@ -431,7 +431,7 @@ impl QueryInput for EventInput<'_, '_, '_, '_, '_> {
             }
             Field::Properties => Value::Json(self.text(&self.columns.properties).into()),
             Field::SessionId => {
-                let id = self.of_slot(SESSION).text().filter(|id| !id.is_empty());
+                let id = self.of_slot(SESSION_ID).text().filter(|id| !id.is_empty());
                 id.map_or(Value::Null, Value::Text)
             }
             Field::PersonProperties | Field::GroupProperties(_) => self

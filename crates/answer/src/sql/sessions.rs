@@ -1,12 +1,12 @@
 //! Sessions, which are derived from the events of each person (QRY-20, QRY-57).
 
 use weir_query::{Select, Value};
-use weir_questions::evaluate::{SessionEvent, sessions};
+use weir_questions::evaluate::{AUTOCAPTURE, PAGEVIEW, SESSION_ID, SessionEvent, sessions};
 use weir_questions::query::{FilterGroup, Scope};
 use weir_segments::NONE;
 
 use super::Context;
-use super::plan::{SESSION, session_times};
+use super::plan::session_times;
 use super::sort::Tie;
 use super::stage::{Sink, Stage};
 use super::tables::Feeder;
@@ -21,10 +21,8 @@ const URL: &str = "$current_url";
 const ENTRY: [&str; 7] =
     [URL, "$referrer", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"];
 /// Bits of an event, by the nodes of the plan.
-const PAGEVIEW: u8 = 1;
-const AUTOCAPTURE: u8 = 2;
-/// A bounce is shorter than ten seconds.
-const BOUNCE: i64 = 10_000_000;
+const IS_VIEW: u8 = 1;
+const IS_AUTOCAPTURE: u8 = 2;
 
 /// An event of a session. The order is that of persons, times and arrival numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,10 +53,10 @@ pub(super) fn feed<'a>(
     }
     let mut plan = Plan::new(&Scope::default(), context.asked, vec![times])?;
     plan.keeps_all = true;
-    for name in ["$pageview", "$autocapture"] {
+    for name in [PAGEVIEW, AUTOCAPTURE] {
         plan.add(Some(name), &FilterGroup::default(), context.asked, "query")?;
     }
-    let session = plan.slot(SESSION);
+    let session = plan.slot(SESSION_ID);
     let entry = ENTRY.map(|property| plan.slot(property));
     let session_ids = Texts::new(context.run, "sessions");
     let texts = ENTRY.map(|property| Texts::new(context.run, format!("values of {property}")));
@@ -105,7 +103,7 @@ pub(super) fn feed<'a>(
 /// What is known of a session beside its bounds.
 #[derive(Debug, Clone, Default)]
 struct Details {
-    pageviews: i64,
+    views: usize,
     has_autocapture: bool,
     /// The first and the last event with an address.
     entry: Option<usize>,
@@ -129,8 +127,8 @@ fn add(
     let mut details = vec![Details::default(); found.len()];
     for (at, (event, number)) in events.iter().zip(numbers).enumerate() {
         let Some(details) = details.get_mut(number) else { continue };
-        details.pageviews += i64::from(event.bits & PAGEVIEW != 0);
-        details.has_autocapture |= event.bits & AUTOCAPTURE != 0;
+        details.views += usize::from(event.bits & IS_VIEW != 0);
+        details.has_autocapture |= event.bits & IS_AUTOCAPTURE != 0;
         if event.entry[0] != NONE {
             details.entry.get_or_insert(at);
             details.exit = Some(at);
@@ -152,16 +150,15 @@ fn add(
             }
             _ => Value::Null,
         };
-        let length = session.end.saturating_sub(session.start);
-        let is_bounce = details.pageviews == 1 && !details.has_autocapture && length < BOUNCE;
+        let is_bounce = session.is_bounce(details.views, details.has_autocapture);
         let columns = [
             text(session_ids, first.session),
             person_id.clone(),
             Value::Timestamp(session.start),
             Value::Timestamp(session.end),
-            Value::Float(length as f64 / 1e6),
+            Value::Float(session.duration() as f64 / 1e6),
             Value::Integer(i64::try_from(session.events).unwrap_or(i64::MAX)),
-            Value::Integer(details.pageviews),
+            Value::Integer(i64::try_from(details.views).unwrap_or(i64::MAX)),
             value(details.entry, 0),
             value(details.exit, 0),
             value(details.entry, 1),

@@ -13,6 +13,7 @@ mod random;
 mod source;
 mod sql;
 mod trends;
+mod web;
 mod world;
 
 use weir_answer::{Asked, Cancel, MemoryPool, Result, Run, Source};

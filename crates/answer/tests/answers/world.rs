@@ -306,6 +306,8 @@ fn properties(random: &mut Random, arrival: u64) -> String {
         ("\"$screen_name\"", &[r#""Home""#, r#""Cart""#][..], 2),
         ("\"$group_0\"", &[r#""acme""#, r#""corp""#, r#""""#, "3"][..], 2),
         ("\"$session_id\"", &[r#""s1""#, r#""s2""#, r#""s3""#, r#""s4""#][..], 2),
+        ("\"$pathname\"", &[r#""/""#, r#""/a""#, r#""/b""#, r#""""#][..], 2),
+        ("\"utm_source\"", &[r#""news""#, r#""ad""#][..], 3),
         ("\"count\"", &["1", "2", "3", "40"][..], 1),
         ("\"browser\"", &[r#""Chrome""#, r#""Firefox""#][..], 1),
         ("\"ok\"", &["true", "false"][..], 1),

@@ -1391,8 +1391,217 @@ def paths(asked):
     return {"results": results, "hasMore": len(kept) > count, "range": span.written()}
 
 
+# The web overview (QRY-61 to QRY-65)
+
+
+DAY = 24 * CLOCK["h"]
+# The view that has the value of a session, and the property. `None`: each view has a value.
+UTM = {f"$entry_utm_{name}": (0, f"utm_{name}")
+       for name in ("source", "medium", "campaign", "term", "content")}
+SESSION_PROPERTIES = {"$entry_pathname": (0, "$pathname"), "$end_pathname": (-1, "$pathname"),
+                      "$entry_referring_domain": (0, "$referring_domain"), **UTM}
+WEB_VALUES = {"Page": (None, "$pathname"), "InitialPage": (0, "$pathname"),
+              "ExitPage": (-1, "$pathname"), "InitialReferringDomain": (0, "$referring_domain"),
+              "InitialUTMSource": (0, "utm_source"), "InitialUTMMedium": (0, "utm_medium"),
+              "Browser": (None, "$browser"), "Country": (None, "$geoip_country_code")}
+
+
+def sessions_of(events):
+    """The sessions of events of a person, which are sorted."""
+    by_id, without_id, found = {}, None, []
+    for event in events:
+        name = text_of(event["properties"].get("$session_id")) or None
+        own = by_id.get(name)
+        if name is None and without_id:
+            pause = event["time"] - without_id[-1]["time"]
+            own = without_id if pause < 30 * 60 * SECOND else None
+        if own is None:
+            own = []
+            found.append(own)
+        if name is None:
+            without_id = own
+        else:
+            by_id[name] = own
+        own.append(event)
+    return found
+
+
+class Web:
+    """The sessions of a question about a site."""
+
+    def __init__(self, asked):
+        given = asked.question.get("properties") or []
+        is_list = isinstance(given, list)
+        of_sessions = [each for each in given if each.get("type") == "session"] if is_list else []
+        of_views = [each for each in given if each not in of_sessions] if is_list else given
+        tests = [compile_filters(asked.calendar, of_views)]
+        if asked.question.get("filterTestAccounts"):
+            tests.append(compile_filters(asked.calendar, asked.world.internal))
+        self.counts = lambda view: all(test(view) for test in tests)
+        self.session_tests = []
+        for each in of_sessions:
+            place, name = SESSION_PROPERTIES[each["key"]]
+            test = compile_filter(asked.calendar, {**each, "key": name})
+            self.session_tests.append((place, test))
+        self.persons = asked.by_actor(asked.world.events)
+
+    def sessions(self, span):
+        """The sessions that begin in a range and count."""
+        found = []
+        for person, events in self.persons.items():
+            near = [e for e in events if span.begin - DAY <= e["time"] < span.end + DAY]
+            for own in sessions_of(near):
+                views = [event for event in own if event["name"] == "$pageview"]
+                counted = [view for view in views if self.counts(view)]
+                if not span.contains(own[0]["time"]) or not counted:
+                    continue
+                if not all(test(views[place]) for place, test in self.session_tests):
+                    continue
+                length = own[-1]["time"] - own[0]["time"]
+                has_clicks = any(event["name"] == "$autocapture" for event in own)
+                found.append({
+                    "person": person, "begin": own[0]["time"], "length": length,
+                    "views": counted, "ends": {0: views[0], -1: views[-1]},
+                    "is_bounce": len(views) == 1 and not has_clicks and length < 10 * SECOND,
+                })
+        return found
+
+
+def visitors_of(sessions):
+    return len({session["person"] for session in sessions})
+
+
+def views_of(sessions):
+    return sum(len(session["views"]) for session in sessions)
+
+
+def bounce_rate(sessions):
+    bounces = sum(session["is_bounce"] for session in sessions)
+    return bounces / len(sessions) if sessions else None
+
+
+def duration_of(sessions):
+    length = sum(session["length"] for session in sessions)
+    return float(length) / 1e6 / len(sessions) if sessions else None
+
+
+def web_overview(asked):
+    web, spans = Web(asked), asked.spans(True)
+    found = [web.sessions(span) for span in spans]
+
+    def percent(sessions):
+        rate = bounce_rate(sessions)
+        return None if rate is None else rate * 100
+
+    results = []
+    for key, kind, number in [
+        ("visitors", "unit", visitors_of), ("views", "unit", views_of),
+        ("sessions", "unit", len), ("session duration", "duration_s", duration_of),
+        ("bounce rate", "percentage", percent),
+    ]:
+        value = number(found[0])
+        before = number(found[1]) if len(found) > 1 else None
+        change = None
+        if value is not None and before:
+            change = round(100.0 * (value - before) / before)
+        results.append({"key": key, "kind": kind, "value": maybe(value),
+                        "isIncreaseBad": True if kind == "percentage" else None,
+                        "previous": maybe(before), "changeFromPreviousPct": change})
+    return {"results": results, "hasMore": None, "range": spans[0].written()}
+
+
+def web_trends(asked):
+    web, span = Web(asked), Span(asked.calendar, asked.range())
+    buckets = [[] for _ in range(len(span))]
+    for session in web.sessions(span):
+        buckets[span.index(session["begin"])].append(session)
+    numbers = {
+        "UniqueUsers": visitors_of, "PageViews": views_of, "Sessions": len,
+        "Bounces": lambda sessions: sum(session["is_bounce"] for session in sessions),
+        "SessionDuration": duration_of,
+    }
+    results = []
+    for day, sessions in zip(span.days, buckets):
+        metrics = {word: numbers[word](sessions) for word in asked.question["metrics"]}
+        metrics = {word: amount(n) for word, n in metrics.items() if n is not None}
+        results.append({"bucket": day, "metrics": metrics})
+    return {"results": results, "hasMore": None, "range": span.written()}
+
+
+def web_table(asked):
+    question = asked.question
+    place, name = WEB_VALUES[question["breakdownBy"]]
+    has_bounces = bool(question.get("includeBounceRate"))
+    web, spans = Web(asked), asked.spans(True)
+    rows = {}
+
+    def value_of(view):
+        return (text_of(view["properties"].get(name)) or "")[:400] or None
+
+    def row(value):
+        new = [{"persons": set(), "views": 0, "sessions": []} for _ in spans]
+        return rows.setdefault(value, new)
+
+    for number, span in enumerate(spans):
+        for session in web.sessions(span):
+            first = session["ends"][0]
+            at = session["views"] if place is None else [session["ends"][place]] * len(
+                session["views"])
+            for view in at:
+                own = row(value_of(view))[number]
+                own["persons"].add(session["person"])
+                own["views"] += 1
+            is_page = question["breakdownBy"] == "Page"
+            for value in {value_of(view) for view in ([first] if is_page else at)}:
+                row(value)[number]["sessions"].append(session)
+    shows_missing = name.startswith("utm_")
+    rows = [
+        (value, [(len(each["persons"]), each["views"], bounce_rate(each["sessions"]))
+                 for each in found])
+        for value, found in rows.items()
+        if any(each["persons"] for each in found) and (value is not None or shows_missing)
+    ]
+    column, direction = question.get("orderBy") or ("Visitors", "DESC")
+    sign = 1 if direction == "ASC" else -1
+
+    def order(item):
+        value, found = item
+        visitors = [numbers[0] for numbers in found]
+        views = [numbers[1] for numbers in found]
+        rate = found[0][2]
+        first = {
+            "Visitors": [sign * number for number in visitors],
+            "Views": [sign * number for number in views],
+            "BounceRate": [rate is None, sign * (rate or 0)],
+        }[column]
+        rest = [-number for number in visitors], [-number for number in views]
+        return first, rest, value is None, value or ""
+
+    rows.sort(key=order)
+    counted = 1 if column == "Views" else 0
+    total = sum(found[0][counted] for _, found in rows)
+
+    def pair(found, at):
+        numbers = [numbers[at] for numbers in found]
+        return [maybe(number) for number in [*numbers, None][:2]]
+
+    def cells(value, found):
+        part = found[0][counted] / total if total else 0
+        if column == "BounceRate":
+            part = found[0][2] or 0
+        rates = [pair(found, 2)] if has_bounces else []
+        return [value, pair(found, 0), pair(found, 1), *rates, amount(part)]
+
+    skipped, most = question.get("offset") or 0, question.get("limit") or 100
+    results = [cells(*each) for each in rows[skipped : skipped + most]]
+    more = len(rows) > skipped + most
+    return {"results": results, "hasMore": more, "range": spans[0].written()}
+
+
 KINDS = {"TrendsQuery": trends, "FunnelsQuery": funnels, "RetentionQuery": retention,
-         "StickinessQuery": stickiness, "LifecycleQuery": lifecycle, "PathsQuery": paths}
+         "StickinessQuery": stickiness, "LifecycleQuery": lifecycle, "PathsQuery": paths,
+         "WebOverviewQuery": web_overview, "WebTrendsQuery": web_trends,
+         "WebStatsTableQuery": web_table}
 
 
 def main():

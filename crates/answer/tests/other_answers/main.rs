@@ -49,6 +49,15 @@ fn answer(
         Query::Stickiness(query) => written(&weir_answer::stickiness(source, run, asked, query)?),
         Query::Lifecycle(query) => written(&weir_answer::lifecycle(source, run, asked, query)?),
         Query::Paths(query) => written(&weir_answer::paths(source, run, asked, query)?),
+        Query::WebOverview(query) => {
+            written(&weir_answer::web_overview(source, run, asked, query)?)
+        }
+        Query::WebTrends(query) => written(&weir_answer::web_trends(source, run, asked, query)?),
+        Query::WebTable(query) => {
+            let found = weir_answer::web_table(source, run, asked, query)?;
+            let Found { results, has_more, range } = found;
+            written(&Found { results: results.results, has_more, range })
+        }
         Query::Funnels(query) => {
             let found = weir_answer::funnel(source, run, asked, query)?;
             let Found { results, has_more, range } = found;

@@ -49,12 +49,14 @@ pub(crate) fn all(random: &mut Random) -> Vec<Question> {
     queries.extend(fixed_filters());
     queries.extend(fixed_funnels());
     queries.extend(fixed_others());
+    queries.extend(fixed_web());
     while queries.len() < ALL {
-        queries.push(match random.below(9) {
+        queries.push(match random.below(11) {
             0..=2 => any_trends(random),
             3..=5 => any_funnel(random),
             6 => any_retention(random),
             7 => any_paths(random),
+            8 | 9 => any_web(random),
             _ => any_activity(random),
         });
     }
@@ -304,6 +306,39 @@ fn fixed_others() -> Vec<Value> {
         paths(json!({ "startPoint": "$autocapture", "endPoint": "buy", "stepLimit": 3 })),
         paths(json!({ "pathGroupings": ["/b*", "*gn u*"], "excludeEvents": ["Home"],
             "minEdgeWeight": 2, "maxEdgeWeight": 9 })),
+    ]
+}
+
+fn web(kind: &str, members: Value) -> Value {
+    with(json!({ "kind": kind, "dateRange": { "date_from": "-20d" } }), members)
+}
+
+fn fixed_web() -> Vec<Value> {
+    let table = |breakdown: &str, members: Value| {
+        web("WebStatsTableQuery", with(json!({ "breakdownBy": breakdown }), members))
+    };
+    let all = ["UniqueUsers", "PageViews", "Sessions", "Bounces", "SessionDuration"];
+    let entry = json!([{ "type": "session", "key": "$entry_pathname", "value": ["/", "/a"] },
+        { "type": "session", "key": "$end_pathname", "operator": "is_not", "value": "/b?" },
+        { "key": "$browser", "value": "Chrome" }]);
+    let bounces = json!({ "includeBounceRate": true, "compareFilter": { "compare": true } });
+    vec![
+        web("WebOverviewQuery", json!({})),
+        web("WebOverviewQuery", json!({ "compareFilter": { "compare": true } })),
+        web("WebOverviewQuery", json!({ "properties": entry })),
+        web("WebTrendsQuery", json!({ "metrics": all })),
+        web(
+            "WebTrendsQuery",
+            json!({ "metrics": all, "interval": "hour", "properties": entry,
+            "dateRange": { "date_from": "-40h" } }),
+        ),
+        table("Page", bounces.clone()),
+        table("InitialPage", bounces.clone()),
+        table("ExitPage", bounces.clone()),
+        table("Browser", bounces),
+        table("InitialUTMSource", json!({ "limit": 2 })),
+        table("InitialReferringDomain", json!({ "orderBy": ["Views", "ASC"], "offset": 1 })),
+        table("Country", json!({ "properties": entry })),
     ]
 }
 
@@ -567,6 +602,39 @@ fn any_activity(random: &mut Random) -> Value {
         query["compareFilter"] = any_compare(random);
     }
     any_scope(random, query)
+}
+
+fn any_web(random: &mut Random) -> Value {
+    let kind = *random.pick(&["WebOverviewQuery", "WebStatsTableQuery", "WebTrendsQuery"]);
+    let mut query = any_scope(random, json!({ "kind": kind }));
+    if random.one_in(2) && query["properties"].is_null() {
+        let keys = ["$entry_pathname", "$end_pathname", "$entry_utm_source"];
+        query["properties"] = json!([{ "type": "session", "key": random.pick(&keys),
+            "operator": random.pick(&["exact", "is_not", "icontains"]),
+            "value": random.pick(&["/", "/a", "news"]) }]);
+    }
+    match kind {
+        "WebTrendsQuery" => {
+            query["interval"] = json!(random.pick(&["day", "hour", "week", "month"]));
+            query["metrics"] = json!(["UniqueUsers", "PageViews", "SessionDuration"]);
+            return query;
+        }
+        "WebStatsTableQuery" => {
+            let breakdowns = ["Page", "InitialPage", "ExitPage", "Browser", "InitialUTMSource"];
+            query["breakdownBy"] = json!(random.pick(&breakdowns));
+            query["limit"] = json!(1 + random.below(9));
+            query["includeBounceRate"] = json!(true);
+            query["orderBy"] = json!([
+                random.pick(&["Visitors", "Views", "BounceRate"]),
+                random.pick(&["ASC", "DESC"])
+            ]);
+        }
+        _ => {}
+    }
+    if random.one_in(2) {
+        query["compareFilter"] = any_compare(random);
+    }
+    query
 }
 
 fn any_paths(random: &mut Random) -> Value {

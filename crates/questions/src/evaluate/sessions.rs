@@ -1,9 +1,20 @@
-//! The sessions of a person (QRY-20).
+//! The sessions of a person (QRY-20, QRY-62).
 
 use std::collections::HashMap;
 
 /// Events without `$session_id` that are this far apart are in different sessions: 30 minutes.
 pub const SESSION_GAP: i64 = 30 * 60 * 1_000_000;
+/// Events that are farther from a range than this are not part of the sessions that begin in
+/// it: a day.
+pub const SESSION_REACH: i64 = 24 * 3_600_000_000;
+/// The property with the id of a session.
+pub const SESSION_ID: &str = "$session_id";
+/// The event of a view.
+pub const PAGEVIEW: &str = "$pageview";
+/// The event of a click or another action that the library noticed.
+pub const AUTOCAPTURE: &str = "$autocapture";
+/// A bounce is shorter than this: ten seconds.
+const BOUNCE_MAX: i64 = 10 * 1_000_000;
 
 /// An event of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +38,18 @@ pub struct Session {
     pub last: usize,
     /// How many events it has.
     pub events: usize,
+}
+
+impl Session {
+    /// From its first event to its last one, in microseconds.
+    pub fn duration(&self) -> i64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether the visitor left after the first view, by how many views the session has.
+    pub fn is_bounce(&self, views: usize, has_autocapture: bool) -> bool {
+        views == 1 && !has_autocapture && self.duration() < BOUNCE_MAX
+    }
 }
 
 /// The sessions of a person with these events, sorted by time and arrival, in the order of
@@ -99,6 +122,17 @@ mod tests {
         let (sessions, numbers) = found(&events);
         assert_eq!(numbers, [0, 1, 2, 0, 3, 1]);
         assert_eq!((sessions[0].first, sessions[0].last, sessions[0].events), (0, 3, 2));
+    }
+
+    #[test]
+    fn a_short_session_with_one_view_is_a_bounce() {
+        let session = |end: i64| Session { start: 5, end, first: 0, last: 1, events: 2 };
+        let short = session(5 + BOUNCE_MAX - 1);
+        assert!(short.is_bounce(1, false));
+        assert!(!short.is_bounce(0, false));
+        assert!(!short.is_bounce(2, false));
+        assert!(!short.is_bounce(1, true));
+        assert!(!session(5 + BOUNCE_MAX).is_bounce(1, false));
     }
 
     #[test]

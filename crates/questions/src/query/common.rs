@@ -29,7 +29,7 @@ pub struct DateRange {
 }
 
 impl DateRange {
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 

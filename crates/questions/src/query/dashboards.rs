@@ -60,6 +60,15 @@ impl DashboardFilters {
             Query::Paths(query) => (&mut query.scope.dates, &mut query.scope.properties),
             Query::Stickiness(query) => (&mut query.scope.dates, &mut query.scope.properties),
             Query::Lifecycle(query) => (&mut query.scope.dates, &mut query.scope.properties),
+            Query::WebOverview(query) => {
+                (&mut query.scope.views.dates, &mut query.scope.views.properties)
+            }
+            Query::WebTable(query) => {
+                (&mut query.scope.views.dates, &mut query.scope.views.properties)
+            }
+            Query::WebTrends(query) => {
+                (&mut query.scope.views.dates, &mut query.scope.views.properties)
+            }
             Query::HogQL(query) => (&mut query.filters.dates, &mut query.filters.properties),
             Query::Events(query) => {
                 if self.has_dates() {

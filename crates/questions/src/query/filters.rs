@@ -240,29 +240,35 @@ impl FilterGroup {
         };
         let mut filters = Vec::new();
         for item in values.map_or(Ok(Vec::new()), |values| values.list(FILTERS_MAX))? {
-            take(left, 1, &item)?;
-            let fields = item.object()?;
-            // A filter that a user has not begun to enter.
-            if fields.is_empty() {
-                continue;
-            }
-            filters.push(match fields.get("values") {
-                Some(_) => Filter::Group(Self::read(&item, left, depth + 1)?),
-                None => {
-                    let filter = PropertyFilter::read(&fields)?;
-                    if filter.operator.has_patterns() {
-                        take(left, PATTERNS_COUNT, &item)?;
-                    }
-                    Filter::Property(filter)
-                }
-            });
+            filters.extend(Filter::read(&item, left, depth)?);
         }
         Ok(Self { logic, filters })
     }
 }
 
+impl Filter {
+    /// Reads an item of a group at this depth. `None`: a filter that a user has not begun to
+    /// enter.
+    pub(super) fn read(
+        item: &Input<'_>,
+        left: &mut usize,
+        depth: usize,
+    ) -> Result<Option<Self>, FieldError> {
+        take(left, 1, item)?;
+        let fields = item.object()?;
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        if fields.get("values").is_some() {
+            return FilterGroup::read(item, left, depth + 1).map(|group| Some(Self::Group(group)));
+        }
+        let owner = PropertyOwner::read(&fields, "type", "group_type_index")?;
+        PropertyFilter::read(item, left, owner).map(|filter| Some(Self::Property(filter)))
+    }
+}
+
 /// Takes a number of filters from those that a question may still have.
-fn take(left: &mut usize, count: usize, item: &Input<'_>) -> Result<(), FieldError> {
+pub(super) fn take(left: &mut usize, count: usize, item: &Input<'_>) -> Result<(), FieldError> {
     *left = left.checked_sub(count).ok_or_else(|| {
         let detail = format!(
             "A question has at most {FILTERS_MAX} filters, of which one with patterns counts as \
@@ -357,7 +363,12 @@ pub(super) fn group_type(fields: &Fields<'_>, name: &str) -> Result<Option<u8>, 
 }
 
 impl PropertyFilter {
-    fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+    /// Reads a filter that has been taken from `left`, without the owner of its property.
+    pub(super) fn read(
+        item: &Input<'_>,
+        left: &mut usize,
+        owner: PropertyOwner,
+    ) -> Result<Self, FieldError> {
         // Clients repeat names and labels for readers.
         const READ: [&str; 8] = [
             "type",
@@ -369,11 +380,15 @@ impl PropertyFilter {
             "group_key_names",
             "bytecode",
         ];
+        let fields = item.object()?;
         fields.check(&READ, &["negation"])?;
-        let owner = PropertyOwner::read(fields, "type", "group_type_index")?;
         let key = fields.required("key")?.name(NAME_MAX)?;
-        let operator = Operator::read(fields)?;
-        Ok(Self { owner, key, operator, values: values(fields, operator)? })
+        let operator = Operator::read(&fields)?;
+        let values = values(&fields, operator)?;
+        if operator.has_patterns() {
+            take(left, PATTERNS_COUNT, item)?;
+        }
+        Ok(Self { owner, key, operator, values })
     }
 }
 

@@ -225,6 +225,10 @@ fn values() -> impl Strategy<Value = Value> {
         "A/B",
         "event",
         "person",
+        "session",
+        "$entry_pathname",
+        "Page",
+        "Sessions",
         "OR",
         "unordered",
         "exact",
@@ -253,6 +257,8 @@ fn values() -> impl Strategy<Value = Value> {
         "breakdown",
         "breakdowns",
         "property",
+        "breakdownBy",
+        "metrics",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -273,10 +279,11 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_value_is_a_question_or_a_fault(value in values(), kind in 0..9_usize) {
+    fn any_value_is_a_question_or_a_fault(value in values(), kind in 0..12_usize) {
         let kinds = [
             "TrendsQuery", "FunnelsQuery", "RetentionQuery", "PathsQuery", "StickinessQuery",
-            "LifecycleQuery", "EventsQuery", "HogQLQuery", "ActorsQuery",
+            "LifecycleQuery", "WebOverviewQuery", "WebStatsTableQuery", "WebTrendsQuery",
+            "EventsQuery", "HogQLQuery", "ActorsQuery",
         ];
         let mut value = value;
         if let Value::Object(map) = &mut value {

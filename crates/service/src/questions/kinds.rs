@@ -10,17 +10,20 @@ use weir_answer::{self as answer, AnswerError, Asked, FunnelResults, RowSource, 
 use weir_model::Timestamp;
 use weir_questions::Query;
 use weir_questions::query::Scope;
-use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange};
+use weir_questions::results::{EventsResult, HogQLResult, ResolvedRange, WebTableResult};
 use weir_questions::time::DateText;
 
 /// The words of the kinds that are answered.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 12] = [
     "TrendsQuery",
     "FunnelsQuery",
     "RetentionQuery",
     "PathsQuery",
     "StickinessQuery",
     "LifecycleQuery",
+    "WebOverviewQuery",
+    "WebStatsTableQuery",
+    "WebTrendsQuery",
     "EventsQuery",
     "HogQLQuery",
     "ActorsQuery",
@@ -49,7 +52,7 @@ pub struct RowsInfo {
     pub limit: u32,
     /// Rows that were skipped.
     pub offset: u32,
-    /// The question as SQL. `None`: it is a list of persons or groups.
+    /// The question as SQL. `None`: SQL cannot say it.
     pub hogql: Option<String>,
     /// Of a list of persons or groups.
     pub actors: Option<ActorsInfo>,
@@ -104,6 +107,9 @@ fn scope(query: &Query) -> Option<&Scope> {
         Query::Paths(query) => Some(&query.scope),
         Query::Stickiness(query) => Some(&query.scope),
         Query::Lifecycle(query) => Some(&query.scope),
+        Query::WebOverview(query) => Some(&query.scope.views),
+        Query::WebTable(query) => Some(&query.scope.views),
+        Query::WebTrends(query) => Some(&query.scope.views),
         Query::Actors(query) => scope(&query.source),
         Query::Events(_) | Query::HogQL(_) => None,
     }
@@ -127,6 +133,9 @@ pub(super) fn times(asked: &Asked<'_>, query: &Query) -> Result<Vec<Range<i64>>,
         Query::Paths(query) => answer::path_times(asked, query),
         Query::Stickiness(query) => answer::stickiness_times(asked, query),
         Query::Lifecycle(query) => answer::lifecycle_times(asked, query),
+        Query::WebOverview(query) => answer::web_overview_times(asked, query),
+        Query::WebTable(query) => answer::web_table_times(asked, query),
+        Query::WebTrends(query) => answer::web_trends_times(asked, query),
         Query::Events(query) => answer::events_times(asked, query),
         Query::HogQL(query) => answer::hogql_times(asked, query),
         Query::Actors(query) => answer::actors_times(asked, query),
@@ -164,6 +173,22 @@ pub(super) fn compute(
         Query::Paths(query) => written(answer::paths(source, run, asked, query)?),
         Query::Stickiness(query) => written(answer::stickiness(source, run, asked, query)?),
         Query::Lifecycle(query) => written(answer::lifecycle(source, run, asked, query)?),
+        Query::WebOverview(query) => written(answer::web_overview(source, run, asked, query)?),
+        Query::WebTrends(query) => written(answer::web_trends(source, run, asked, query)?),
+        Query::WebTable(query) => {
+            let found = answer::web_table(source, run, asked, query)?;
+            let range = Some(found.range);
+            let WebTableResult { columns, types, results, has_more, limit, offset } = found.results;
+            let rows = RowsInfo {
+                columns,
+                types: json!(types),
+                limit,
+                offset,
+                hogql: None,
+                actors: None,
+            };
+            Ok(Found { range, ..in_rows(&results, has_more, rows)? })
+        }
         Query::Events(query) => {
             let EventsResult { columns, types, results, has_more, limit, offset, hogql } =
                 answer::events(source, run, asked, query)?;

@@ -147,6 +147,16 @@ fn questions_of_clients_are_read() {
         (
             json!({
                 "kind": "DataTableNode",
+                "source": { "kind": "WebOverviewQuery", "properties": [], "compare": true,
+                    "sampling": { "enabled": false, "forceSamplingRate": { "numerator": 1 } },
+                    "includeRevenue": false, "doPathCleaning": false, "useSessionsTable": true,
+                    "orderBy": null },
+            }),
+            "WebOverviewQuery",
+        ),
+        (
+            json!({
+                "kind": "DataTableNode",
                 "full": true,
                 "propertiesViaUrl": true,
                 "columns": ["*", "event", "person"],
