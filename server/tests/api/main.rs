@@ -4,6 +4,7 @@
 
 mod accounts;
 mod activity_log;
+mod alerts;
 mod annotations;
 mod backup;
 mod browser_library;
