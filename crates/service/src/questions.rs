@@ -257,7 +257,7 @@ impl Questions {
         self.answer(owner, query, Refresh::Usual, None).await
     }
 
-    /// Answers the question of an alert, as [`ask`](Self::ask).
+    /// Answers the question of an alert with the events that are stored now.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -269,7 +269,7 @@ impl Questions {
     ) -> Result<Answered> {
         let now = self.core.clock.now();
         let owner = EventOwner { asker: Asker::Alerts(organization), project, now };
-        self.answer(owner, query, Refresh::Usual, None).await
+        self.answer(owner, query, Refresh::Always, None).await
     }
 
     async fn answer(
