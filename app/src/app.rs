@@ -5,9 +5,9 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
 use crate::areas::{
-    account, activity, configs, dashboards, definitions, domains, entrance, events, export_forms,
-    exports, gallery, health, help, insights, keys, migrations, organization, overview, people,
-    persons, plugins, project, start, transformations,
+    account, activity, alerts, configs, dashboards, definitions, domains, entrance, events,
+    export_forms, exports, gallery, health, help, insights, keys, migrations, organization,
+    overview, people, persons, plugins, project, start, transformations,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -42,6 +42,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/insights/new") view=insights::NewInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/:insight/alerts") view=alerts::Alerts ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/new") view=dashboards::NewDashboard ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard") view=dashboards::Dashboard ssr=SsrMode::Async />

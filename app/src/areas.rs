@@ -173,6 +173,10 @@ area!(dashboards {
     SharedDashboard => pages::dashboards::shared::SharedDashboard,
 });
 
+area!(alerts {
+    Alerts => pages::alerts::Alerts,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -306,7 +310,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 79] = [
+const PAGES: [(&str, AreaPage); 80] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -325,6 +329,7 @@ const PAGES: [(&str, AreaPage); 79] = [
     ("/projects/:id/insights/new", insights::NewInsight),
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
+    ("/projects/:id/insights/:insight/alerts", alerts::Alerts),
     ("/projects/:id/dashboards", dashboards::Dashboards),
     ("/projects/:id/dashboards/new", dashboards::NewDashboard),
     ("/projects/:id/dashboards/:dashboard", dashboards::Dashboard),

@@ -10,10 +10,11 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 39] = [
+const NAMES: [(&str, &str); 40] = [
     ("/insights/new", "New insight"),
     ("/insights/*", "Insight"),
     ("/insights/*/dashboards", "Dashboards"),
+    ("/insights/*/alerts", "Alerts"),
     ("/dashboards/new", "New dashboard"),
     ("/dashboards/*", "Dashboard"),
     ("/dashboards/*/settings", "Settings"),

@@ -198,7 +198,7 @@ fn alert(news: AlertNews) -> Message {
         alert: "Payments <low>".to_owned(),
         project: "Shop".to_owned(),
         news,
-        path: "/projects/1/insights/abcdefgh/alerts/2".to_owned(),
+        path: "/projects/1/insights/abcdefgh/alerts?alert=2".to_owned(),
     };
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }

@@ -23,7 +23,7 @@ use weir_model::exports::addresses::Address;
 use weir_model::pagination::{Page, Paged};
 use weir_model::{AlertId, InsightId, Patch, ProjectId, Timestamp, UserId, validate};
 use weir_questions::Query;
-use weir_questions::query::TrendsQuery;
+use weir_questions::query::{Display, TrendsFormula, TrendsQuery};
 use weir_store::alerts::{self as rows, AlertRow, CheckRow, Created};
 use weir_store::ids;
 use weir_store::insights::{self as insight_rows, InsightRow};
@@ -319,6 +319,24 @@ fn check(row: CheckRow) -> AlertCheck {
         targets_notified: row.is_notified,
         error: row.error,
     }
+}
+
+/// The names of the series or formulas of a question, in the order of their numbers. Empty:
+/// alerts cannot check it.
+#[must_use]
+pub fn series(query: &Value) -> Vec<String> {
+    let Ok(Query::Trends(query)) = Query::read(query) else { return Vec::new() };
+    if query.filter.display == Display::Cumulative {
+        return Vec::new();
+    }
+    if query.filter.formulas.is_empty() {
+        return query.series.iter().map(|series| series.label().to_owned()).collect();
+    }
+    let name = |formula: &TrendsFormula| match &formula.custom_name {
+        Some(name) => name.clone(),
+        None => formula.formula.text().to_owned(),
+    };
+    query.filter.formulas.iter().map(name).collect()
 }
 
 /// The question of an insight whose numbers can be checked.

@@ -268,7 +268,7 @@ async fn an_alert_that_fires_sends_one_mail_and_one_request() {
         "{mail:?}"
     );
     let page = format!(
-        "http://localhost:8000/projects/{}/insights/{}/alerts/{}",
+        "http://localhost:8000/projects/{}/insights/{}/alerts?alert={}",
         app.project(),
         insight["short_id"].as_str().unwrap(),
         alert["id"],

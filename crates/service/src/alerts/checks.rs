@@ -155,7 +155,7 @@ impl Alerts {
     ) -> Result<Notifications> {
         let core = &self.core;
         let (id, short_id) = (project.brief.id, &insight.short_id);
-        let path = format!("/projects/{id}/insights/{short_id}/alerts/{}", row.id);
+        let path = format!("/projects/{id}/insights/{short_id}/alerts?alert={}", row.id);
         let mut mails: Vec<Mail> = Vec::new();
         if core.mailing.is_open() {
             let organization = project.brief.organization;
