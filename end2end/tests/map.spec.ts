@@ -183,6 +183,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id/insights/new", `${project}/insights/new?event=page+viewed`, "Insights"],
     ["/projects/:id/insights/:insight", `${project}/insights/${made.insight}`, "Insights"],
     ["/projects/:id/insights/:insight/dashboards", `${project}/insights/${made.insight}/dashboards`, "Insights"],
+    ["/projects/:id/insights/:insight/alerts", `${project}/insights/${made.insight}/alerts`, "Insights"],
     ["/projects/:id/dashboards", `${project}/dashboards`, "Insights"],
     ["/projects/:id/dashboards/new", `${project}/dashboards/new`, "Insights"],
     ["/projects/:id/dashboards/:dashboard", `${project}/dashboards/${made.dashboard}`, "Insights"],
