@@ -291,7 +291,7 @@ async fn an_alert_that_fires_sends_one_mail_and_one_request() {
     let text = requests[0]["text"].as_str().unwrap();
     assert!(text.starts_with("The alert Many payments fires. paid: the value 3"), "{text}");
 
-    // It goes on firing without another word.
+    // While it fires, there is no other mail or request.
     clock.advance(2 * 60 * 60);
     let again = checked(&caller, &address, 4).await;
     assert_eq!(
