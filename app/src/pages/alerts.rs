@@ -172,22 +172,24 @@ const fn word(state: AlertState) -> (Tone, &'static str) {
 
 /// One alert, with its settings.
 fn one(inputs: &Inputs, found: &AlertsView, alert: &AlertView) -> AnyView {
+    let (status, checks) = (status(alert), checks(alert));
     let error = fault("The last check failed", &alert.error);
     let webhook = fault("The last request to the webhook failed", &alert.webhook_error);
-    let snoozed = (!alert.snoozed_until.is_empty()).then(|| {
-        view! { <p>"It is not checked until " <Time iso=alert.snoozed_until.clone() /> "."</p> }
-    });
+    let until = alert.snoozed_until.clone();
+    let snoozed = (!until.is_empty())
+        .then(|| view! { <p>"It is not checked until " <Time iso=until /> "."</p> });
+    let settings = form(inputs, found, &alert.form, alert.id.to_string());
     let root = format!("/projects/{}/insights/{}/alerts", inputs.project, inputs.insight);
     view! {
         <Section id="state" title=alert.form.name.clone()>
-            <p>{status(alert)}</p>
+            <p>{status}</p>
             {snoozed}
             {error}
             {webhook}
-            {checks(alert)}
+            {checks}
         </Section>
         <Section id="settings" title="Settings">
-            <div data-dirty-guard="">{form(inputs, found, &alert.form, alert.id.to_string())}</div>
+            <div data-dirty-guard="">{settings}</div>
         </Section>
         {snooze(inputs, alert)}
         {deletion(inputs, alert)}
@@ -229,10 +231,8 @@ fn checks(alert: &AlertView) -> AnyView {
 }
 
 fn new(inputs: &Inputs, found: &AlertsView) -> AnyView {
-    view! {
-        <Section id="new" title="New alert">{form(inputs, found, &found.new, String::new())}</Section>
-    }
-    .into_any()
+    let form = form(inputs, found, &found.new, String::new());
+    view! { <Section id="new" title="New alert">{form}</Section> }.into_any()
 }
 
 /// The form of an alert. `alert` is empty for a new one.
@@ -265,13 +265,17 @@ fn form(inputs: &Inputs, found: &AlertsView, form: &AlertForm, alert: String) ->
         // The insight was changed since.
         series.push(Choice::new(form.series.clone(), "A series that does not exist any more"));
     }
+    let (project, insight) = (inputs.project.to_string(), inputs.insight.clone());
+    let weekends = tick(result, "skip_weekend", "Skip weekends", form.skip_weekend);
+    let enabled = tick(result, "enabled", "Check this alert", form.enabled);
+    let mails = mails(found, &form.subscribers);
     let hint = "In the unit of the number. Enter 20 for 20 % where percent is compared. Empty: there is no such bound.";
     let label = if is_new { "Create alert" } else { "Save alert" };
     view! {
         <ActionForm action=action>
             <FormFailure result=result fields=FIELDS />
-            <input type="hidden" name="project" value=inputs.project.to_string() />
-            <input type="hidden" name="insight" value=inputs.insight.clone() />
+            <input type="hidden" name="project" value=project />
+            <input type="hidden" name="insight" value=insight />
             <input type="hidden" name="alert" value=alert />
             <ShownValues result=result values=shows />
             <ReturnAddress />
@@ -282,10 +286,10 @@ fn form(inputs: &Inputs, found: &AlertsView, form: &AlertForm, alert: String) ->
             <Field result=result name="upper" label="Upper bound" max=30 required=false inputmode="decimal" value=form.upper />
             <Select result=result name="interval" label="Interval" choices=choices(&INTERVALS) value=form.interval hint="Hours, days, weeks or months, as the insight shows them." />
             <Select result=result name="every" label="Check" choices=choices(&EVERY) value=form.every hint="Some minutes after the hour, day, week or month ends, in the time zone of the project." />
-            {tick(result, "skip_weekend", "Skip weekends", form.skip_weekend)}
-            {mails(found, &form.subscribers)}
+            {weekends}
+            {mails}
             <Field result=result name="webhook" label="Webhook" max=WEBHOOK_MAX required=false value=form.webhook hint="An address that gets a JSON object when the alert begins to fire, such as an incoming webhook of a chat. All members see it." />
-            {tick(result, "enabled", "Check this alert", form.enabled)}
+            {enabled}
             <Submit result=result label=label busy="Saving alert..." />
         </ActionForm>
     }
@@ -367,15 +371,17 @@ fn deletion(inputs: &Inputs, alert: &AlertView) -> AnyView {
     let result = form_result(action);
     let path = format!("/api/projects/{}/alerts/{}/", inputs.project, alert.id);
     let call = ApiCall::new("DELETE", path, "alert:write");
+    let (project, insight) = (inputs.project.to_string(), inputs.insight.clone());
+    let (id, name) = (alert.id.to_string(), alert.form.name.clone());
     view! {
         <Section id="delete" title="Delete alert">
             <FormFailure result=result />
-            <Confirm button="Delete" of=alert.form.name.clone() danger=true>
+            <Confirm button="Delete" of=name danger=true>
                 <p>"The alert and its checks are deleted. This cannot be undone."</p>
                 <ActionForm action=action>
-                    <input type="hidden" name="project" value=inputs.project.to_string() />
-                    <input type="hidden" name="insight" value=inputs.insight.clone() />
-                    <input type="hidden" name="alert" value=alert.id.to_string() />
+                    <input type="hidden" name="project" value=project />
+                    <input type="hidden" name="insight" value=insight />
+                    <input type="hidden" name="alert" value=id />
                     <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Deleting alert...">
                         "Delete alert"
