@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn failures_are_retried_and_then_reported_once() {
         let failed = Outcome::Failed("too long".to_owned());
-        let (row, news) = after(&[failed.clone()]);
+        let (row, news) = after(std::slice::from_ref(&failed));
         assert_eq!((news, row.due_at), (Vec::new(), Some(time(300))));
         let (row, news) = after(&vec![failed.clone(); 5]);
         assert_eq!(news, [AlertNews::Fails("too long".to_owned())]);

@@ -1,6 +1,5 @@
 use serde_json::json;
 use uuid::Uuid;
-use weir_model::InsightId;
 use weir_model::alerts::ThresholdKind;
 use weir_model::insights::{InsightInput, InsightPatch};
 
