@@ -118,13 +118,15 @@ interface Office {
   server: Server;
 }
 
-export function withMail() {
+/** `args` are further settings of the server. */
+export function withMail(args: string[] = []) {
   return base.extend<{ mailbox: Mailbox }, { office: Office }>({
     office: [
       async ({}, use) => {
         const mailbox = await Mailbox.open();
         const address = `127.0.0.1:${await freePort()}`;
         const server = await startServer({
+          args,
           env: { WEIR_LISTEN: address, WEIR_PUBLIC_URL: `http://${address}`, WEIR_SMTP_URL: mailbox.url },
         });
         await use({ mailbox, server });

@@ -5,7 +5,7 @@ use leptos_router::SsrMode;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
 
 use crate::areas::{
-    account, activity, configs, dashboards, definitions, domains, entrance, events, explore,
+    account, activity, alerts, configs, dashboards, definitions, domains, entrance, events, explore,
     export_forms, exports, gallery, health, help, insights, keys, migrations, numbers, organization,
     overview, people, persons, plugins, project, start, transformations, web,
 };
@@ -53,6 +53,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/insights/persons") view=numbers::PersonsOfNumber ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/:insight/alerts") view=alerts::Alerts ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/sql") view=explore::Sql ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/new") view=dashboards::NewDashboard ssr=SsrMode::Async />

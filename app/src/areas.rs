@@ -185,6 +185,10 @@ area!(explore {
     Sql => pages::sql::Sql,
 });
 
+area!(alerts {
+    Alerts => pages::alerts::Alerts,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -318,7 +322,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 83] = [
+const PAGES: [(&str, AreaPage); 84] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -340,6 +344,7 @@ const PAGES: [(&str, AreaPage); 83] = [
     ("/projects/:id/insights/persons", numbers::PersonsOfNumber),
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
+    ("/projects/:id/insights/:insight/alerts", alerts::Alerts),
     ("/projects/:id/sql", explore::Sql),
     ("/projects/:id/dashboards", dashboards::Dashboards),
     ("/projects/:id/dashboards/new", dashboards::NewDashboard),

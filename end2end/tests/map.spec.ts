@@ -188,6 +188,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
     ["/projects/:id/insights/persons", `${project}/insights/persons?event=page+viewed`, "Insights"],
     ["/projects/:id/insights/:insight", `${project}/insights/${made.insight}`, "Insights"],
     ["/projects/:id/insights/:insight/dashboards", `${project}/insights/${made.insight}/dashboards`, "Insights"],
+    ["/projects/:id/insights/:insight/alerts", `${project}/insights/${made.insight}/alerts`, "Insights"],
     ["/projects/:id/sql", `${project}/sql?query=SELECT+count()+FROM+events+WHERE+event+%3D+%27gone%27`, "Insights"],
     ["/projects/:id/dashboards", `${project}/dashboards`, "Insights"],
     ["/projects/:id/dashboards/new", `${project}/dashboards/new`, "Insights"],

@@ -334,6 +334,8 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/insights/:insight", "Page views", walk.follow("Page views"));
   await walk.stop("/projects/:id/insights/:insight/dashboards", "Dashboards of an insight", walk.follow("Add to a dashboard"));
+  await walk.pass("/projects/:id/insights/:insight", "Page views", walk.follow("Back to the insight"));
+  await walk.stop("/projects/:id/insights/:insight/alerts", "Alerts", walk.follow("Alerts"));
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/dashboards", "Dashboards", walk.tab("Questions", "Dashboards"));
   await walk.stop("/projects/:id/dashboards/new", "New dashboard", walk.follow("New dashboard"));

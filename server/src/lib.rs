@@ -6,6 +6,7 @@
 //! What does not: rules of management data (`weir-service`), what a captured event means
 //! (`weir-capture`), statements (`weir-store`).
 
+pub mod alerts;
 pub mod api;
 pub mod app;
 pub mod applying;

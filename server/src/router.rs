@@ -25,10 +25,10 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, annotations, dashboards, definitions, domains, events, exports, groups, insights,
-    instance, invites, limits, members, organizations, personal_api_keys, persons, plugin_configs,
-    plugins, projects, query, roles, saml, schema, scim, sessions, signup, user_links, users,
-    warnings,
+    activity, alerts, annotations, dashboards, definitions, domains, events, exports, groups,
+    insights, instance, invites, limits, members, organizations, personal_api_keys, persons,
+    plugin_configs, plugins, projects, query, roles, saml, schema, scim, sessions, signup,
+    user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -36,11 +36,11 @@ use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, PathTarget};
 use crate::http::guards::{
-    ActivityLogRead, AnnotationsRead, AnnotationsWrite, AnyKey, DashboardsRead, DashboardsWrite,
-    EventDefinitionsRead, EventsRead, EveryScope, ExportsRead, ExportsWrite, GroupsRead, Guard,
-    InsightsRead, InsightsWrite, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite,
-    PersonsRead, PersonsWrite, PluginsRead, PluginsWrite, ProjectRead, ProjectWrite,
-    PropertyDefinitionsRead, QueryRead, UserRead, UserWrite,
+    ActivityLogRead, AlertsRead, AlertsWrite, AnnotationsRead, AnnotationsWrite, AnyKey,
+    DashboardsRead, DashboardsWrite, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
+    ExportsWrite, GroupsRead, Guard, InsightsRead, InsightsWrite, MembersRead, MembersWrite,
+    OrganizationRead, OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite,
+    ProjectRead, ProjectWrite, PropertyDefinitionsRead, QueryRead, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -243,6 +243,12 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
         GET    "/api/projects/{project_id}/ingestion_warnings/events/"   ProjectRead  warnings::list_ingestion_warning_events;
+
+        GET    "/api/projects/{project_id}/alerts/"                      AlertsRead      alerts::list_alerts;
+        POST   "/api/projects/{project_id}/alerts/"                      AlertsWrite     alerts::create_alert;
+        GET    "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsRead      alerts::get_alert;
+        PATCH  "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsWrite     alerts::update_alert;
+        DELETE "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsWrite     alerts::delete_alert;
 
         GET    "/api/projects/{project_id}/annotations/"                 AnnotationsRead  annotations::list_annotations;
         POST   "/api/projects/{project_id}/annotations/"                 AnnotationsWrite annotations::create_annotation;

@@ -38,6 +38,7 @@ use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Core, Dependencies, Services, questions};
 use weir_store::{Location, Settings as StoreSettings, Store, disk};
 
+use crate::alerts::WebhookWorker;
 use crate::app::{App, AppBuilder, Stopping};
 use crate::applying::AppApplying;
 use crate::background::{Background, Work};
@@ -339,6 +340,12 @@ impl Server {
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         periodic::begin_sealing(&mut watching, &app, &store, &plugins, exporting.handle());
         let backing_up = backup::schedule::begin(&app, exporting.handle());
+        let webhooks = WebhookWorker::new(
+            app.services.alerts.clone(),
+            app.egress.clone(),
+            setup::origin(&config, Some(address)),
+        );
+        watching.spawn(webhooks.send());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }

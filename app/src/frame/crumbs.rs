@@ -15,6 +15,7 @@ const NAMES: [(&str, &str); 40] = [
     ("/insights/persons", "Persons behind a number"),
     ("/insights/*", "Insight"),
     ("/insights/*/dashboards", "Dashboards"),
+    ("/insights/*/alerts", "Alerts"),
     ("/dashboards/new", "New dashboard"),
     ("/dashboards/*", "Dashboard"),
     ("/dashboards/*/settings", "Settings"),

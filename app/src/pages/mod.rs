@@ -4,6 +4,7 @@
 
 pub(crate) mod account;
 pub(crate) mod account_nav;
+pub(crate) mod alerts;
 mod columns_menu;
 pub(crate) mod confirm;
 pub(crate) mod dashboards;

@@ -14,6 +14,7 @@
 
 pub(crate) mod account;
 pub(crate) mod activity;
+pub(crate) mod alerts;
 pub(crate) mod bulk;
 pub(crate) mod dashboards;
 pub(crate) mod definitions;

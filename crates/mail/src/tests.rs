@@ -8,7 +8,7 @@ use uuid::Uuid;
 use weir_model::invites::LinkToken;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::mail::{
-    ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
+    AlertNews, ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
 };
 use weir_model::organizations::Level;
 use weir_model::{InviteId, MailId, Timestamp, UserId};
@@ -192,6 +192,17 @@ fn limit(limit: LimitName, percent: u64, (used, most): (u64, u64), action: Limit
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
+fn alert(news: AlertNews) -> Message {
+    let news = MailContent::Alert {
+        first_name: "Grace".to_owned(),
+        alert: "Payments <low>".to_owned(),
+        project: "Shop".to_owned(),
+        news,
+        path: "/projects/1/insights/abcdefgh/alerts?alert=2".to_owned(),
+    };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
 fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let smtp_message = sender().smtp_message(id, message, at()).unwrap();
@@ -301,6 +312,13 @@ fn mails_look_like_their_files() {
         ),
         ("limit_disk", limit(LimitName::DiskBytes, 100, (11 << 30, 10 << 30), LimitAction::Drop)),
         ("limit_members", limit(LimitName::Members, 100, (5, 5), LimitAction::Reject)),
+        (
+            "alert_fires",
+            alert(AlertNews::Fires(
+                "paid: the value 3 (21-Aug-2026) is below the bound 10.".to_owned(),
+            )),
+        ),
+        ("alert_fails", alert(AlertNews::Fails("The question took too long.".to_owned()))),
         ("limit_exports", limit(LimitName::Exports, 80, (8, 10), LimitAction::Warn)),
     ] {
         let text = format!("{}\n{}", headers(&message), message.plain());

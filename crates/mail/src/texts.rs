@@ -6,7 +6,7 @@
 use weir_model::Timestamp;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::mail::{
-    ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
+    AlertNews, ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
 };
 use weir_model::organizations::Level;
 use weir_model::user_links::LinkKind;
@@ -193,6 +193,40 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             };
             let parts = [Part::Text(greeting(first_name)), Part::Text(what)];
             let parts = parts.into_iter().chain(caution).chain([link]).collect();
+            (subject, None, parts)
+        }
+        MailContent::Alert { first_name, alert, project, news, path } => {
+            let (name, project) = (one_line(alert), one_line(project));
+            let (subject, said, sentence, after) = match news {
+                AlertNews::Fires(sentence) => (
+                    format!("The alert {name} fires"),
+                    format!("The alert {name} of the project {project} began to fire."),
+                    sentence,
+                    "You get another mail when it fires again after a check within its bounds.",
+                ),
+                AlertNews::Fails(sentence) => (
+                    format!("The alert {name} cannot be checked"),
+                    format!("The last checks of the alert {name} of {project} failed."),
+                    sentence,
+                    "It is checked again at its usual times. You get another mail about failures \
+                     after a check that succeeded.",
+                ),
+            };
+            let parts = vec![
+                Part::Text(greeting(first_name)),
+                Part::Text(said),
+                Part::Quote(shown(sentence)),
+                Part::Link {
+                    label: "See the alert".to_owned(),
+                    url: format!("{}{path}", site.origin),
+                },
+                Part::Text(after.to_owned()),
+                Part::Remark(format!(
+                    "This mail was sent by the Weir instance at {}, because a member of {project} \
+                     entered you as a subscriber of the alert.",
+                    site.origin
+                )),
+            ];
             (subject, None, parts)
         }
         MailContent::LimitReached {

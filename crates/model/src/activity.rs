@@ -38,6 +38,11 @@ macro_rules! words {
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
+
+            /// The value of a word.
+            pub fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.text() == word)
+            }
         }
 
         // Implemented by hand, because a derive does not see the words through this
@@ -53,6 +58,7 @@ macro_rules! words {
         impl utoipa::ToSchema for $name {}
     };
 }
+pub(crate) use words;
 
 words! {
     /// The kind of object that was changed.
@@ -85,6 +91,8 @@ words! {
         Dashboard => "Dashboard",
         /// An annotation.
         Annotation => "Annotation",
+        /// An alert.
+        Alert => "AlertConfiguration",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
         /// A user.

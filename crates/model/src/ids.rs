@@ -111,6 +111,8 @@ number_ids! {
     DashboardId,
     /// An annotation of a project: a small positive integer.
     AnnotationId,
+    /// An alert of a project: a small positive integer.
+    AlertId,
 }
 
 /// A personal API key's record id: a random token, not the key itself.

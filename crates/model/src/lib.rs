@@ -8,6 +8,7 @@
 //! records.
 
 pub mod activity;
+pub mod alerts;
 pub mod annotations;
 pub mod dashboards;
 pub mod definitions;
@@ -55,9 +56,9 @@ pub mod validate;
 pub mod warnings;
 
 pub use ids::{
-    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
-    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
-    RoleMembershipId, RunId, ScimGroupId, UserId,
+    AlertId, AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId,
+    KeyId, MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId,
+    RoleId, RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

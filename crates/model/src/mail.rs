@@ -130,6 +130,19 @@ pub enum MailContent {
         /// The page that shows what is stored now, as a path.
         path: String,
     },
+    /// An alert began to fire, or its checks fail.
+    Alert {
+        /// First name of the recipient.
+        first_name: String,
+        /// Name of the alert.
+        alert: String,
+        /// Name of the project.
+        project: String,
+        /// What happened.
+        news: AlertNews,
+        /// The page of the alert, as a path.
+        path: String,
+    },
     /// An organization uses most of a limit, or all of it.
     LimitReached {
         /// First name of the recipient.
@@ -149,6 +162,16 @@ pub enum MailContent {
         /// The page that shows the limits, as a path.
         path: String,
     },
+}
+
+/// What a mail about an alert says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertNews {
+    /// The number is beyond a bound. The sentence says which number.
+    Fires(String),
+    /// Several checks in a row failed. The sentence says why.
+    Fails(String),
 }
 
 /// A change of how users sign in, for owners and staff.
@@ -339,6 +362,7 @@ impl MailContent {
             | Self::ResetPassword { .. }
             | Self::UserChanged { .. }
             | Self::SignInChanged { .. }
+            | Self::Alert { .. }
             | Self::LimitReached { .. } => None,
         }
     }

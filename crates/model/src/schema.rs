@@ -15,7 +15,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::domains::{SSO_ENFORCEMENT_MAX, SsoEnforcement};
 use crate::ids::{
-    AnnotationId, DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId,
+    AlertId, AnnotationId, DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId,
 };
 use crate::organizations::Level;
 use crate::pagination::Envelope;
@@ -61,6 +61,7 @@ schemas! {
     InsightId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     DashboardId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     AnnotationId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    AlertId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     Timestamp = text(Some("date-time"));
     Level = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))

@@ -29,7 +29,8 @@ macro_rules! objects {
 
 objects! {
     Action => "action", AccessControl => "access_control", ActivityLog => "activity_log",
-    Annotation => "annotation", BatchExport => "batch_export", BatchImport => "batch_import",
+    Alert => "alert", Annotation => "annotation", BatchExport => "batch_export",
+    BatchImport => "batch_import",
     Cohort => "cohort", Dashboard => "dashboard", DashboardTemplate => "dashboard_template",
     EarlyAccessFeature => "early_access_feature", ErrorTracking => "error_tracking",
     Event => "event", EventDefinition => "event_definition", Experiment => "experiment",
@@ -62,6 +63,7 @@ impl ScopeObject {
         Self::Insight,
         Self::Dashboard,
         Self::Annotation,
+        Self::Alert,
         Self::BatchExport,
         Self::Plugin,
         Self::User,

@@ -7,11 +7,12 @@
 use surrealdb_types::{Error, Kind, Object, SurrealValue, Value};
 use uuid::Uuid;
 
+use crate::alerts::{AlertState, CalculationInterval, ConditionKind, ThresholdKind};
 use crate::domains::SsoEnforcement;
 use crate::ids::{
-    AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId, KeyId,
-    MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId, RoleId,
-    RoleMembershipId, RunId, ScimGroupId, UserId,
+    AlertId, AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId,
+    KeyId, MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId,
+    RoleId, RoleMembershipId, RunId, ScimGroupId, UserId,
 };
 use crate::limits::{LimitChoice, LimitChoices, LimitName};
 use crate::organizations::Level;
@@ -60,6 +61,7 @@ stored_as! {
     InsightId = i64: |id| id.0, Self;
     DashboardId = i64: |id| id.0, Self;
     AnnotationId = i64: |id| id.0, Self;
+    AlertId = i64: |id| id.0, Self;
     KeyId = String: |id| id.0, Self;
     Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
     // A word of a newer program stores no event that a step did not see.
@@ -69,6 +71,29 @@ stored_as! {
     // A number of a newer program gives no access.
     PluginsAccess = i64: i64::from, |level| Self::try_from(level).unwrap_or(Self::None);
 }
+
+/// Stores words as texts. A word that is not known is an error.
+macro_rules! stored_as_words {
+    ($($name:ty),+ $(,)?) => {$(
+        impl SurrealValue for $name {
+            fn kind_of() -> Kind {
+                String::kind_of()
+            }
+
+            fn into_value(self) -> Value {
+                self.text().to_owned().into_value()
+            }
+
+            fn from_value(value: Value) -> Result<Self, Error> {
+                let word = String::from_value(value)?;
+                let unknown = || Error::internal(format!("unknown word `{word}`"));
+                Self::of(&word).ok_or_else(unknown)
+            }
+        }
+    )+};
+}
+
+stored_as_words! { AlertState, CalculationInterval, ConditionKind, ThresholdKind }
 
 impl SurrealValue for Level {
     fn kind_of() -> Kind {

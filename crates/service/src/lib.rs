@@ -9,6 +9,7 @@
 //! [`ProjectCtx`] once membership is proved): it says who acts and when.
 
 pub mod activity;
+pub mod alerts;
 pub mod annotations;
 pub mod clock;
 pub mod ctx;
@@ -123,6 +124,8 @@ pub struct Services {
     pub dashboards: dashboards::Dashboards,
     /// Annotations of projects.
     pub annotations: annotations::Annotations,
+    /// Alerts of projects.
+    pub alerts: alerts::Alerts,
     /// The activity log.
     pub activity: activity::ActivityLog,
     /// How pages look for each user.
@@ -163,6 +166,7 @@ impl Services {
             dependencies;
         let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         let identity = identity::Identity::new(Arc::clone(&core), hashing, Arc::clone(&protocols));
+        let questions = questions::Questions::new(Arc::clone(&core), questions);
         Self {
             scim: scim::Scim::new(Arc::clone(&core), identity.clone()),
             identity,
@@ -182,7 +186,8 @@ impl Services {
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             roles: roles::Roles::new(Arc::clone(&core)),
-            questions: questions::Questions::new(Arc::clone(&core), questions),
+            alerts: alerts::Alerts::new(Arc::clone(&core), questions.clone()),
+            questions,
             traffic: traffic::Traffic::new(Arc::clone(&core)),
             overview: overview::Overview::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),

@@ -23,7 +23,7 @@ use crate::{Core, Result};
 /// applies to all further ones.
 const WAITS: &[i64] = &[5, 30, 120, 600, 1800, 3600];
 /// Seconds after which a mail that could not be sent is given up: a day.
-const GIVE_UP_AFTER: i64 = 24 * 60 * 60;
+pub(crate) const GIVE_UP_AFTER: i64 = 24 * 60 * 60;
 
 /// Whether mail is sent, and the notification that a mail waits.
 #[derive(Debug)]
@@ -177,7 +177,8 @@ impl Mails {
     }
 }
 
-fn wait(tries: u32) -> i64 {
+/// Seconds until the next attempt after so many earlier ones.
+pub(crate) fn wait(tries: u32) -> i64 {
     let index = usize::try_from(tries).unwrap_or(usize::MAX).min(WAITS.len() - 1);
     WAITS.get(index).copied().unwrap_or(GIVE_UP_AFTER)
 }

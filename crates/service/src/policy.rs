@@ -77,11 +77,15 @@ pub enum Action {
     ReadAnnotations,
     /// Create, change and delete annotations.
     WriteAnnotations,
+    /// See alerts, and the numbers that they have checked.
+    ReadAlerts,
+    /// Create, change and delete alerts.
+    WriteAlerts,
 }
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -109,6 +113,8 @@ impl Action {
         Self::WriteDashboards,
         Self::ReadAnnotations,
         Self::WriteAnnotations,
+        Self::ReadAlerts,
+        Self::WriteAlerts,
     ];
 
     /// The scope a key needs.
@@ -131,6 +137,8 @@ impl Action {
             Self::WriteDashboards => Scope::write(ScopeObject::Dashboard),
             Self::ReadAnnotations => Scope::read(ScopeObject::Annotation),
             Self::WriteAnnotations => Scope::write(ScopeObject::Annotation),
+            Self::ReadAlerts => Scope::read(ScopeObject::Alert),
+            Self::WriteAlerts => Scope::write(ScopeObject::Alert),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -164,7 +172,9 @@ impl Action {
             | Self::ReadDashboards
             | Self::WriteDashboards
             | Self::ReadAnnotations
-            | Self::WriteAnnotations => Level::Member,
+            | Self::WriteAnnotations
+            | Self::ReadAlerts
+            | Self::WriteAlerts => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject

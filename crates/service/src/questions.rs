@@ -69,12 +69,16 @@ pub enum Asker {
     Members(OrganizationId),
     /// The visitors of its share links.
     Visitors(OrganizationId),
+    /// Its alerts.
+    Alerts(OrganizationId),
 }
 
 impl Asker {
     const fn organization(self) -> OrganizationId {
         match self {
-            Self::Members(organization) | Self::Visitors(organization) => organization,
+            Self::Members(organization)
+            | Self::Visitors(organization)
+            | Self::Alerts(organization) => organization,
         }
     }
 }
@@ -256,6 +260,21 @@ impl Questions {
         let SharedProject { organization, project, now } = shared;
         let owner = EventOwner { asker: Asker::Visitors(organization), project, now };
         self.answer(owner, query, Refresh::Usual, None).await
+    }
+
+    /// Answers the question of an alert with the events that are stored now.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) async fn ask_for_alert(
+        &self,
+        organization: OrganizationId,
+        project: ProjectId,
+        query: Query,
+    ) -> Result<Answered> {
+        let now = self.core.clock.now();
+        let owner = EventOwner { asker: Asker::Alerts(organization), project, now };
+        self.answer(owner, query, Refresh::Always, None).await
     }
 
     async fn answer(

@@ -19,6 +19,7 @@ use weir_model::insights::INSIGHTS_MAX;
 use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
+use crate::alerts::remove_alerts;
 use crate::bind::bind;
 use crate::dashboards::TileRow;
 use crate::db::Statement;
@@ -250,14 +251,15 @@ const DELETE: Statement = Statement::delete(
              DELETE type::record('insight', [$project, $insight]) RETURN NONE;
              UPDATE type::record('project', $project)
                  SET insights = (insights ?? 1) - 1 RETURN NONE;",
+        remove_alerts!(),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Deletes an insight with its tiles, whose dashboards get the revision `revision`. Does
-/// nothing when it is already deleted.
+/// Deletes an insight with its alerts and its tiles, whose dashboards get the revision
+/// `revision`. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -29,6 +29,7 @@ mod tests;
 mod transaction;
 
 pub mod activity;
+pub mod alerts;
 pub mod annotations;
 pub mod counts;
 pub mod dashboards;

@@ -61,6 +61,7 @@ const ALL: &[Migration] = migrations! {
     27 "0027" "scim_names";
     28 "0028" "erasures";
     29 "0029" "dashboards";
+    30 "0030" "alerts";
 };
 
 /// A migration that is not applied yet.

@@ -5,6 +5,7 @@
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
 pub mod activity;
+pub mod alerts;
 pub mod annotations;
 pub mod dashboards;
 pub mod definitions;

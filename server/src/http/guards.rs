@@ -75,6 +75,10 @@ guards! {
     DashboardsRead = [Scope::read(ScopeObject::Dashboard)];
     /// `dashboard:write`
     DashboardsWrite = [Scope::write(ScopeObject::Dashboard)];
+    /// `alert:read`
+    AlertsRead = [Scope::read(ScopeObject::Alert)];
+    /// `alert:write`
+    AlertsWrite = [Scope::write(ScopeObject::Alert)];
     /// `annotation:read`
     AnnotationsRead = [Scope::read(ScopeObject::Annotation)];
     /// `annotation:write`

@@ -61,6 +61,7 @@ const PATH_IDS: &[PathId] = &[
     PathId("insights", Id::Text, "The insight: its number or its short id."),
     PathId("dashboards", Id::Integer, "The dashboard."),
     PathId("annotations", Id::Integer, "The annotation."),
+    PathId("alerts", Id::Integer, "The alert."),
     PathId("share_links", Id::Integer, "The share link."),
     PathId("shared_dashboards", Id::Text, "The token of the share link."),
 ];

@@ -19,6 +19,7 @@ use weir_store::events::{self, MergedSegments, SealBounds, SealReport};
 use weir_store::people;
 
 use super::retention::Retention;
+use crate::alerts;
 use crate::app::App;
 use crate::backup;
 use crate::metrics::memory;
@@ -87,6 +88,7 @@ pub(super) fn begin(
     tasks.spawn(watch(app.clone(), store.clone()));
     tasks.spawn(purge_deleted(app.clone()));
     tasks.spawn(check_domains(app.clone()));
+    tasks.spawn(alerts::check(app.services.alerts.clone()));
     tasks.spawn(write_notes(app.clone()));
     tasks.spawn(prune_counters(app.clone()));
     tasks.spawn(prune_pending_logins(app.clone()));

@@ -90,6 +90,14 @@ const SPECIFICATION: &[(&str, &str)] = &[
          DELETE /api/projects/{}/dashboards/{}/",
     ),
     (
+        "Alerts",
+        "GET    /api/projects/{}/alerts/
+         POST   /api/projects/{}/alerts/
+         GET    /api/projects/{}/alerts/{}/
+         PATCH  /api/projects/{}/alerts/{}/
+         DELETE /api/projects/{}/alerts/{}/",
+    ),
+    (
         "Annotations",
         "GET    /api/projects/{}/annotations/
          POST   /api/projects/{}/annotations/

@@ -5,6 +5,7 @@
 mod accounts;
 mod activity_log;
 mod actors;
+mod alerts;
 mod annotations;
 mod answer_files;
 mod backup;

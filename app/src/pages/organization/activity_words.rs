@@ -28,6 +28,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Insight => "Insight",
         Subject::Dashboard => "Dashboard",
         Subject::Annotation => "Annotation",
+        Subject::Alert => "Alert",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
         Subject::SignInProvider => "Sign-in provider",

@@ -3,7 +3,7 @@
 //! A day has 23 or 25 hours where clocks are changed. An hour that comes twice is two
 //! hours. A day that begins without midnight begins with its first instant.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp as Instant, ToSpan};
 
@@ -69,8 +69,13 @@ impl Calendar {
         }
     }
 
-    /// The end of the unit that contains an instant.
-    pub(super) fn ceiling(&self, unit: DateUnit, micros: i64) -> Option<i64> {
+    /// Whether an instant is on a Saturday or a Sunday.
+    pub fn is_weekend(&self, micros: i64) -> bool {
+        matches!(self.local(micros).weekday(), Weekday::Saturday | Weekday::Sunday)
+    }
+
+    /// The end of the unit that contains an instant. `None`: it is beyond the calendar.
+    pub fn ceiling(&self, unit: DateUnit, micros: i64) -> Option<i64> {
         if let Some(length) = unit.clock_micros() {
             return Some(self.clock_next(length, self.clock_floor(length, micros)));
         }
@@ -268,6 +273,18 @@ mod tests {
 
     fn text(micros: i64) -> String {
         Timestamp::from_micros(micros).to_string()
+    }
+
+    #[test]
+    fn weekends_are_those_of_the_zone() {
+        for (at, expected) in [
+            ("2026-08-21T21:59:59Z", false),
+            ("2026-08-21T22:00:00Z", true),
+            ("2026-08-23T21:59:59Z", true),
+            ("2026-08-23T22:00:00Z", false),
+        ] {
+            assert_eq!(calendar("Europe/Berlin").is_weekend(micros(at)), expected, "{at}");
+        }
     }
 
     #[test]

@@ -78,6 +78,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("dashboards", Source::Created(None)),
     ("share_links", Source::Created(None)),
     ("annotations", Source::Created(None)),
+    ("alerts", Source::Created(None)),
 ];
 
 /// Operations that need a second organization of the caller.
@@ -306,6 +307,15 @@ impl World {
         made.json()["id"].clone()
     }
 
+    /// A saved insight of the owner's project.
+    async fn insight(&self) -> Value {
+        let path = format!("/api/projects/{}/insights/", self.app.project());
+        let query = json!({"kind": "TrendsQuery", "series": [{"event": "paid"}]});
+        let made = self.owner.post(&path, &json!({"query": query})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["id"].clone()
+    }
+
     /// The example of a body, with the field changed that must differ every time.
     pub(crate) async fn body(&self, operation: &Operation, differs: Option<&str>) -> Value {
         let mut body = operation.body().unwrap_or_else(super::operations::nothing);
@@ -315,6 +325,9 @@ impl World {
         }
         if let Some(plugin) = body.get_mut("plugin") {
             *plugin = self.plugin().await;
+        }
+        if let Some(insight) = body.get_mut("insight") {
+            *insight = self.insight().await;
         }
         if let Some(user) = body.get_mut("user_uuid") {
             *user = json!(self.member().await);
