@@ -5,9 +5,9 @@ use leptos_router::SsrMode;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
 
 use crate::areas::{
-    account, activity, alerts, configs, dashboards, definitions, domains, entrance, events, explore,
-    export_forms, exports, gallery, health, help, insights, keys, migrations, numbers, organization,
-    overview, people, persons, plugins, project, start, transformations, web,
+    account, activity, alerts, configs, dashboards, definitions, domains, entrance, events,
+    explore, export_forms, exports, gallery, health, help, insights, keys, migrations, numbers,
+    organization, overview, people, persons, plugins, project, start, transformations, web,
 };
 use crate::frame::Frame;
 use crate::pages;

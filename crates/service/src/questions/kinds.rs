@@ -179,14 +179,8 @@ pub(super) fn compute(
             let found = answer::web_table(source, run, asked, query)?;
             let range = Some(found.range);
             let WebTableResult { columns, types, results, has_more, limit, offset } = found.results;
-            let rows = RowsInfo {
-                columns,
-                types: json!(types),
-                limit,
-                offset,
-                hogql: None,
-                actors: None,
-            };
+            let rows =
+                RowsInfo { columns, types: json!(types), limit, offset, hogql: None, actors: None };
             Ok(Found { range, ..in_rows(&results, has_more, rows)? })
         }
         Query::Events(query) => {

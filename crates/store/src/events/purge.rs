@@ -19,8 +19,8 @@ use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey};
 use crate::{
-    Result, Store, alerts, annotations, counts, dashboards, definitions, erasures, groups,
-    imports, insights, persons, projects, traffic, warnings,
+    Result, Store, alerts, annotations, counts, dashboards, definitions, erasures, groups, imports,
+    insights, persons, projects, traffic, warnings,
 };
 
 /// The range of arrival numbers that one statement reads.
