@@ -34,7 +34,7 @@ const NAMES: [(&str, &str); 39] = [
     ("/exports/*/logs", "Logs"),
     ("/plugins/new", "Add plugin"),
     ("/plugins/*", "Plugin settings"),
-    ("/plugins/*/add", "Add plugin"),
+    ("/plugins/*/add", "Add"),
     ("/plugins/*/*", "Plugin"),
     ("/plugins/*/*/source", "Source"),
     ("/domains/*", "Domain"),
