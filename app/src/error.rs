@@ -78,7 +78,7 @@ impl UiError {
     pub fn sentence(&self) -> String {
         match self {
             Self::Field(fault) => fault.detail.clone(),
-            Self::NotFound => "This does not exist, or you may not see it.".to_owned(),
+            Self::NotFound => "This does not exist, or you have no access to it.".to_owned(),
             Self::Forbidden(why) => why.clone(),
             Self::SignIn => "Your session has ended. Sign in to continue.".to_owned(),
             Self::SignInAgain => "Confirm your password to continue.".to_owned(),

@@ -35,7 +35,7 @@ test("a new account waits for its address to be confirmed", async ({ page, serve
   const email = "grace@weir.example";
   await signUp(page, server, scripts, email);
   await expect(page).toHaveTitle("Confirm your address - Weir");
-  await expect(page.getByText("We sent you a mail with a link.")).toBeVisible();
+  await expect(page.getByText("We sent you an e-mail with a link.")).toBeVisible();
   await mailbox.wait(email, SUBJECT);
 
   // No user is signed in yet, and signing in returns here.

@@ -30,7 +30,7 @@ test("an account gets a link, and the answer is the same without an account", as
     await alive(page, scripts);
     await page.getByLabel("E-mail address").fill(email);
     await page.getByRole("button", { name: "Send the link" }).click();
-    await expect(page.getByText("If there is an account with this address, a mail with a link is on its way to it.")).toBeVisible();
+    await expect(page.getByText("If there is an account with this address, an e-mail with a link is on its way to it.")).toBeVisible();
   }
   await mailbox.wait(person.email, SUBJECT, before + 1);
   expect(mailbox.mails.slice(before).map((mail) => mail.to)).toEqual([person.email]);

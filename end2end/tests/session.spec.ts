@@ -93,6 +93,7 @@ test("an unknown page is 404, with a link to the start", async ({ page, server, 
   for (const path of ["/nothing", "/projects/999/events", "/organizations/00000000-0000-0000-0000-000000000000"]) {
     const answer = await page.goto(path);
     expect(answer?.status(), path).toBe(404);
+    await expect(page.getByRole("heading", { level: 1, name: "Page not found" })).toBeVisible();
     await expect(page.getByRole("link", { name: "Go to the home page" })).toBeVisible();
   }
 });

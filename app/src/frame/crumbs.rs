@@ -36,7 +36,7 @@ const NAMES: [(&str, &str); 40] = [
     ("/exports/*/logs", "Logs"),
     ("/plugins/new", "Add plugin"),
     ("/plugins/*", "Plugin settings"),
-    ("/plugins/*/add", "Add plugin"),
+    ("/plugins/*/add", "Add"),
     ("/plugins/*/*", "Plugin"),
     ("/plugins/*/*/source", "Source"),
     ("/domains/*", "Domain"),

@@ -40,7 +40,7 @@ fn draw(id: String, token: String, link: Link) -> AnyView {
         .into_any(),
         Link::OnItsWay => view! {
             <p class="lead">
-                "We sent you a mail with a link. Open the link to continue. It works for a day."
+                "We sent you an e-mail with a link. Open the link to continue. It works for a day."
             </p>
             <p>"No mail? Check your spam folder, or send the mail again."</p>
             <AgainForm id=id />

@@ -81,7 +81,7 @@ fn how(project: &ProjectView) -> AnyView {
             <li>"Try it on a new project first: " <a href=organization>"create one in the organization"</a> "."</li>
             <li>"Use the names that your product sends now, such as " <code>"$pageview"</code> " for page views."</li>
             <li>"Give every event a " <code>"timestamp"</code> " in ISO 8601 and a " <code>"distinct_id"</code> "."</li>
-            <li>"Send " <code>"historical_migration"</code> " as true with every batch. The scripts of this page do."</li>
+            <li>"Send " <code>"historical_migration"</code> " as true with every batch. The scripts on this page do so."</li>
             <li>"Keep the exported events in files, so that you can repeat the import."</li>
             <li>"Sending an event a second time with its uuid changes nothing."</li>
             <li>"You can send live events during the import. They are processed first."</li>

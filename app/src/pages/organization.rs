@@ -199,7 +199,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
                 }
                 .into_any()
             } else {
-                let state = if mails_joins { "Members get a mail." } else { "No mail is sent." };
+                let state = if mails_joins { "Members get an e-mail." } else { "No mail is sent." };
                 view! { <p>{state}</p><ReadOnly why=FOR_ADMINISTRATORS /> }.into_any()
             }}
         </Section>

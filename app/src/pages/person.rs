@@ -130,11 +130,15 @@ fn erased(erasure: ErasureView) -> AnyView {
         ErasureState::Done => (Tone::Good, "Deleted"),
     };
     let of_events = deletes_events.then(|| {
+        let files_left = match (state, segments_left) {
+            (ErasureState::Pending, 0) => "Not counted yet".to_owned(),
+            _ => grouped(segments_left),
+        };
         view! {
             <dt>"Events removed"</dt>
             <dd>{grouped(events)}</dd>
             <dt>"Files left"</dt>
-            <dd>{grouped(segments_left)}</dd>
+            <dd>{files_left}</dd>
         }
     });
     let done = erasure.done_at.map(|at| {
@@ -147,7 +151,7 @@ fn erased(erasure: ErasureView) -> AnyView {
         view! { <Alert kind="warning"><p>{why}</p></Alert> }
     });
     let what = match deletes_events {
-        true => "This person and its events were deleted. Nothing of it is shown any more.",
+        true => "This person and its events were deleted. No page shows them any more.",
         false => "This person was deleted. Its events stay, without a person.",
     };
     view! {
@@ -209,7 +213,7 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 
 fn properties(person: &PersonView) -> AnyView {
     let hint = format!(
-        "Set by and Set at are known from the newest {} events{}.",
+        "Which event set a property is known from the newest {} events{}.",
         grouped(person.looked_at as u64),
         of_shown_ids(person)
     );

@@ -36,7 +36,7 @@ fn draw(theme: Theme, chosen: Preferences) -> AnyView {
         <PageHead title=TITLE within="Account" />
         <AccountNav />
         <p class="lead">
-            "Stored with your account. They apply here immediately, and in your other browsers from the next page on. The theme applies in another browser after you sign in there again."
+            "Preferences are stored with your account. They apply here immediately, and in your other browsers from the next page on. The theme applies in another browser after you sign in there again."
         </p>
         <Section id="appearance" title="Appearance">
             <ThemeForm theme=theme />

@@ -44,7 +44,7 @@ fn on_its_way() -> AnyView {
     view! {
         <Alert kind="note">
             <p>
-                "If there is an account with this address, a mail with a link is on its way to it. The link works for a day."
+                "If there is an account with this address, an e-mail with a link is on its way to it. The link works for a day."
             </p>
         </Alert>
         <p>"No mail? Check your spam folder, or " <a href="/reset">"try another address"</a> "."</p>

@@ -32,7 +32,7 @@ pub(crate) fn Setup() -> impl IntoView {
                 }
                 SetupLink::Expired => void("This link has expired.").into_any(),
                 SetupLink::Unknown => {
-                    void("This link does not work. Only the link that was printed last does.")
+                    void("This link does not work. Only the link that was printed last works.")
                         .into_any()
                 }
             };

@@ -19,6 +19,8 @@ use crate::page_facts::track_number_format;
 
 /// The product's name in titles.
 const PRODUCT: &str = "Weir";
+/// The title of a page that does not exist, or that the user has no access to.
+pub(crate) const NOT_FOUND: &str = "Page not found";
 
 /// A page in three steps: `read` reads its inputs from the address, `load` fetches the
 /// data for them through server functions, and `draw` draws both. `title` is the title if
@@ -217,11 +219,15 @@ fn draw_with_data(steps: Steps, path: Memo<String>, search: Memo<String>) -> imp
             crate::client::redraw::before(has_other_inputs);
             let view = untrack(|| match data {
                 Ok(data) => draw(&inputs, data),
-                Err(error) => view! {
-                    <PageHead title=title />
-                    {failed(error)}
+                Err(error) => {
+                    let is_missing = error == UiError::NotFound;
+                    let title = if is_missing { NOT_FOUND.to_owned() } else { title };
+                    view! {
+                        <PageHead title=title />
+                        {failed(error)}
+                    }
+                    .into_any()
                 }
-                .into_any(),
             });
             #[cfg(not(feature = "ssr"))]
             crate::client::redraw::after(drawn_path, has_other_inputs);
@@ -371,7 +377,7 @@ fn failed(error: UiError) -> AnyView {
     match error {
         UiError::NotFound => view! {
             <div class="empty">
-                <p>"There is nothing at this address, or you may not see it."</p>
+                <p>"There is nothing at this address, or you have no access to it."</p>
                 <p><a class="button" href="/">"Go to the home page"</a></p>
             </div>
         }

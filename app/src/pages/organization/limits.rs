@@ -12,10 +12,10 @@ use crate::ui::time::Time;
 #[component]
 pub(super) fn Limits(limits: OrganizationLimits) -> impl IntoView {
     let columns = vec![
-        Column::text("What"),
+        Column::text("Resource"),
         Column::text("Used"),
         Column::text("Limit"),
-        Column::text("Beyond it"),
+        Column::text("Beyond the limit"),
     ];
     // The average of a minute says little without a limit.
     let is_shown = |name: &LimitName| {
@@ -28,7 +28,7 @@ pub(super) fn Limits(limits: OrganizationLimits) -> impl IntoView {
     let resets_at = limits.resets_at.to_string();
     view! {
         <Section id="limits" title="Limits"
-            hint="The operator of this instance chooses the limits. Owners get a mail at 80% and at 100%.">
+            hint="The operator of this instance chooses the limits. Owners get an e-mail at 80% and at 100%.">
             <Table caption="Limits" columns=columns rows=rows />
             <p>
                 "A new month begins at " <Time iso=resets_at /> ". "

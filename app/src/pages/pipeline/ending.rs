@@ -50,7 +50,7 @@ fn ForGood(project: i64, config: String, name: String, label: &'static str) -> i
     let call = calls::call("DELETE", project, &format!("{config}/"));
     view! {
         <Alert kind="warning">
-            <p>"This cannot be undone. It deletes:"</p>
+            <p>"Deleting permanently cannot be undone. It deletes:"</p>
             <ul>
                 <li>"Its settings and secrets"</li>
                 <li>"Its files and its storage"</li>

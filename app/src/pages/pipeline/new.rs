@@ -132,7 +132,7 @@ fn filling(project: i64, found: OfferedPlugin) -> AnyView {
                         <input type="hidden" name="plugin" value=plugin />
                         <ReturnAddress />
                         <TextLine result=result name="name" label="Name (optional)" max=NAME_MAX
-                            hint="Without a name it is called like the plugin." />
+                            hint="Leave it empty to use the name of the plugin." />
                         {fields}
                         <Check result=result name="enabled" label="Switch on" checked=true
                             hint="It applies to new events within a second." />

@@ -23,7 +23,7 @@ use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, truncated};
 use crate::ui::time::Time;
 
 #[component]
@@ -270,7 +270,7 @@ fn configurable(form: &[Part]) -> AnyView {
             cell(view! { <span>{name}</span> " " <code class="wrap">{key}</code> }),
             cell(kind.words()),
             cell(needed),
-            cell(view! { <span class="wrap">{default}</span> }),
+            truncated(default),
             cell(hint),
         ])
     };
@@ -290,11 +290,15 @@ fn history(actions: Vec<AuditEntryView>) -> AnyView {
         view! { <p>"No activity yet."</p> }.into_any()
     } else {
         let row = |entry: AuditEntryView| {
+            let fields = match entry.fields.is_empty() {
+                true => "-".to_owned(),
+                false => entry.fields.join(", "),
+            };
             TableRow::new(vec![
                 cell(view! { <Time iso=entry.at /> }),
                 cell(entry.who),
                 cell(entry.what),
-                cell(view! { <span class="wrap">{entry.fields.join(", ")}</span> }),
+                cell(view! { <span class="wrap">{fields}</span> }),
             ])
         };
         let columns: Vec<Column> =

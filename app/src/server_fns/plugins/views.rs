@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_model::activity::Activity;
+use weir_model::activity::{Activity, AuditAction};
 use weir_model::plugins::overview::CatalogueEntry;
 use weir_model::plugins::{Plugin, PluginFields, PluginList};
 #[cfg(feature = "ssr")]
@@ -112,7 +112,7 @@ pub(crate) struct AuditEntryView {
     pub(crate) who: String,
     /// The audit action, in words.
     pub(crate) what: String,
-    /// Names of the changed fields.
+    /// Names of the changed fields. Empty if the plugin was added or removed.
     pub(crate) fields: Vec<String>,
 }
 
@@ -257,11 +257,16 @@ impl From<Activity> for AuditEntryView {
     fn from(entry: Activity) -> Self {
         let person = entry.user.map(|user| user.first_name);
         let unknown_author = if entry.is_system { "Weir" } else { "A deleted user" };
+        // A new or removed plugin has all fields in its entry.
+        let is_change =
+            !matches!(entry.activity, AuditAction::Installed | AuditAction::Uninstalled);
+        let changes = entry.detail.changes.into_iter().filter(|_| is_change);
+        let fields = changes.map(|change| change.field).collect();
         Self {
             at: entry.created_at.to_string(),
             who: person.unwrap_or_else(|| unknown_author.to_owned()),
             what: action(entry.activity).to_owned(),
-            fields: entry.detail.changes.into_iter().map(|change| change.field).collect(),
+            fields,
         }
     }
 }

@@ -30,10 +30,10 @@ async fn a_new_user_is_guided_through_the_pages() {
     let user = instance.sign_up().await.json()["uuid"].as_str().unwrap().to_owned();
     let waiting = format!("/verify_email/{user}");
     let text = instance.page(&waiting).await;
-    assert!(text.contains("We sent you a mail with a link."), "{text}");
+    assert!(text.contains("We sent you an e-mail with a link."), "{text}");
     // The same page for a user that does not exist.
     let other = instance.page(&format!("/verify_email/{}", uuid::Uuid::from_u128(7))).await;
-    assert!(other.contains("We sent you a mail with a link."), "{other}");
+    assert!(other.contains("We sent you an e-mail with a link."), "{other}");
 
     let fields = [("email", "grace@mail.example"), ("password", PASSWORD), ("next", "/")];
     let answer = instance.form("sign_in", "/login", &fields).await;
