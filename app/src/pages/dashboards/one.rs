@@ -184,6 +184,8 @@ fn tiles_view(
         Tile { view, outcome, heading, menu }
     };
     let all: Vec<Tile> = numbers.zip(shown.into_iter().zip(outcomes)).map(tile).collect();
+    #[cfg(not(feature = "ssr"))]
+    crate::behaviours::start_reordering();
     view! {
         <FormFailure result=form_result(actions.shift) />
         <FormFailure result=form_result(actions.order) />
