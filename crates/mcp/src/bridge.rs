@@ -48,8 +48,8 @@ pub async fn run(arguments: &Arguments) -> Result<(), BridgeError> {
     let key = std::env::var("WEIR_API_KEY").unwrap_or_default();
     let host = Host::new(&arguments.url, &key)?;
     if host.exposes_key() {
-        // Standard output has messages of the protocol alone.
-        writeln!(io::stderr(), "{EXPOSED}")?;
+        // Standard output has messages of the protocol alone. A client may read only that.
+        let _ = writeln!(io::stderr(), "{EXPOSED}");
     }
     relay(host, io::BufReader::new(io::stdin()), io::stdout()).await
 }
