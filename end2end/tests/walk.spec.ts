@@ -337,6 +337,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.pass("/projects/:id/insights/:insight", "Page views", walk.follow("Back to the insight"));
   await walk.stop("/projects/:id/insights/:insight/alerts", "Alerts", walk.follow("Alerts"));
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
+  await walk.stop("/projects/:id/sql", "SQL", walk.tab("Questions", "SQL"));
   await walk.stop("/projects/:id/dashboards", "Dashboards", walk.tab("Questions", "Dashboards"));
   await walk.stop("/projects/:id/dashboards/new", "New dashboard", walk.follow("New dashboard"));
   await walk.pass("/projects/:id/dashboards", "Dashboards", walk.follow("Back to dashboards"));
@@ -352,6 +353,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/migrations", "Migrations", walk.rail("Migrations"));
   await walk.stop("/projects/:id/events", "Events", walk.rail("Events"), scripts ? page.locator(".status-live") : undefined);
   await walk.also("an event is opened", () => main.locator(".row-link").first().click(), main.locator("section.detail"));
+  await walk.stop("/projects/:id/events/explore", "Explore events", walk.follow("Explore events"));
   await walk.stop("/projects/:id", "Overview", walk.rail("Overview"));
   await walk.stop("/projects/:id/settings", "Project settings", walk.rail("Project settings"));
   await walk.stop("/projects/:id/settings/keys", "Project keys", walk.tab("Project settings", "Keys"));

@@ -10,7 +10,7 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 40] = [
+const NAMES: [(&str, &str); 41] = [
     ("/insights/new", "New insight"),
     ("/insights/persons", "Persons behind a number"),
     ("/insights/*", "Insight"),

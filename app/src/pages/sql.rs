@@ -110,6 +110,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, SqlView)) -> AnyView {
     view! {
         <PageHead title=title within=of.name>{manage}</PageHead>
         <ProjectZone zone=of.timezone />
+        {super::dashboards::tabs(project)}
         <div class="sql">
             <div>
                 {editor(path, saved.as_ref(), text.clone(), filters.clone(), line, result)}

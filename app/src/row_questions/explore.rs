@@ -169,7 +169,7 @@ impl Exploration {
             let detail = format!("Choose at most {COLUMNS_MAX} columns.");
             return Err(FieldError::new("columns", "max_length", detail));
         }
-        let order = order(fields, &columns)?;
+        let order = order(fields, &columns);
         let own = LEADING.iter().map(|name| match *name {
             "groups" => "properties.$groups".to_owned(),
             name => name.to_owned(),
@@ -356,20 +356,23 @@ fn day(fields: &ExploreFields, name: &str) -> Result<Option<DateText>, FieldErro
     }
 }
 
-/// The expression of the order.
+/// The expression of the order. That of a column that is not there any more is the usual one.
 #[cfg(feature = "ssr")]
-fn order(fields: &ExploreFields, columns: &[String]) -> Result<String, FieldError> {
-    let word = Some(fields.get("order")).filter(|word| !word.is_empty()).unwrap_or(USUAL_ORDER);
-    let (name, direction) = match word.strip_prefix('-') {
-        Some(name) => (name, "DESC"),
-        None => (word, "ASC"),
+fn order(fields: &ExploreFields, columns: &[String]) -> String {
+    let expression = |word: &str| {
+        let (name, direction) = match word.strip_prefix('-') {
+            Some(name) => (name, "DESC"),
+            None => (word, "ASC"),
+        };
+        match name {
+            name if ORDERED.contains(&name) => Some(format!("{name} {direction}")),
+            name if columns.iter().any(|column| column == name) => {
+                Some(format!("{} {direction}", property(name)))
+            }
+            _ => None,
+        }
     };
-    let expression = match name {
-        name if ORDERED.contains(&name) => name.to_owned(),
-        name if columns.iter().any(|column| column == name) => property(name),
-        _ => return Err(weir_model::validate::invalid_choice("order", &word)),
-    };
-    Ok(format!("{expression} {direction}"))
+    expression(fields.get("order")).or_else(|| expression(USUAL_ORDER)).unwrap_or_default()
 }
 
 #[cfg(feature = "ssr")]

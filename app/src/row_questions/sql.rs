@@ -24,17 +24,18 @@ pub const FILTERS_MAX: usize = 2_000;
 /// A fault at one of them.
 #[cfg(feature = "ssr")]
 pub fn query(text: &str, filters: &str) -> Result<Query, FieldError> {
-    for (name, value, most) in [(TEXT, text, TEXT_MAX), (FILTERS, filters, FILTERS_MAX)] {
+    // Browsers send line breaks of forms as two characters.
+    let [text, filters] = [text, filters].map(|value| value.replace("\r\n", "\n"));
+    for (name, value, most) in [(TEXT, &text, TEXT_MAX), (FILTERS, &filters, FILTERS_MAX)] {
         if value.chars().count() > most {
             let detail =
                 format!("The page takes {most} characters here. Ask longer questions by API.");
             return Err(FieldError::new(name, "max_length", detail));
         }
     }
-    // Browsers send line breaks of forms as two characters.
-    let mut query = json!({ "kind": "HogQLQuery", "query": text.replace("\r\n", "\n") });
+    let mut query = json!({ "kind": "HogQLQuery", "query": text });
     if !filters.trim().is_empty() {
-        query["filters"] = crate::json::read(filters).map_err(|error| {
+        query["filters"] = crate::json::read(&filters).map_err(|error| {
             FieldError::new(FILTERS, "invalid_input", format!("This is not JSON: {error}."))
         })?;
     }

@@ -110,7 +110,7 @@ fn view(answered: Answered, took: u64, bytes_max: usize) -> Result<RowsView, ser
         count: rows.len() as u64,
         has_more: answer.has_more == Some(true),
         took,
-        hogql: info.map(|info| info.hogql).unwrap_or_default(),
+        hogql: info.and_then(|info| info.hogql).unwrap_or_default(),
     })
 }
 

@@ -170,7 +170,6 @@ async fn explored_events_are_those_of_the_api() {
             "value2",
         ),
         (&[("fields[group]", "acme")][..], "group_type"),
-        (&[("fields[order]", "x")][..], "order"),
     ] {
         assert_eq!(of(fields).await["Err"]["attr"], attr);
     }
