@@ -40,8 +40,8 @@ pub(crate) fn amount(name: LimitName, value: u64) -> String {
 /// What happens beyond a limit, in words.
 pub(crate) const fn beyond(name: LimitName, action: LimitAction) -> &'static str {
     match (action, name) {
-        (LimitAction::Warn, _) => "Owners get a mail",
-        (LimitAction::Drop, _) => "Events are dropped, with the reason",
+        (LimitAction::Warn, _) => "Owners get an e-mail",
+        (LimitAction::Drop, _) => "Events are dropped, with a reason",
         (LimitAction::Reject, LimitName::Members) => "No more members join",
         (LimitAction::Reject, LimitName::Exports) => "No more exports are created",
         (LimitAction::Reject, _) => "Requests with events are refused with status 429",
