@@ -53,7 +53,7 @@ test("staff chooses limits, and members see them and what is used", async ({ pag
 
   await page.goto(`/organizations/${home.id}/activity`);
   await expect(page.getByText("events_per_month_limit")).toBeVisible();
-  await expect(page.getByText("3 reject", { exact: true })).toBeVisible();
+  await expect(page.getByText("3, then refuse more", { exact: true })).toBeVisible();
 });
 
 test("events that a limit drops or refuses are shown in Health", async ({ page, server, scripts }) => {

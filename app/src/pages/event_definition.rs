@@ -47,7 +47,7 @@ fn draw(project: ProjectView, found: EventDefinitionView) -> AnyView {
             <dt>"First seen"</dt>
             <dd><Time iso=seen.first_seen /></dd>
             <dt>"Last seen"</dt>
-            <dd><Time iso=seen.last_seen /> " (to the hour)"</dd>
+            <dd><Time iso=seen.last_seen /> " (or up to an hour later)"</dd>
         </dl>
         {uncounted(found.others)}
         {properties(found)}

@@ -70,7 +70,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, EventDefinitionList)) -> AnyV
         <PageHead title=TITLE within=of.name>{file}</PageHead>
         <ProjectZone zone=of.timezone />
         <p class="lead">
-            "The names of the events that this project has stored. The time when a name was last seen is exact to the hour."
+            "The names of the events that this project has stored. When a name was last seen is recorded once an hour."
         </p>
         <FilterForm label="Search event definitions">
             {order}

@@ -264,7 +264,7 @@ fn chart_note(counted: Counted, filter: &EventsFilter) -> Option<AnyView> {
         }
         .into_any(),
         Counted::All if filter.searches() => view! {
-            <p class="hint">"The chart counts all events: searching them takes too long. The filter applies to the list."</p>
+            <p class="hint">"The chart counts all events, because a search of them takes too long. The filter applies to the list alone."</p>
         }
         .into_any(),
         Counted::All if is_stored => view! {

@@ -51,7 +51,10 @@ fn draw(key: KeyView, offer: KeyOffer) -> AnyView {
             hint="The key gets a new value, which is shown once. The old value can stay valid until every script has the new one.">
             <RotateForm key=key />
         </Section>
-        <Section id="revoke" title="Revoke" danger=true>{ending}</Section>
+        <Section id="revoke" title="Revoke" danger=true
+            hint="For a key that others have seen, or that no script uses any more.">
+            {ending}
+        </Section>
         <p><a href="/account/keys">"Back to API keys"</a></p>
     }
     .into_any()

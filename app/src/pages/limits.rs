@@ -57,10 +57,16 @@ pub(crate) fn used(name: LimitName, state: &LimitState) -> AnyView {
     let Some(limit) = state.limit else { return usage.into_any() };
     let share = u128::from(state.usage).saturating_mul(100) / u128::from(limit.max(1));
     let reached = WARNED_AT.into_iter().find(|percent| share >= u128::from(*percent));
-    let tone = reached.map(|percent| if percent >= 100 { Tone::Bad } else { Tone::Warn });
+    let warning = reached.map(|percent| match percent >= 100 {
+        true => (Tone::Bad, "limit reached"),
+        false => (Tone::Warn, "near the limit"),
+    });
     let share = percent(state.usage, limit);
-    let share = match tone {
-        Some(tone) => view! { <Status tone=tone label=share /> }.into_any(),
+    let share = match warning {
+        Some((tone, word)) => {
+            let label = format!("{share}, {word}");
+            view! { <Status tone=tone label=label /> }.into_any()
+        }
         None => format!("({share})").into_any(),
     };
     view! { {usage} " " {share} }.into_any()

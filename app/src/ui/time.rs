@@ -184,7 +184,8 @@ fn age(seconds: i64) -> String {
         HOUR..DAY => (distance / HOUR, "h"),
         _ if distance < 2 * DAY => (1, "day"),
         _ if distance < 2 * MONTH => (distance / DAY, "days"),
-        _ if distance < 2 * YEAR => (distance / MONTH, "months"),
+        // The nearest: a key for 90 days expires in 3 months.
+        _ if distance < 2 * YEAR => ((distance + MONTH / 2) / MONTH, "months"),
         _ => (distance / YEAR, "years"),
     };
     if seconds < 0 { format!("in {count} {unit}") } else { format!("{count} {unit} ago") }
@@ -358,5 +359,6 @@ mod tests {
         }
         assert_eq!(age(-59), "now");
         assert_eq!(age(-90 * 60), "in 1 h");
+        assert_eq!(age(1 - (90 * DAY).cast_signed()), "in 3 months");
     }
 }

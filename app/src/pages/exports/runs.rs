@@ -152,7 +152,7 @@ fn nothing(found: &ExportHead) -> AnyView {
             <p>{often} ", a run exports the events that arrived since the previous run. The next run starts at " <Time iso=next.clone() /> "."</p>
         }
         .into_any(),
-        None => view! { <p>"It is paused, so its schedule starts no run."</p> }.into_any(),
+        None => view! { <p>"The export is paused, so its schedule starts no run."</p> }.into_any(),
     };
     view! {
         <Empty title="No run yet">

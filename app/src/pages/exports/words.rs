@@ -104,8 +104,8 @@ pub(super) fn count(count: Option<i32>) -> Option<u64> {
 pub(super) fn destination(kind: &str) -> &'static str {
     match kind {
         "S3" => "Files of JSON Lines or Parquet, in S3, MinIO, R2 and others.",
-        "AzureBlob" => "The same files in a container of Azure.",
-        "GoogleCloudStorage" => "The same files in a bucket of Google.",
+        "AzureBlob" => "Files of JSON Lines or Parquet, in a container of Azure.",
+        "GoogleCloudStorage" => "Files of JSON Lines or Parquet, in a bucket of Google.",
         "Postgres" => "A table in PostgreSQL; rows of the same events are replaced.",
         "Redshift" => "A table in Redshift, by inserts or from a bucket.",
         "Snowflake" => "A table in Snowflake.",

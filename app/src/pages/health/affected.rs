@@ -48,7 +48,7 @@ fn draw(asked: [String; 4], project: ProjectView, found: AffectedPage) -> AnyVie
         </PageHead>
         <ProjectZone zone=project.timezone />
         <p class="lead">
-            "Newest first. At least the latest 100,000 of the project are kept for 30 days."
+            "Newest first. They are kept for 30 days. Of more than 100,000 in the project, the oldest are removed earlier."
         </p>
         {form}
         {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}

@@ -95,8 +95,8 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
             <dl class="facts facts-row">
                 <div><dt>"Events"</dt><dd>{grouped(count)}</dd></div>
                 <div><dt>"In this range"</dt><dd>{trend}</dd></div>
-                <div><dt>"Last seen"</dt><dd><Ago iso=last_at /></dd></div>
                 <div><dt>"First seen"</dt><dd><Ago iso=first_at /></dd></div>
+                <div><dt>"Last seen"</dt><dd><Ago iso=last_at /></dd></div>
                 <div><dt>"Code"</dt><dd><code>{code}</code></dd></div>
             </dl>
             {sample}

@@ -71,7 +71,7 @@ fn LimitsForm(id: String, limits: OrganizationLimits) -> impl IntoView {
         let present = present(name, &state);
         view! {
             <Section id=name.code() title=name.label()>
-                <p>"Used: " {usage} ". " {present}</p>
+                <p>{present} " Used: " {usage}</p>
                 <Select result=result name=action_field(name) label=action_label(name)
                     choices=choices(name) value=action />
                 <TextLine result=result name=number_field(name) label=number_label(name)
@@ -125,7 +125,7 @@ fn hint(name: LimitName) -> &'static str {
             "Accepted events in a second. A burst may have ten times as many."
         }
         LimitName::DiskBytes => "1 GiB is 1073741824 bytes. Measured every hour.",
-        LimitName::Members => "Members who are there stay.",
-        LimitName::Exports => "Batch exports that are there stay.",
+        LimitName::Members => "Existing members stay.",
+        LimitName::Exports => "Existing batch exports stay.",
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn Providers(
         >
             <FormFailure result=removed />
             {match is_empty {
-                true => view! { <p>"None yet."</p> }.into_any(),
+                true => view! { <p>"No provider yet."</p> }.into_any(),
                 false => view! { <Table caption="Providers" columns=columns rows=rows /> }.into_any(),
             }}
             <details class="confirm" open=is_open>

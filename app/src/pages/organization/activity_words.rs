@@ -3,6 +3,7 @@
 use weir_model::Timestamp;
 use weir_model::activity::{AuditAction, HASH, Subject};
 use weir_model::exports::{ExportModel, Interval, Status};
+use weir_model::limits::LimitAction;
 use weir_model::organizations::Level;
 use weir_model::plugin_configs::{OnFailure, SECRET};
 use weir_model::plugins::PluginsAccess;
@@ -124,7 +125,12 @@ fn limit(field: &str, value: &str) -> Option<String> {
     let (most, action) = value.split_once(' ').filter(|_| field.ends_with("_limit"))?;
     let most = most.parse::<u64>().ok()?;
     let most = if field.starts_with("disk") { bytes::text(most) } else { grouped(most) };
-    Some(format!("{most} {action}"))
+    let beyond = match LimitAction::of(action)? {
+        LimitAction::Warn => "warn the owners",
+        LimitAction::Drop => "drop events",
+        LimitAction::Reject => "refuse more",
+    };
+    Some(format!("{most}, then {beyond}"))
 }
 
 fn access(access: PluginsAccess) -> &'static str {
@@ -165,8 +171,8 @@ mod tests {
             ("run_status", "FailedRetryable", "Failed after all attempts"),
             ("on_failure", "hold_then_drop", "wait, then drop the event"),
             ("plugins_access_level", "6", "install plugins"),
-            ("events_per_month_limit", "1000 reject", "1,000 reject"),
-            ("disk_bytes_limit", "1073741824 warn", "1.0 GiB warn"),
+            ("events_per_month_limit", "1000 reject", "1,000, then refuse more"),
+            ("disk_bytes_limit", "1073741824 warn", "1.0 GiB, then warn the owners"),
             ("members_limit", "default", "default"),
             ("config__token", SECRET, "a secret"),
             ("hogql_query", "sha256:0123456789abcdef", "a long value (SHA-256 01234567)"),

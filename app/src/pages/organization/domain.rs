@@ -108,7 +108,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
                 </dd>
                 {answer.map(|answer| view! {
                     <dt>"Answer of the name servers"</dt>
-                    <dd class="wrap">{answer}</dd>
+                    <dd class="wrap domain-answer">{answer}</dd>
                 })}
                 <dt>"Next automatic check"</dt>
                 <dd>{next}</dd>

@@ -117,7 +117,7 @@ fn AddForm(id: String) -> impl IntoView {
             <input type="hidden" name="id" value=id />
             <ReturnAddress />
             <Field result=result name="domain" label="Domain" max=128
-                hint="Such as example.com. It is yours once you have proved it." />
+                hint="Such as example.com. On its page you then prove that it is yours." />
             <Submit result=result label="Add domain" busy="Adding domain..." />
             <ApiRequest call=call />
         </ActionForm>

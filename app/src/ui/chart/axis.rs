@@ -12,13 +12,18 @@ const MONTHS: [&str; 12] =
 const MINUTE: i64 = 60_000_000;
 /// Limit of labels that are texts.
 const NAMES: usize = 6;
+/// The parts of the axis at its ends, in percent, where a text begins or ends at its line.
+const EDGE: u64 = 5;
+/// The same for times, which are short: the numbers beside the chart leave room for half of one.
+const SHORT_EDGE: u64 = 2;
 
 /// The axis. It is drawn again when the zone of the page changes.
 pub(super) fn axis(times: Vec<String>) -> AnyView {
     let labels = move || {
         let slots = times.len();
         let ticks = ticks(&minutes(&times, in_page_zone));
-        let labels = ticks.into_iter().map(|tick| label(width(tick.slot), slots, words(tick)));
+        let labels =
+            ticks.into_iter().map(|tick| label(width(tick.slot), slots, SHORT_EDGE, words(tick)));
         labels.collect_view().into_any()
     };
     view! { <svg class="chart-axis" aria-hidden="true" focusable="false">{labels}</svg> }.into_any()
@@ -28,8 +33,8 @@ pub(super) fn axis(times: Vec<String>) -> AnyView {
 pub(super) fn named_axis(names: &[String]) -> AnyView {
     let slots = names.len();
     let shown = names.iter().enumerate().step_by(slots.div_ceil(NAMES).max(1));
-    let labels =
-        shown.map(|(at, name)| label(width(at) + SLOT / 2, slots, without_year(name).to_owned()));
+    let labels = shown
+        .map(|(at, name)| label(width(at) + SLOT / 2, slots, EDGE, without_year(name).to_owned()));
     let labels = labels.collect_view();
     view! { <svg class="chart-axis" aria-hidden="true" focusable="false">{labels}</svg> }.into_any()
 }
@@ -43,12 +48,12 @@ fn without_year(name: &str) -> &str {
 }
 
 /// A label at a position, in units of the view box.
-fn label(at: u64, slots: usize, text: String) -> AnyView {
+fn label(at: u64, slots: usize, edge: u64, text: String) -> AnyView {
     let x = share(at, width(slots));
     // A label at an end does not extend beyond it.
     let anchor = match at * 100 / width(slots).max(1) {
-        0..5 => "start",
-        5..95 => "middle",
+        part if part < edge => "start",
+        part if part < 100 - edge => "middle",
         _ => "end",
     };
     view! {
