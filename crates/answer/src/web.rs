@@ -196,12 +196,17 @@ pub fn web_table(
         },
         |all, more| all.merge(&more),
     )?;
-    let rows = counted.values.iter().map(|(number, totals)| WebRow {
-        value: values.text(*number),
-        current: totals.first().copied().unwrap_or_default(),
-        previous: totals.get(1).copied(),
-    });
-    let results = WebTableResult::new(query, rows.collect());
+    let mut memory = run.memory.reservation();
+    let mut bytes = counted.values.len() * size_of::<WebRow>();
+    memory.hold(bytes)?;
+    let mut rows = Vec::with_capacity(counted.values.len());
+    for (number, totals) in &counted.values {
+        let value = values.text(*number);
+        memory.hold_more(&mut bytes, value.as_ref().map_or(0, String::len))?;
+        let current = totals.first().copied().unwrap_or_default();
+        rows.push(WebRow { value, current, previous: totals.get(1).copied() });
+    }
+    let results = WebTableResult::new(query, rows);
     Ok(Found {
         has_more: Some(results.has_more),
         results,
