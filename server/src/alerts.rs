@@ -12,6 +12,9 @@ use weir_service::alerts::{Alerts, DueWebhook};
 
 /// Time between two searches for alerts and requests that are due.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time until alerts are checked again after a failure, such as a disk without space: a check
+/// asks a question before it writes.
+const PAUSE: Duration = Duration::from_secs(10);
 /// Timeout of a request to a webhook.
 const REQUEST: Duration = Duration::from_secs(10);
 
@@ -23,6 +26,7 @@ pub async fn check(alerts: Alerts) {
         tick.tick().await;
         if let Err(error) = alerts.check_due().await {
             tracing::warn!(%error, "alerts were not checked; trying again");
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

@@ -268,7 +268,7 @@ fn form(inputs: &Inputs, found: &AlertsView, form: &AlertForm, alert: String) ->
     let (project, insight) = (inputs.project.to_string(), inputs.insight.clone());
     let weekends = tick(result, "skip_weekend", "Skip weekends", form.skip_weekend);
     let enabled = tick(result, "enabled", "Check this alert", form.enabled);
-    let mails = mails(found, &form.subscribers);
+    let mails = mails(result, found, &form.subscribers);
     let hint = "In the unit of the number. Enter 20 for 20 % where percent is compared. Empty: there is no such bound.";
     let label = if is_new { "Create alert" } else { "Save alert" };
     view! {
@@ -312,12 +312,14 @@ fn tick(result: FormResult, name: &'static str, label: &'static str, is_ticked: 
 }
 
 /// The boxes of the members who get mails.
-fn mails(found: &AlertsView, subscribers: &str) -> AnyView {
-    let members = found.members.iter().map(|(id, name)| {
-        let is_ticked = subscribers.split(',').any(|one| one == id);
+fn mails(result: FormResult, found: &AlertsView, subscribers: &str) -> AnyView {
+    let members = found.members.iter().enumerate().map(|(at, (id, name))| {
+        // The names differ, so that a refused form shows each box as it was.
+        let field = format!("subscribers[{at}]");
+        let is_ticked = ticked(result, &field, subscribers.split(',').any(|one| one == id));
         view! {
             <label class="choice">
-                <input type="checkbox" name="subscribers[]" value=id.clone() checked=is_ticked />
+                <input type="checkbox" name=field value=id.clone() checked=is_ticked />
                 <span>{name.clone()}</span>
             </label>
         }

@@ -24,9 +24,10 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::{AlertId, InsightId, Patch, ProjectId, Timestamp, UserId, validate};
 use weir_questions::Query;
 use weir_questions::query::{Display, TrendsFormula, TrendsQuery};
-use weir_store::alerts::{self as rows, AlertRow, CheckRow, Created};
+use weir_store::alerts::{self as rows, AlertRow, CheckRow, NO_INSIGHT};
 use weir_store::ids;
 use weir_store::insights::{self as insight_rows, InsightRow};
+use weir_store::numbered::Created;
 use weir_store::update::lock;
 
 use self::evaluate::{check_bounds, check_question};
@@ -36,7 +37,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::questions::Questions;
 use crate::unchecked::Unchecked;
-use crate::update::{stored, update};
+use crate::update::{not_created, stored, update};
 use crate::{Core, Result, members};
 
 pub use webhooks::DueWebhook;
@@ -137,11 +138,8 @@ impl Alerts {
         let entry = entry(project, &row, AuditAction::Created, changes);
         match rows::create(store, project.org.organization, &row, &[entry]).await? {
             Created::Yes => self.show(project, row).await,
-            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
-            Created::TooMany => {
-                let detail = format!("A project has at most {ALERTS_MAX} alerts. Delete one.");
-                Err(FieldError::body("invalid_input", detail).into())
-            }
+            Created::Refused(reason) if reason == NO_INSIGHT => Err(no_insight(insight).into()),
+            refused => Err(not_created(refused, ALERTS_MAX, "alerts")),
         }
     }
 
@@ -198,11 +196,8 @@ impl Alerts {
     /// The question of an insight that is not hidden.
     async fn question(&self, project: ProjectId, insight: InsightId) -> Result<TrendsQuery> {
         let found = insight_rows::rows(&self.core.store, project, &[insight]).await?;
-        let Some(row) = found.into_iter().find(|row| !row.deleted) else {
-            let detail = format!("Object with id={insight} does not exist.");
-            return Err(FieldError::new("insight", "does_not_exist", detail).into());
-        };
-        Ok(trends(&row)?)
+        let row = found.into_iter().find(|row| !row.deleted);
+        Ok(trends(&row.ok_or_else(|| no_insight(insight))?)?)
     }
 
     /// Refuses subscribers who are no members, and an address that must not be requested, as
@@ -309,6 +304,11 @@ impl Alerts {
         };
         Ok(found.into_iter().filter_map(show).collect())
     }
+}
+
+fn no_insight(insight: InsightId) -> FieldError {
+    let detail = format!("Object with id={insight} does not exist.");
+    FieldError::new("insight", "does_not_exist", detail)
 }
 
 fn check(row: CheckRow) -> AlertCheck {

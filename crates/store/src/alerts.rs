@@ -26,7 +26,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
-use crate::numbered::{self, NumberedKey};
+use crate::numbered::{self, Created, NumberedKey};
 use crate::update::{Row, update_text};
 use crate::{Error, Result, Store, ids, lists};
 
@@ -243,42 +243,28 @@ pub async fn forget_due(store: &Store, due: AlertDue) -> Result<()> {
     store.db.run(FORGET_DUE, vars).await.map(drop)
 }
 
-// As the creation of an insight. `$present` is NONE.
+/// The word that refuses a creation: the insight is deleted.
+pub const NO_INSIGHT: &str = "insight";
+
+// The deletion of an insight writes the record of the project too, so that none of its alerts
+// is left.
 const CREATE: Statement = Statement::write(
     "alerts create",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE number
-                         FROM ONLY type::record('alert', [$row.project, $row.number]));
-         IF $present = NONE {
-             LET $of = (UPDATE type::record('project', $row.project)
-                        SET alerts = (alerts ?? 0) + 1 RETURN AFTER);
-             IF $of = [] OR $of[0].organization != $organization { THROW 'gone' };
-             IF $of[0].alerts > $most { THROW 'full' };
-             UPSERT type::record('alert', [$row.project, $row.number])
-                 CONTENT $row RETURN NONE;
-             IF $row.due_at != NONE {
-                 UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
-                     CONTENT {} RETURN NONE;
-             };",
-        write_activities!(),
-        "};
-         COMMIT;"
+    numbered::create_text!(
+        "alert",
+        "alerts",
+        "LET $of_insight = (SELECT VALUE number FROM ONLY
+             type::record('insight', [$row.project, $row.insight]));
+         IF $of_insight = NONE { THROW 'insight' };
+         IF $row.due_at != NONE {
+             UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
+                 CONTENT {} RETURN NONE;
+         };"
     ),
 );
 
-/// The result of creating an alert. Nothing was written except with `Yes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The alert is stored.
-    Yes,
-    /// The project is deleted, or belongs to another organization now.
-    Gone,
-    /// The project has as many alerts as allowed.
-    TooMany,
-}
-
-/// Adds an alert to this organization's project.
+/// Adds an alert to this organization's project. Refused with [`NO_INSIGHT`] if its insight
+/// is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -288,19 +274,7 @@ pub async fn create(
     row: &AlertRow,
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! {
-        row: row.clone(),
-        organization: organization.0,
-        most: i64::try_from(ALERTS_MAX).unwrap_or(i64::MAX),
-    };
-    match activity::change(store, CREATE, vars, activities).await {
-        Ok(_) => Ok(Created::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "full" => Created::TooMany,
-            _ => Created::Gone,
-        }),
-        Err(error) => Err(error),
-    }
+    numbered::create(store, CREATE, organization, row, ALERTS_MAX, bind! {}, activities).await
 }
 
 const DELETE: Statement = Statement::delete(

@@ -53,18 +53,25 @@ impl Alerts {
     /// questions at most.
     ///
     /// # Errors
-    /// When the list cannot be read. An alert that cannot be read or written stays due.
+    /// When the list cannot be read, or an alert cannot be read or written. It stays due.
     pub async fn check_due(&self) -> Result<()> {
         let store = &self.core.store;
+        let mut failure = None;
         for due in rows::due(store, self.core.clock.now(), ROUND).await? {
             if let Err(error) = self.check(due).await {
                 tracing::warn!(
                     project.id = %due.project, alert.id = %due.alert, %error,
                     "an alert was not checked; trying again"
                 );
+                let is_of_all = error.kind() == ErrorKind::Unavailable;
+                failure = Some(error);
+                // Each of the others would ask its question before it fails too.
+                if is_of_all {
+                    break;
+                }
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     async fn check(&self, due: AlertDue) -> Result<()> {
@@ -95,6 +102,11 @@ impl Alerts {
             }
             _ => Notifications::default(),
         };
+        // An alert can have neither members who get mails nor a webhook.
+        let is_notified = !with.mails.is_empty() || with.webhook.is_some();
+        if let (Some(_), Some(check)) = (&news, after.checks.first_mut()) {
+            check.is_notified = is_notified;
+        }
         after.touch(now);
         let change = |stored: AlertRow| {
             // It was changed since: it is due again.

@@ -15,6 +15,7 @@ const BACK: u32 = 3;
 const DELAY: i64 = 5 * 60;
 /// Seconds over which the checks of all alerts are spread.
 const SPREAD: i64 = 10 * 60;
+const WEEKEND_DAYS: usize = 2;
 /// Most characters of the name of a series in a sentence.
 const LABEL_MAX: usize = 100;
 
@@ -115,7 +116,7 @@ pub(super) fn evaluate(row: &AlertRow, results: &[TrendsResult]) -> Evaluation {
 }
 
 /// When an alert is checked after a check at this time: after the end of the hour, day, week
-/// or month.
+/// or month, and after a weekend that it skips.
 pub(super) fn next_check(row: &AlertRow, calendar: &Calendar, now: Timestamp) -> Timestamp {
     let unit = match row.interval {
         CalculationInterval::Hourly => DateUnit::Hour,
@@ -123,10 +124,16 @@ pub(super) fn next_check(row: &AlertRow, calendar: &Calendar, now: Timestamp) ->
         CalculationInterval::Weekly => DateUnit::Week,
         CalculationInterval::Monthly => DateUnit::Month,
     };
-    let end = calendar.ceiling(unit, now.micros());
     // The end of the calendar has no unit after it.
-    let end = Timestamp::from_micros(end.unwrap_or(i64::MAX / 2));
-    end.plus_seconds(DELAY + row.id.0.rem_euclid(SPREAD))
+    let end_of = |unit, micros| calendar.ceiling(unit, micros).unwrap_or(i64::MAX / 2);
+    let mut end = end_of(unit, now.micros());
+    // Otherwise a week or a month that ends on a weekend would never be checked.
+    for _ in 0..WEEKEND_DAYS {
+        if row.skips_weekend && calendar.is_weekend(end) {
+            end = end_of(DateUnit::Day, end);
+        }
+    }
+    Timestamp::from_micros(end).plus_seconds(DELAY + row.id.0.rem_euclid(SPREAD))
 }
 
 struct Number {
@@ -385,5 +392,22 @@ mod tests {
             row.interval = interval;
             assert_eq!(next_check(&row, &calendar, now).to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_check_of_a_skipped_weekend_is_after_it() {
+        let calendar = Calendar::new("UTC", WeekStart::Sunday).unwrap();
+        let friday = Timestamp::parse("2026-08-21T23:30:00Z").unwrap();
+        let monday = "2026-08-24T00:05:01Z";
+        let mut row = row();
+        row.skips_weekend = true;
+        for interval in
+            [CalculationInterval::Hourly, CalculationInterval::Daily, CalculationInterval::Weekly]
+        {
+            row.interval = interval;
+            assert_eq!(next_check(&row, &calendar, friday).to_string(), monday);
+        }
+        row.skips_weekend = false;
+        assert_eq!(next_check(&row, &calendar, friday).to_string(), "2026-08-23T00:05:01Z");
     }
 }

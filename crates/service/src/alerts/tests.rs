@@ -116,10 +116,14 @@ async fn an_alert_is_checked_when_it_is_due_and_goes_away_with_its_insight() {
 
     services.insights.delete(&project, &again.insight.short_id).await.unwrap();
     assert!(matches!(services.alerts.get(&project, &id).await, Err(Error::NotFound(_))));
+    let store = services.organizations.store();
+    let late = AlertRow { project: project.project, insight: again.insight.id, ..row() };
+    let refused = rows::create(store, project.org.organization, &late, &[]).await.unwrap();
+    assert_eq!(refused, Created::Refused(NO_INSIGHT.to_owned()));
     services.clock.advance(2 * 24 * 60 * 60);
     services.alerts.check_due().await.unwrap();
-    let left = rows::due(services.organizations.store(), Timestamp::from_micros(i64::MAX / 2), 10);
-    assert!(left.await.unwrap().is_empty());
+    let left = rows::due(store, Timestamp::from_micros(i64::MAX / 2), 10).await.unwrap();
+    assert!(left.is_empty());
 }
 
 #[tokio::test]

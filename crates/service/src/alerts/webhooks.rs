@@ -49,7 +49,7 @@ pub(super) fn request(
     let name = insight.name.as_ref().or(insight.derived_name.as_ref());
     let body = json!({
         "id": id,
-        "text": format!("The alert {} fires. {sentence}", row.name),
+        "text": escaped(&format!("The alert {} fires. {sentence}", row.name)),
         "state": "Firing",
         "alert": {"id": row.id, "name": row.name},
         "insight": {"id": insight.id, "short_id": insight.short_id, "name": name},
@@ -70,6 +70,11 @@ pub(super) fn request(
         path,
         body: body.to_string(),
     }
+}
+
+/// A text in which chats see no link and no mention: the value of an event can have both.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl Alerts {
@@ -118,5 +123,15 @@ impl Alerts {
         let key = rows::key(row.project, row.alert);
         update(&self.core, key, now, (), change, |_, _| Vec::new()).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn chats_see_no_mention_in_a_text() {
+        assert_eq!(escaped("<!channel> & co"), "&lt;!channel&gt; &amp; co");
     }
 }
