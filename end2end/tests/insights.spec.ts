@@ -328,7 +328,7 @@ test("numbers lead to the persons behind them", async ({ page, server, scripts }
   await page.goto(`${insights}/persons?event=tea+paid&math=total`);
   await alive(page, scripts);
   await expect(persons).toHaveCount(2);
-  const interval = page.getByLabel("Interval");
+  const interval = page.getByLabel("Interval", { exact: true });
   const first = await interval.locator("option").nth(1).getAttribute("value");
   await interval.selectOption(first);
   if (!scripts) await page.getByRole("button", { name: "Filter" }).click();

@@ -51,7 +51,12 @@ pub fn actors_times(asked: &Asked<'_>, query: &ActorsQuery) -> Result<Vec<Range<
         Query::Paths(query) => paths::path_times(asked, query),
         Query::Stickiness(query) => stickiness::stickiness_times(asked, query),
         Query::Lifecycle(query) => lifecycle::lifecycle_times(asked, query),
-        Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => Err(no_number()),
+        Query::WebOverview(_)
+        | Query::WebTable(_)
+        | Query::WebTrends(_)
+        | Query::Events(_)
+        | Query::HogQL(_)
+        | Query::Actors(_) => return Err(no_number()),
     };
     times.map_err(of_question)
 }

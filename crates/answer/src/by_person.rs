@@ -284,8 +284,8 @@ pub(crate) fn visit<'a, R: Record, T: Send>(
 
 /// Shows the sorted events of each person of a pass, with their nodes as bits. Their times are
 /// since `begin`.
-pub(crate) fn visit_nodes<'a, T: Send>(
-    reading: &Reading<'_, 'a>,
+pub(crate) fn visit_nodes<T: Send>(
+    reading: &Reading<'_, '_>,
     pass: Pass,
     begin: i64,
     make: impl Fn() -> T + Sync,

@@ -155,4 +155,15 @@ async fn a_number_that_is_not_there_is_refused() {
             post(&app, &caller, &json!({"query": query})).await.error();
         assert_eq!((status, at.as_deref()), (400, Some(attr)), "{detail}");
     }
+    for site in [
+        json!({"kind": "WebOverviewQuery"}),
+        json!({"kind": "WebStatsTableQuery", "breakdownBy": "Page"}),
+        json!({"kind": "WebTrendsQuery", "metrics": ["UniqueUsers"]}),
+    ] {
+        let query = json!({"kind": "ActorsQuery", "source": insight(site, &json!({}))});
+        let answer = post(&app, &caller, &json!({"query": query})).await;
+        let detail = "The persons behind numbers of a site cannot be listed.";
+        let attr = Some("source__source__kind");
+        answer.assert_field_error(400, "validation_error", "invalid_choice", detail, attr);
+    }
 }

@@ -78,9 +78,11 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, NumberView)) -> AnyView {
         .collect();
     let question = format!("/projects/{project}/insights/new?{}", pairs.join("&"));
     let filter = (!intervals.is_empty()).then(|| choice_of_interval(&parameters, intervals));
-    let details =
-        details.into_iter().map(|detail| view! { <li class="wrap">{detail}</li> }).collect_view();
-    let call = serde_json::from_str::<Value>(&query).ok().map(|query| {
+    let details = (!details.is_empty()).then(|| {
+        let item = |detail: String| view! { <li class="wrap">{detail}</li> };
+        view! { <ul>{details.into_iter().map(item).collect_view()}</ul> }
+    });
+    let call = crate::json::read::<Value>(&query).ok().map(|query| {
         let path = format!("/api/projects/{project}/query/");
         let call = ApiCall::new("POST", path, "query:read").with(json!({ "query": query }));
         view! { <ApiRequest call=call of="list the persons" /> }
@@ -91,7 +93,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, NumberView)) -> AnyView {
             {file}
         </PageHead>
         <p class="lead wrap">{title}</p>
-        <ul>{details}</ul>
+        {details}
         {filter}
         {list(project, total, persons, list_page)}
         {call}

@@ -72,11 +72,17 @@ pub(super) fn rows(
     rows: &[Row],
 ) -> Result<(Vec<Vec<Value>>, u64)> {
     let mut records = Records::new(query, rows.len());
+    // Without a column that shows them, only their times and ids are kept.
+    let is_shown = records.columns > 0;
     match group_type {
         None => {
             for (first, part) in (0..).step_by(RECORDS).zip(rows.chunks(RECORDS)) {
                 let persons: Vec<u32> = part.iter().map(|row| row.actor).collect();
                 source.person_records(&persons, &mut |at, row: PersonRow<'_>| {
+                    let row = match is_shown {
+                        true => row,
+                        false => PersonRow { properties: "{}", distinct_ids: &[], ..row },
+                    };
                     let bytes = size(row.properties, row.distinct_ids);
                     records.add(first + at, bytes, || person(&row));
                 })?;
@@ -85,6 +91,10 @@ pub(super) fn rows(
         Some(index) => {
             for (first, part) in (0..).step_by(RECORDS).zip(rows.chunks(RECORDS)) {
                 source.group_records(index, &keys(part), &mut |at, row: GroupRow<'_>| {
+                    let row = match is_shown {
+                        true => row,
+                        false => GroupRow { properties: "{}", ..row },
+                    };
                     // They are in the record twice.
                     records.add(first + at, row.properties.len() * 2, || group(&row));
                 })?;

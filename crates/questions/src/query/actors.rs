@@ -149,7 +149,8 @@ pub enum Cell {
 /// A question for the persons or groups behind a number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActorsQuery {
-    /// The question that the number answers: any kind but lists of events, SQL and this one.
+    /// The question that the number answers: any kind but numbers of a site, lists of events,
+    /// SQL and this one.
     pub source: Box<Query>,
     /// The number.
     pub cell: Cell,
@@ -216,6 +217,8 @@ const CELL: [&str; 11] = [
 /// Members that would change the answer.
 const REFUSED: [&str; 2] = ["includeRecordings", "funnelCustomSteps"];
 
+const NO_PERSONS: &str = "The persons behind numbers of a site cannot be listed.";
+
 /// The question and the number of an `InsightActorsQuery`.
 fn insight(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
     let inner = fields.required("source")?.object()?;
@@ -260,6 +263,9 @@ fn insight(fields: &Fields<'_>) -> Result<(Query, Cell), FieldError> {
             let (query, keys) = PathsQuery::read_with_keys(&inner)?;
             check(fields, &[])?;
             (Query::Paths(query), Cell::Paths(keys))
+        }
+        Some("WebOverviewQuery" | "WebStatsTableQuery" | "WebTrendsQuery") => {
+            return Err(kind.fault("invalid_choice", NO_PERSONS));
         }
         _ => return Err(kind.no_choice()),
     })

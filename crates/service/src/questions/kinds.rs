@@ -261,8 +261,8 @@ mod tests {
     #[test]
     fn columns_have_one_type_each() {
         let types_of = |types: Value| {
-            let hogql = String::new();
-            let info = RowsInfo { columns: Vec::new(), types, limit: 1, offset: 0, hogql };
+            let columns = Vec::new();
+            let info = RowsInfo { columns, types, limit: 1, offset: 0, hogql: None, actors: None };
             info.column_types().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(types_of(json!(["String", "Int64"])), ["String", "Int64"]);

@@ -189,6 +189,11 @@ fn faults_of_a_list_of_persons_have_their_path() {
         ),
         (insight(funnel("steps"), "day", Value::Null), "source__source__kind", "invalid_choice"),
         (
+            insight(json!({ "kind": "WebOverviewQuery" }), "day", Value::Null),
+            "source__source__kind",
+            "invalid_choice",
+        ),
+        (
             insight(json!({ "kind": "TrendsQuery" }), "day", Value::Null),
             "source__source__series",
             "required",
