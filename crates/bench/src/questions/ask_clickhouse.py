@@ -1,6 +1,6 @@
-# Asks ClickHouse, in this process, a question about the events of Parquet files: a first time,
-# and then again. Input and output are those of `ask_duckdb.py`.
-import json, os, sys, time
+# Opens ClickHouse in this process, for a question about the events of Parquet files, which
+# `ask.py` then asks. The input is that of `ask_duckdb.py`.
+import json, os, sys
 from chdb.session import Session
 
 given = json.load(sys.stdin)
@@ -18,10 +18,11 @@ def query(sql):
 
 
 def ask():
-    begun = time.perf_counter()
-    found = query(given["sql"])
-    took = (time.perf_counter() - begun) * 1e3
-    return took, json.loads(str(found))["data"]
+    return query(given["sql"])
+
+
+def rows_of(answer):
+    return json.loads(str(answer))["data"]
 
 
 session = Session()
@@ -35,21 +36,3 @@ for statement in [
         (SELECT distinct_ids AS ids, rowNumberInAllBlocks() + 1 AS person FROM {files('persons')})""",
 ]:
     query(statement)
-if given["drop"]:
-    os.sync()
-    with open("/proc/sys/vm/drop_caches", "w") as drop:
-        drop.write("3")
-first, rows = ask()
-before = time.process_time()
-warm = []
-for _ in range(given["runs"]):
-    took, again = ask()
-    assert sorted(again) == sorted(rows), "an engine gave two answers"
-    warm.append(took)
-cpu = (time.process_time() - before) * 1e3 / given["runs"]
-with open("/proc/self/status") as status:
-    highest, = (line.split()[1] for line in status if line.startswith("VmHWM:"))
-print(json.dumps({
-    "timing": {"first": first, "warm": warm, "cpu": cpu, "memory": int(highest) * 1024},
-    "rows": rows,
-}))

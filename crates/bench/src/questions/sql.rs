@@ -41,8 +41,8 @@ impl Engine {
     /// The script that asks it.
     pub const fn script(self) -> &'static str {
         match self {
-            Self::DuckDb => include_str!("ask_duckdb.py"),
-            Self::ClickHouse => include_str!("ask_clickhouse.py"),
+            Self::DuckDb => concat!(include_str!("ask_duckdb.py"), include_str!("ask.py")),
+            Self::ClickHouse => concat!(include_str!("ask_clickhouse.py"), include_str!("ask.py")),
         }
     }
 
