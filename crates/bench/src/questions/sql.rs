@@ -16,17 +16,20 @@ pub enum Engine {
     DuckDb,
     /// ClickHouse, in a process of Python.
     ClickHouse,
+    /// Apache DataFusion, in a process of Python.
+    DataFusion,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::DuckDb, Self::ClickHouse];
+    pub const ALL: [Self; 3] = [Self::DuckDb, Self::ClickHouse, Self::DataFusion];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DuckDb => "DuckDB",
             Self::ClickHouse => "ClickHouse",
+            Self::DataFusion => "DataFusion",
         }
     }
 
@@ -35,6 +38,7 @@ impl Engine {
         match self {
             Self::DuckDb => "exports",
             Self::ClickHouse => "clickhouse",
+            Self::DataFusion => "datafusion",
         }
     }
 
@@ -43,6 +47,7 @@ impl Engine {
         match self {
             Self::DuckDb => concat!(include_str!("ask_duckdb.py"), include_str!("ask.py")),
             Self::ClickHouse => concat!(include_str!("ask_clickhouse.py"), include_str!("ask.py")),
+            Self::DataFusion => concat!(include_str!("ask_datafusion.py"), include_str!("ask.py")),
         }
     }
 
@@ -51,6 +56,7 @@ impl Engine {
         match self {
             Self::DuckDb => "epoch_us(timestamp)",
             Self::ClickHouse => "toUnixTimestamp64Micro(timestamp)",
+            Self::DataFusion => "arrow_cast(timestamp, 'Int64')",
         }
     }
 
@@ -60,6 +66,7 @@ impl Engine {
         match self {
             Self::DuckDb => format!("({micros} - {begin}) // {length}"),
             Self::ClickHouse => format!("intDiv({micros} - {begin}, {length})"),
+            Self::DataFusion => format!("({micros} - {begin}) / {length}"),
         }
     }
 
@@ -68,6 +75,10 @@ impl Engine {
         let time = |micros: i64| match self {
             Self::DuckDb => format!("TIMESTAMPTZ '{}'", time_text(micros)),
             Self::ClickHouse => format!("fromUnixTimestamp64Micro({micros}, 'UTC')"),
+            Self::DataFusion => format!(
+                "arrow_cast('{}', 'Timestamp(Microsecond, Some(\"UTC\"))')",
+                time_text(micros)
+            ),
         };
         format!("timestamp >= {} AND timestamp < {}", time(begin), time(end))
     }
@@ -79,13 +90,17 @@ impl Engine {
             _ if columns.contains(&column) => format!("\"{column}\""),
             Self::DuckDb => format!("json_extract_string(properties, '$.\"{name}\"')"),
             Self::ClickHouse => format!("nullIf(JSONExtractString(properties, '{name}'), '')"),
+            // It has no function for JSON. These values have no quotation marks.
+            Self::DataFusion => format!(
+                "nullif(split_part(split_part(properties, '\"{name}\":\"', 2), '\"', 1), '')"
+            ),
         }
     }
 
     /// Events with their persons: a table, and the column of the person.
     const fn persons(self) -> (&'static str, &'static str) {
         match self {
-            Self::DuckDb => ("events JOIN people USING (distinct_id)", "person"),
+            Self::DuckDb | Self::DataFusion => ("events JOIN people USING (distinct_id)", "person"),
             Self::ClickHouse => ("events", "joinGet('bench.people', 'person', distinct_id)"),
         }
     }
@@ -147,7 +162,7 @@ fn funnel(engine: Engine, within: &str) -> String {
     let (micros, window) = (engine.micros(), WINDOW * DAY);
     let of_steps = format!("event IN ('{first}', '{second}', '{third}') AND {within}");
     match engine {
-        Engine::DuckDb => {
+        Engine::DuckDb | Engine::DataFusion => {
             let so_far = "OVER (PARTITION BY person ORDER BY time)";
             let done = format!(
                 "SELECT {person} AS person, event, {micros} AS time FROM {joined} WHERE {of_steps}"
@@ -163,10 +178,10 @@ fn funnel(engine: Engine, within: &str) -> String {
                  {so_far} AS continued FROM ({one}) AS one"
             );
             format!(
-                "SELECT count(DISTINCT person) FILTER (begun IS NOT NULL), \
-                 count(DISTINCT person) FILTER (continued IS NOT NULL), \
-                 count(DISTINCT person) FILTER (event = '{third}' AND time - continued <= {window}) \
-                 FROM ({two}) AS two"
+                "SELECT count(DISTINCT person) FILTER (WHERE begun IS NOT NULL), \
+                 count(DISTINCT person) FILTER (WHERE continued IS NOT NULL), \
+                 count(DISTINCT person) \
+                 FILTER (WHERE event = '{third}' AND time - continued <= {window}) FROM ({two}) AS two"
             )
         }
         Engine::ClickHouse => format!(
@@ -185,11 +200,17 @@ fn retention(engine: Engine, days: Days) -> String {
     let within = engine.within(begin, begin + WEEKS * WEEK);
     let week = engine.unit(begin, WEEK);
     let (joined, person) = engine.persons();
+    let has_bits = ["(weeks >> a.number) & 1 = 1", "(weeks >> b.number) & 1 = 1"];
     let (bits, numbers, has) = match engine {
         Engine::DuckDb => (
             format!("bit_or(1::BIGINT << ({week}))"),
             format!("(SELECT range AS number FROM range({WEEKS}))"),
-            ["(weeks >> a.number) & 1 = 1", "(weeks >> b.number) & 1 = 1"],
+            has_bits,
+        ),
+        Engine::DataFusion => (
+            format!("bit_or(1::BIGINT << ({week}))"),
+            format!("(SELECT value AS number FROM generate_series(0, {}))", WEEKS - 1),
+            has_bits,
         ),
         Engine::ClickHouse => (
             format!("groupBitOr(bitShiftLeft(toUInt64(1), {week}))"),
@@ -262,6 +283,7 @@ mod tests {
                     Engine::ClickHouse => {
                         (">= fromUnixTimestamp64Micro(", "< fromUnixTimestamp64Micro(")
                     }
+                    Engine::DataFusion => (">= arrow_cast('", "< arrow_cast('"),
                 };
                 assert!(text.contains(begin) && text.contains(end), "{text}");
                 assert_eq!(text.matches('(').count(), text.matches(')').count(), "{text}");
