@@ -168,7 +168,7 @@ test("a fault of a question is at its field", async ({ page, server, scripts }) 
 
 test("a question that the form cannot show says so", async ({ page, server, scripts }) => {
   const { insights, key, project } = await furnished(page, server, scripts);
-  const query = { kind: "HogQLQuery", query: "SELECT count() FROM events" };
+  const query = { kind: "EventsQuery", select: ["event"] };
   const saved = await call(server, key, "POST", `/api/projects/${project}/insights/`, { name: "All of it", query });
   await page.goto(`${insights}/${saved.short_id}`);
   await expect(page.getByRole("heading", { level: 1, name: "All of it" })).toBeVisible();

@@ -38,7 +38,7 @@ pub struct QueryAnswer {
     /// question has no limit.
     #[serde(rename = "hasMore")]
     pub has_more: Option<bool>,
-    /// The range that the results are about; null for lists of events and SQL.
+    /// The range that the results are about; null for lists of events or persons, and SQL.
     pub resolved_date_range: Option<QueryRange>,
     /// The names of the columns of `results`; null if they are not rows, as are the other
     /// members about rows.

@@ -146,10 +146,10 @@ fn row(series: SeriesView, compares: bool, links: &PersonLinks) -> TableRow {
     let value = series.value.unwrap_or_default();
     let number = |number: Option<f64>, before: &str| match number {
         None => cell("-"),
-        Some(number) if number == 0.0 => cell(amount(number)),
-        Some(number) => {
+        Some(number) if number != 0.0 => {
             links.number(&[("value", value.as_str()), ("before", before)], amount(number))
         }
+        Some(number) => cell(amount(number)),
     };
     let now = series.numbers.whole;
     let mut cells = vec![truncated(series.label), number(now, "")];
