@@ -219,8 +219,8 @@ impl Exploration {
             (Some("-24h" | "-7d"), ..) => Interval::Hour,
             (Some(_), ..) => Interval::Day,
             (None, Some(DateText::Day(from)), Some(DateText::Day(before))) => match before - from {
-                ..=SHORT => Interval::Hour,
-                ..=LONG => Interval::Day,
+                length if length <= SHORT => Interval::Hour,
+                length if length <= LONG => Interval::Day,
                 _ => Interval::Week,
             },
             (None, Some(_), None) => Interval::Day,

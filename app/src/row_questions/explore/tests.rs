@@ -13,7 +13,7 @@ fn fields(pairs: &[(&str, &str)]) -> ExploreFields {
 
 fn explored(pairs: &[(&str, &str)]) -> Result<Value, FieldError> {
     let found = Exploration::new(&fields(pairs), 50, 0)?;
-    Ok(serde_json::to_value(Query::Events(found.query)).unwrap())
+    Ok(json!(Query::Events(found.query)))
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The web overview.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -113,12 +114,10 @@ fn persons(
 fn ranges(case: &Case, scope: &WebScope, compare: Option<CompareFilter>) -> Vec<Range<i64>> {
     let dates = &scope.views.dates;
     let range = case.calendar.range(dates, Interval::Day, case.now, case.world.earliest()).unwrap();
-    let mut ranges = vec![range.begin()..range.end()];
-    if let Some(compare) = &compare {
-        let previous = case.calendar.previous(dates, &range, compare).unwrap();
-        ranges.push(previous.begin()..previous.end());
-    }
-    ranges
+    let previous =
+        compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
+    let ranges = iter::once(range).chain(previous);
+    ranges.map(|range| range.begin()..range.end()).collect()
 }
 
 fn resolved(times: &Range<i64>) -> ResolvedRange {
