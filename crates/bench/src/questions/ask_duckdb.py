@@ -25,6 +25,7 @@ def rows_of(answer):
 
 db = duckdb.connect()
 db.execute(f"SET threads = {int(given['threads'])}")
+db.execute("SET enable_progress_bar = false")
 db.execute("SET parquet_metadata_cache = true")
 db.execute(f"CREATE VIEW events AS SELECT * FROM {files('events')}")
 db.execute(f"""CREATE TABLE people AS SELECT unnest(distinct_ids) AS distinct_id, person
