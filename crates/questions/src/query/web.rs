@@ -223,6 +223,9 @@ pub struct WebTrendsQuery {
 /// Members that say nothing: how rows are ordered where there are none, and the tables that a
 /// client wants to be read.
 const IGNORED: [&str; 2] = ["orderBy", "useSessionsTable"];
+/// The member that clients send with each question of a page about a site. It changes the
+/// answer over time alone, and with the others only how the page is drawn.
+const INTERVAL: &str = "interval";
 /// Members that would change an answer.
 const REFUSED: [&str; 9] = [
     "aggregation_group_type_index",
@@ -238,15 +241,22 @@ const REFUSED: [&str; 9] = [
 
 impl WebOverviewQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        check(fields, &["compareFilter", "compare"])?;
+        check(fields, &["compareFilter", "compare", INTERVAL])?;
         Ok(Self { scope: WebScope::read(fields)?, compare: compare(fields)? })
     }
 }
 
 impl WebTableQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        let own =
-            ["compareFilter", "compare", "breakdownBy", "includeBounceRate", "limit", "offset"];
+        let own = [
+            "compareFilter",
+            "compare",
+            "breakdownBy",
+            "includeBounceRate",
+            "limit",
+            "offset",
+            INTERVAL,
+        ];
         check(fields, &own)?;
         let has_bounces = fields.flag("includeBounceRate")?;
         Ok(Self {
@@ -263,7 +273,7 @@ impl WebTableQuery {
 
 impl WebTrendsQuery {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
-        check(fields, &["compareFilter", "interval", "metrics"])?;
+        check(fields, &["compareFilter", INTERVAL, "metrics"])?;
         without(fields, &["compareFilter"])?;
         let input = fields.required("metrics")?;
         let items = input.list(WebMetric::ALL.len())?;

@@ -26,7 +26,8 @@ fn table(more: &Value) -> Value {
 #[test]
 fn questions_about_a_site_have_one_form() {
     let overview = json!({ "kind": "WebOverviewQuery", "compare": true,
-        "sampling": { "enabled": false }, "orderBy": ["Views", "DESC"], "useSessionsTable": true });
+        "sampling": { "enabled": false }, "orderBy": ["Views", "DESC"], "useSessionsTable": true,
+        "interval": "hour" });
     let expected = json!({ "kind": "WebOverviewQuery", "compareFilter": { "compare": true } });
     assert_eq!(written(&overview), expected);
     let sent = table(&json!({
@@ -40,6 +41,7 @@ fn questions_about_a_site_have_one_form() {
         "orderBy": ["BounceRate", "ASC"],
         "compareFilter": { "compare": true, "compare_to": "-1w" },
         "limit": "10",
+        "interval": "day",
     }));
     let expected = json!({
         "kind": "WebStatsTableQuery",
