@@ -121,13 +121,16 @@ pub(super) struct Tile {
 pub(super) fn drawn(source: Source, tiles: Vec<Tile>) -> AnyView {
     let mut missing = Vec::new();
     let mut views = Vec::with_capacity(tiles.len());
+    // One tile alone has no other place on the page.
+    let has_others = tiles.len() > 1;
     for Tile { view, outcome, heading, menu } in tiles {
         let (id, is_missing) = (view.id, outcome.is_none());
         let shown = begin(&source, id, outcome);
         if is_missing {
             missing.push((id, shown.clone()));
         }
-        views.push(one(view, heading, menu, shown));
+        let handle = (menu.is_some() && has_others).then(drag_handle);
+        views.push(one(view, heading, handle, menu, shown));
     }
     ask(source, missing);
     view! { <ol class="tiles">{views}</ol> }.into_any()
@@ -136,6 +139,7 @@ pub(super) fn drawn(source: Source, tiles: Vec<Tile>) -> AnyView {
 fn one(
     tile: TileView,
     heading: AnyView,
+    handle: Option<AnyView>,
     menu: Option<AnyView>,
     shown: ArcRwSignal<Shown>,
 ) -> AnyView {
@@ -144,7 +148,6 @@ fn one(
     let labelled_by = format!("tile-{id}-title");
     let description =
         (!description.is_empty()).then(|| view! { <p class="hint">{description}</p> });
-    let handle = menu.is_some().then(drag_handle);
     let content = move || {
         let Shown { outcome, is_old } = shown.get();
         let Some(found) = outcome else { return waiting() };
