@@ -3,6 +3,8 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::errors::FieldError;
+#[cfg(feature = "ssr")]
+use weir_model::insights::Insight;
 
 use super::rows::RowsView;
 #[cfg(feature = "ssr")]
@@ -60,11 +62,9 @@ pub(crate) async fn get_sql(
         "" => None,
         short_id => Some(services.insights.get(&project, short_id).await.map_err(ui_error)?),
     };
-    let (text, filters) = match &saved {
-        Some(saved) if query.is_empty() => sql::fields(&saved.query).ok_or_else(|| {
-            let detail = "This insight is no question in SQL, or it has values beside its text.";
-            ui_error(FieldError::body("invalid_input", detail).into())
-        })?,
+    let fields = saved.as_ref().map(saved_fields).transpose()?;
+    let (text, filters) = match fields {
+        Some(fields) if query.is_empty() => fields,
         _ => (query.replace("\r\n", "\n"), filters),
     };
     let answer = match sql::query(&text, &filters) {
@@ -95,6 +95,15 @@ pub(crate) async fn get_sql(
     })
 }
 
+/// The text and the filters of a saved question, if the page can show it.
+#[cfg(feature = "ssr")]
+fn saved_fields(saved: &Insight) -> Result<(String, String), UiError> {
+    sql::fields(&saved.query).ok_or_else(|| {
+        let detail = "This insight is no question in SQL, or it has values beside its text.";
+        ui_error(FieldError::body("invalid_input", detail).into())
+    })
+}
+
 /// Saves a question in SQL under a name: as a new insight, or as the question of the one with
 /// this short id.
 #[server(prefix = "/_fn", endpoint = "save_sql")]
@@ -118,6 +127,8 @@ pub(crate) async fn save_sql(
     let saved = match insight.as_str() {
         "" => insights.create(&ctx, InsightInput { query: question, rest: patch }).await,
         short_id => {
+            // The page shows no question of another kind, so it replaces none.
+            saved_fields(&insights.get(&ctx, short_id).await.map_err(ui_error)?)?;
             let patch = InsightPatch { query: Patch::Set(question), ..patch };
             insights.update(&ctx, short_id, patch).await
         }

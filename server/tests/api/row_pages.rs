@@ -112,8 +112,17 @@ async fn a_question_in_sql_is_saved_and_opened_again() {
         json!({"kind": "HogQLQuery", "query": "SELECT {x} FROM events", "values": {"x": 1}}),
     ] {
         let made = caller.post(&path, &json!({"query": query})).await.json();
-        let fields = [("insight", made["short_id"].as_str().unwrap())];
-        assert_eq!(call(&app, &cookie, "get_sql", &fields).await.status, 400, "{query}");
+        let short_id = made["short_id"].as_str().unwrap();
+        let asked = [("insight", short_id), ("query", "SELECT 1 FROM events")];
+        for fields in [&asked[..1], &asked[..]] {
+            assert_eq!(call(&app, &cookie, "get_sql", fields).await.status, 400, "{query}");
+        }
+        let fields = [&asked[..], &[("name", "One")][..]].concat();
+        let refused = call(&app, &cookie, "save_sql", &fields).await;
+        assert_eq!(refused.status, 400, "{query}");
+        assert!(refused.text().contains("no question in SQL"), "{}", refused.text());
+        let left = get(&app, &caller, &format!("insights/{short_id}/")).await;
+        assert_eq!(left["query"], made["query"]);
     }
     assert_eq!(call(&app, &cookie, "get_sql", &[("insight", "gonegone")]).await.status, 404);
 }
