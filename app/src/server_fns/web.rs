@@ -46,7 +46,7 @@ pub(crate) struct WebTable {
     /// The heading of the column with the values, and the label of the filter.
     pub(crate) label: &'static str,
     /// What questions call it.
-    breakdown: &'static str,
+    pub(crate) breakdown: &'static str,
     /// The property that the filter is about, and whose it is.
     property: &'static str,
     owner: &'static str,

@@ -13,8 +13,8 @@ use weir_service::questions::{Answered, Asking};
 use weir_service::{Error, ProjectCtx, Services, SharedProject};
 
 use super::results::{
-    of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_steps, of_stickiness, of_times,
-    of_trends,
+    of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_site, of_steps, of_stickiness,
+    of_times, of_trends,
 };
 use super::tiles::TileAnswer;
 use crate::context::{ui_error, visit};
@@ -97,16 +97,7 @@ pub(super) async fn answered(
         Query::Lifecycle(query) => of_lifecycle(query.interval.word(), results(&found)?),
         Query::WebOverview(_) => of_overview(results(&found)?),
         Query::WebTrends(query) => of_visits(query, results(&found)?),
-        Query::WebTable(_) => {
-            // A number beside that of the period before is the first one alone.
-            let rows: Vec<Vec<Value>> = results(&found)?;
-            let first = |cell: Value| match cell {
-                Value::Array(pair) => pair.into_iter().next().unwrap_or_default(),
-                other => other,
-            };
-            let rows = rows.into_iter().map(|row| row.into_iter().map(first).collect()).collect();
-            of_rows(columns(&found), rows)
-        }
+        Query::WebTable(query) => of_site(query, &results::<Vec<Vec<Value>>>(&found)?),
         Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => {
             of_rows(columns(&found), results(&found)?)
         }
@@ -119,11 +110,9 @@ pub(super) async fn answered(
     Ok(tile)
 }
 
-/// The columns of an answer in rows, without the prefix of those about a site.
+/// The columns of an answer in rows.
 fn columns(found: &Answered) -> Vec<String> {
-    let columns = found.rows.iter().flat_map(|rows| &rows.columns);
-    let name = |column: &String| column.trim_start_matches("context.columns.").to_owned();
-    columns.map(name).collect()
+    found.rows.iter().flat_map(|rows| rows.columns.iter().cloned()).collect()
 }
 
 /// The numbers of a site.
