@@ -19,9 +19,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 pub use labels::{
-    Altered, BeyondLimit, CacheLabel, Ended, KindLabel, OfEvents, OverLimitLabels, PluginEffect,
-    PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel, RequestLabels,
-    StatusLabel, SurfaceLabel, WarningLabel,
+    Altered, BeyondLimit, CacheLabel, CheckLabel, Ended, KindLabel, OfEvents, OverLimitLabels,
+    PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel,
+    RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
 };
 pub use page::MetricsPage;
 
@@ -126,6 +126,8 @@ pub struct Metrics {
     pub query_waiting: Gauge<i64>,
     /// Bytes of memory that questions use.
     pub query_memory_bytes: Gauge<i64>,
+    /// Checks of alerts by outcome.
+    pub alert_checks: Family<CheckLabel, Counter>,
     registry: Arc<Registry>,
 }
 
@@ -181,6 +183,7 @@ impl Metrics {
         let query_answers = Family::default();
         let query_waiting = Gauge::default();
         let query_memory_bytes = Gauge::default();
+        let alert_checks = Family::default();
 
         let mut root = Registry::default();
         // Names that Prometheus uses for every process. They have no prefix.
@@ -410,6 +413,11 @@ impl Metrics {
             "Memory that questions use to compute their answers",
             query_memory_bytes.clone(),
         );
+        registry.register(
+            "alert_checks",
+            "Checks of alerts on insights, by outcome",
+            Family::clone(&alert_checks),
+        );
         let metrics = Self {
             requests,
             request_seconds,
@@ -460,6 +468,7 @@ impl Metrics {
             query_answers,
             query_waiting,
             query_memory_bytes,
+            alert_checks,
             registry: Arc::new(root),
         };
         metrics.begin_at_zero();

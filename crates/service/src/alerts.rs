@@ -4,10 +4,11 @@
 //! answers to questions (`questions`), and sending mails and requests (the server).
 
 mod checks;
+mod counts;
 mod evaluate;
 mod webhooks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -30,6 +31,7 @@ use weir_store::insights::{self as insight_rows, InsightRow};
 use weir_store::numbered::Created;
 use weir_store::update::lock;
 
+use self::counts::CheckCounts;
 use self::evaluate::{check_bounds, check_question};
 use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
@@ -40,6 +42,7 @@ use crate::unchecked::Unchecked;
 use crate::update::{not_created, stored, update};
 use crate::{Core, Result, members};
 
+pub use counts::CheckOutcome;
 pub use webhooks::DueWebhook;
 
 /// The service for alerts.
@@ -47,11 +50,17 @@ pub use webhooks::DueWebhook;
 pub struct Alerts {
     core: Arc<Core>,
     questions: Questions,
+    checks: Arc<CheckCounts>,
 }
 
 impl Alerts {
     pub(crate) fn new(core: Arc<Core>, questions: Questions) -> Self {
-        Self { core, questions }
+        Self { core, questions, checks: Arc::default() }
+    }
+
+    /// How many checks ended in each way since the last call.
+    pub fn take_checks(&self) -> HashMap<CheckOutcome, u64> {
+        self.checks.take()
     }
 
     /// The alerts of the project, or of one of its insights, in the order of their creation.

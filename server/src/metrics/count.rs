@@ -8,15 +8,16 @@ use weir_model::exports::Status;
 use weir_model::limits::{LimitAction, LimitName};
 use weir_model::outcomes::{DropReason, Warning};
 use weir_plugins::{Children, Effect, Ending};
+use weir_service::alerts::CheckOutcome;
 use weir_service::limits::Admission;
 use weir_service::questions;
 use weir_store::disk::DiskMarks;
 
 use super::Metrics;
 use super::labels::{
-    Altered, BeyondLimit, CacheLabel, Ended, KindLabel, OfEvents, OverLimitLabels, PluginEffect,
-    PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel, RequestLabels,
-    StatusLabel, SurfaceLabel, WarningLabel,
+    Altered, BeyondLimit, CacheLabel, CheckLabel, Ended, KindLabel, OfEvents, OverLimitLabels,
+    PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel,
+    RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
 };
 use crate::backup::LastBackup;
 use crate::dispatcher::Surface;
@@ -64,6 +65,7 @@ impl Metrics {
         for cache in [CACHE_HIT, CACHE_MISS] {
             drop(self.query_answers.get_or_create(&CacheLabel { cache }));
         }
+        self.count_alert_checks(CheckOutcome::ALL.map(|outcome| (outcome, 0)));
     }
 
     /// Counts a question that has ended.
@@ -135,6 +137,14 @@ impl Metrics {
             let labels =
                 PluginLabels { effect: PluginEffect(effect), outcome: PluginEnding(ending) };
             self.plugin_calls.get_or_create(&labels).inc_by(count);
+        }
+    }
+
+    /// Counts the checks of alerts since the previous call.
+    pub fn count_alert_checks(&self, taken: impl IntoIterator<Item = (CheckOutcome, u64)>) {
+        for (outcome, count) in taken {
+            let label = CheckLabel { outcome: outcome.text() };
+            self.alert_checks.get_or_create(&label).inc_by(count);
         }
     }
 

@@ -90,6 +90,13 @@ pub struct CacheLabel {
     pub cache: &'static str,
 }
 
+/// Label of a check of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CheckLabel {
+    /// The word of its outcome.
+    pub outcome: &'static str,
+}
+
 /// The outcome of a question as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QueryOutcome(pub questions::Outcome);

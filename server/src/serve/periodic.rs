@@ -300,6 +300,7 @@ async fn watch(app: App, store: Store) {
         let found = app.services.identity.refusals();
         app.metrics.sign_ins_refused.inc_by(found.saturating_sub(refused));
         refused = found;
+        app.metrics.count_alert_checks(app.services.alerts.take_checks());
         if let Some(resident) = memory::resident_bytes() {
             app.metrics.process_resident_bytes.set(resident);
         }

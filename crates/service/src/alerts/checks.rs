@@ -21,6 +21,7 @@ use weir_store::insights::{self, InsightRow};
 use weir_store::projects::{self, ProjectRow};
 use weir_store::update::{Change, Row as _, update_with};
 
+use super::counts::CheckOutcome;
 use super::evaluate::{self, Evaluation, check_question};
 use super::{Alerts, trends, webhooks};
 use crate::error::Error;
@@ -46,6 +47,18 @@ enum Outcome {
     Evaluated(Evaluation),
     /// There is no number. The sentence for members says why.
     Failed(String),
+}
+
+impl Outcome {
+    /// How it is counted. `None`: nothing was checked.
+    fn counted(&self) -> Option<CheckOutcome> {
+        match self {
+            Self::Busy | Self::Skipped => None,
+            Self::Evaluated(Evaluation { breach: Some(_), .. }) => Some(CheckOutcome::Firing),
+            Self::Evaluated(_) => Some(CheckOutcome::NotFiring),
+            Self::Failed(_) => Some(CheckOutcome::Failed),
+        }
+    }
 }
 
 impl Alerts {
@@ -114,6 +127,9 @@ impl Alerts {
             ready(Ok::<_, Error>((Change { row, entries: Vec::new(), with: with.clone() }, ())))
         };
         update_with(store, rows::key(due.project, due.alert), (), change).await?;
+        if let Some(outcome) = outcome.counted() {
+            self.checks.count(outcome);
+        }
         if !with.mails.is_empty() {
             self.core.mailing.wake();
         }

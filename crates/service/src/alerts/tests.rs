@@ -109,6 +109,7 @@ async fn an_alert_is_checked_when_it_is_due_and_goes_away_with_its_insight() {
     // It is not due again before that time.
     services.alerts.check_due().await.unwrap();
     assert_eq!(services.alerts.get(&project, &id).await.unwrap(), fired);
+    assert_eq!(services.alerts.take_checks(), HashMap::from([(CheckOutcome::Firing, 1)]));
     services.clock.advance(2 * 24 * 60 * 60);
     services.alerts.check_due().await.unwrap();
     let again = services.alerts.get(&project, &id).await.unwrap();
@@ -137,6 +138,7 @@ async fn a_hidden_insight_is_not_checked_and_one_of_another_kind_fails() {
     services.alerts.check_due().await.unwrap();
     let skipped = services.alerts.get(&project, &id).await.unwrap();
     assert_eq!((skipped.last_checked_at, skipped.checks.len()), (None, 0));
+    assert_eq!(services.alerts.take_checks(), HashMap::new());
 
     let lifecycle = json!({"kind": "LifecycleQuery", "series": [{"event": "paid"}]});
     let other = InsightPatch {
@@ -149,6 +151,7 @@ async fn a_hidden_insight_is_not_checked_and_one_of_another_kind_fails() {
     services.alerts.check_due().await.unwrap();
     let failed = services.alerts.get(&project, &id).await.unwrap();
     assert_eq!(failed.state, AlertState::Errored);
+    assert_eq!(services.alerts.take_checks(), HashMap::from([(CheckOutcome::Failed, 1)]));
     assert_eq!(failed.last_error.as_deref(), Some("Alerts are about insights with trends."));
     let ctx = entered(&services).await;
     let name = AlertPatch { name: Patch::Set("Sales".to_owned()), ..AlertPatch::default() };
