@@ -191,9 +191,12 @@ pub(crate) async fn list_insights_to_add(
     use weir_model::DashboardId;
     use weir_model::dashboards::TILES_MAX;
     use weir_model::pagination::Page;
+    use weir_service::Error;
+    use weir_service::error::NOT_FOUND;
 
     let (services, project) = enter_project(project).await?;
-    let dashboard = DashboardId::in_path(&dashboard).ok_or(UiError::NotFound)?;
+    let dashboard = DashboardId::in_path(&dashboard);
+    let dashboard = dashboard.ok_or_else(|| ui_error(Error::NotFound(NOT_FOUND)))?;
     // A dashboard has at most so many of them.
     let most = u64::try_from(TILES_MAX).unwrap_or(u64::MAX).saturating_add(OFFERED);
     let query = crate::filters::insights("");

@@ -149,8 +149,9 @@ pub(crate) async fn order_tiles(
     use weir_model::dashboards::TILES_MAX;
 
     let (services, project) = enter_project(project).await?;
-    let wanted = wanted.split(',').take(TILES_MAX + 1).map(str::parse);
-    let wanted: Vec<i64> = wanted.collect::<Result<_, _>>().map_err(|_| UiError::NotFound)?;
+    // No tile has the number 0.
+    let wanted = wanted.split(',').take(TILES_MAX + 1);
+    let wanted: Vec<i64> = wanted.map(|tile| tile.parse().unwrap_or_default()).collect();
     services.dashboards.order_tiles(&project, &dashboard, &wanted).await.map_err(ui_error)
 }
 
