@@ -235,6 +235,8 @@ test("tiles are reordered by dragging", async ({ page, server, scripts }) => {
   await alive(page, scripts);
   await expect(number(page, "Payers")).toHaveText("2");
   const [first, second] = await names(page).allTextContents();
+  // Both tiles are in the window: a drag does not scroll the page.
+  await page.setViewportSize({ width: 1280, height: 1400 });
   const handle = page.locator("[data-reorder-handle]");
   const stored = page.waitForResponse("**/_fn/order_tiles");
   await handle.nth(1).dragTo(page.locator(".tile").nth(0));

@@ -273,8 +273,10 @@ fn good_answer(good: &Good, sent: Option<&Value>, schemas: &Schemas) -> Result<V
     // The example answer shows the values of the example body.
     if let (Some(shown), Some(sent)) = (example.as_object_mut(), sent.and_then(Value::as_object)) {
         for (name, value) in sent {
-            // An object may contain secrets, which answers do not show.
-            if let Some(shown) = shown.get_mut(name).filter(|_| !value.is_object()) {
+            // An object may contain secrets, which answers do not show. An answer can have an
+            // object where the body has its number.
+            let shown = shown.get_mut(name).filter(|shown| !shown.is_object());
+            if let Some(shown) = shown.filter(|_| !value.is_object()) {
                 *shown = value.clone();
             }
         }

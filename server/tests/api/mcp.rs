@@ -160,9 +160,12 @@ async fn a_trend_has_the_same_numbers_by_mcp_by_the_api_and_on_its_page() {
     assert_eq!(insight["answer"]["results"][0]["data"], *data);
     let short_id = short_id.as_str().unwrap();
     let shown = page(&app, &format!("/projects/{project}/insights/{short_id}"), &cookie).await;
-    let cell =
-        "data-label=\"Whole range\" class=\"cell number\"><div class=\"cell-content\">11</div>";
-    assert!(shown.text().contains(cell), "{}", shown.text());
+    let cell = format!(
+        "data-label=\"Whole range\" class=\"cell number\"><div class=\"cell-content\">\
+         <a href=\"/projects/{project}/insights/persons?event=paid&amp;math=total&amp;\
+         interval=day&amp;range=-7d\">11</a></div>"
+    );
+    assert!(shown.text().contains(&cell), "{}", shown.text());
     let drawn = function(&app, &cookie, "answer_question", &form).await.json();
     assert_eq!(numbers(&drawn["results"]["trends"]["series"][0]["numbers"]["data"]), numbers(data));
 
