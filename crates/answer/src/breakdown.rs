@@ -164,7 +164,7 @@ impl<'a> Divider<'a> {
 
 /// The values that a number is about.
 #[derive(Debug)]
-pub(crate) enum Wanted<'q> {
+pub(crate) enum SelectedValues<'q> {
     /// All of them.
     All,
     /// This one.
@@ -173,7 +173,7 @@ pub(crate) enum Wanted<'q> {
     OthersThan(HashSet<Key>),
 }
 
-impl Wanted<'_> {
+impl SelectedValues<'_> {
     /// Whether a value is one of them. `None`: it is one of those without results of their own.
     pub(crate) fn includes(&self, divider: &Divider<'_>, key: Option<Key>) -> bool {
         match (self, key) {

@@ -5,7 +5,7 @@ use weir_questions::results::BreakdownValue;
 
 use super::{RetentionCounter, with_counter};
 use crate::actors::{ActorList, Behind, Search};
-use crate::breakdown::{Wanted, first_places};
+use crate::breakdown::{SelectedValues, first_places};
 use crate::by_person::{Reading, in_passes};
 use crate::error::Result;
 
@@ -72,16 +72,16 @@ fn wanted<'q, 'a>(
     counter: &RetentionCounter<'_, 'a>,
     reading: &Reading<'_, 'a>,
     breakdown: Option<&'q BreakdownValue>,
-) -> Result<Option<Wanted<'q>>> {
-    let Some(value) = breakdown else { return Ok(Some(Wanted::All)) };
+) -> Result<Option<SelectedValues<'q>>> {
+    let Some(value) = breakdown else { return Ok(Some(SelectedValues::All)) };
     if !value.is_other() {
-        return Ok(Some(Wanted::Value(value)));
+        return Ok(Some(SelectedValues::Value(value)));
     }
     let totals = counter.count(reading)?;
     let keys = counter.keys.ordered(counter.divider);
     let first = first_places(counter.divider, &keys, &totals.by_value, |of| of.began);
     Ok(first.map(|first| {
         counter.keys.join_others(&keys, &first);
-        Wanted::OthersThan(first.iter().map(|place| keys.key(*place)).collect())
+        SelectedValues::OthersThan(first.iter().map(|place| keys.key(*place)).collect())
     }))
 }

@@ -10,7 +10,7 @@ use weir_segments::Bits;
 use super::{Input, TrendsCounter, spans};
 use crate::actors::{ActorList, Behind, EventCounts, Search};
 use crate::batch::{Batch, Needs};
-use crate::breakdown::{Divider, Key, Wanted};
+use crate::breakdown::{Divider, Key, SelectedValues};
 use crate::by_person::Pass;
 use crate::cells::NumberReader;
 use crate::error::Result;
@@ -49,7 +49,7 @@ pub(crate) fn behind<'a>(
     let values = match cell.breakdown {
         None => Values::all(),
         Some(value) if !value.is_other() && (divider.is_whole() || divider.has_values()) => {
-            Values { wanted: Wanted::Value(value), bins: None }
+            Values { wanted: SelectedValues::Value(value), bins: None }
         }
         Some(value) => {
             if filter.is_some_and(|filter| value.is_other() && filter.hides_other) {
@@ -83,14 +83,14 @@ pub(crate) fn behind<'a>(
 
 /// Which values of a breakdown a number is about.
 struct Values<'q> {
-    wanted: Wanted<'q>,
+    wanted: SelectedValues<'q>,
     /// The range of numbers for each value, if there are ranges.
     bins: Option<HashMap<Key, Key>>,
 }
 
 impl Values<'_> {
     fn all() -> Self {
-        Self { wanted: Wanted::All, bins: None }
+        Self { wanted: SelectedValues::All, bins: None }
     }
 
     fn include(&self, divider: &Divider<'_>, key: Key) -> bool {
@@ -130,10 +130,12 @@ fn counted<'q, 'a>(
         state.keys.keys().iter().copied().zip(bins.iter().copied()).collect::<HashMap<_, _>>()
     });
     let wanted = match value.is_other() {
-        false => Wanted::Value(value),
+        false => SelectedValues::Value(value),
         true => {
             let chosen = counter.chosen(&counter.in_bins(state, keys)?, query)?;
-            Wanted::OthersThan(chosen.into_iter().nth(series).into_iter().flatten().collect())
+            SelectedValues::OthersThan(
+                chosen.into_iter().nth(series).into_iter().flatten().collect(),
+            )
         }
     };
     Ok(Values { wanted, bins })
