@@ -87,8 +87,11 @@ fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
     listen(event, Box::new(act));
 }
 
+/// What is called for an event, with its target.
+type Listener = Box<dyn Fn(&Event, &Element)>;
+
 /// Like [`on`], without the type of the function, so that it is compiled once.
-fn listen(event: &str, act: Box<dyn Fn(&Event, &Element)>) {
+fn listen(event: &str, act: Listener) {
     let act = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
             act(&event, &target);

@@ -114,8 +114,7 @@ fn persons(
 fn ranges(case: &Case, scope: &WebScope, compare: Option<CompareFilter>) -> Vec<Range<i64>> {
     let dates = &scope.views.dates;
     let range = case.calendar.range(dates, Interval::Day, case.now, case.world.earliest()).unwrap();
-    let previous =
-        compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
+    let previous = compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
     let ranges = iter::once(range).chain(previous);
     ranges.map(|range| range.begin()..range.end()).collect()
 }
