@@ -57,10 +57,11 @@ def main():
             "project_id": weir.instance["project_id"],
             "user_id": spare.uuid,
         }
-        # What a transformation is made from, and what a link shares.
+        # What a transformation is made from, what a link shares, and what an alert is about.
         for name, path in {
             "plugin_id": "/api/organizations/{organization_id}/pipeline_destinations/",
             "dashboard_id": "/api/projects/{project_id}/dashboards/",
+            "insight_id": "/api/projects/{project_id}/insights/",
         }.items():
             create = document.at(path, "post")
             _, made, _ = client.call(create, ids, example(create))
@@ -152,8 +153,9 @@ class Round:
     def run(self):
         create = self.operation(self.base, "post")
         body = example(create)
-        if "plugin" in body:
-            body = body | {"plugin": self.ids["plugin_id"]}
+        for field in ("plugin", "insight"):
+            if field in body:
+                body = body | {field: self.ids[f"{field}_id"]}
         made = self.good(create, 201, body)
         self.ids[self.name] = made.id
         read = self.operation(self.path, "get")
@@ -167,6 +169,9 @@ class Round:
             assert changed.id == made.id
             for field, value in (example(change) or {}).items():
                 shown = changed.to_dict().get(field, value)
+                # The client writes times in UTC with a zone.
+                if isinstance(shown, str):
+                    shown = shown.replace("+00:00", "Z")
                 assert shown == value or isinstance(value, dict), f"{field} is {shown}"
         delete = self.operation(self.path, "delete")
         if delete:
