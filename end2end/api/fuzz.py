@@ -105,7 +105,9 @@ def objects(weir, document):
         "members": [spare.uuid],
         "personal_api_keys": ["@current", "nothing"],
     }
-    for method, path, operation in document.operations():
+    # What is about an insight comes after it.
+    operations = sorted(document.operations(), key=lambda one: "insight" in (example(one[2]) or {}))
+    for method, path, operation in operations:
         name = path.strip("/").split("/")[-1]
         is_create = method == "post" and "201" in operation["responses"]
         is_public = operation["security"] == []
@@ -115,7 +117,10 @@ def objects(weir, document):
         address = address.replace("{project_id}", str(project))
         # What belongs to an object that is made here comes after.
         if "{" not in address:
-            made = weir.call(address, example(operation) or {})
+            body = example(operation) or {}
+            if "insight" in body:
+                body = body | {"insight": ids["insights"][0]}
+            made = weir.call(address, body)
             ids.setdefault(name, []).append(made["id"])
     export = f"/api/organizations/{organization}/batch_exports/{ids['batch_exports'][0]}"
     ids["backfills"] = [weir.call(f"{export}/backfills/", {})["backfill_id"]]
