@@ -325,6 +325,17 @@ fn capabilities() -> Capabilities {
 }
 
 fn engine_settings(settings: &Settings) -> ConfigMap {
+    let mut map = engine_settings_0(settings);
+    // EXPERIMENT
+    for pair in std::env::var("X_ROCKS").unwrap_or_default().split(',') {
+        if let Some((key, value)) = pair.split_once('=') {
+            map = map.with_key_value(key.to_owned(), value.to_owned());
+        }
+    }
+    map
+}
+
+fn engine_settings_0(settings: &Settings) -> ConfigMap {
     ConfigMap::empty()
         // Records of a list of ids are read one after another. They share a transaction
         // whose reads cannot overlap, so the engine's work to parallelize them is wasted.
