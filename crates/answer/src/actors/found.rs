@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_segments::NONE;
 
+use crate::by_person::{Pass, in_passes};
 use crate::error::Result;
 use crate::run::{Reservation, Run};
 use crate::texts::Texts;
@@ -44,11 +45,19 @@ impl<'a> ActorList<'a> {
         Ok(())
     }
 
-    /// All lists together.
-    pub(crate) fn joined(run: &Run<'a>, lists: Vec<Self>) -> Result<Self> {
-        let mut all = Self::new(run);
-        lists.into_iter().try_for_each(|list| all.merge(list))?;
-        Ok(all)
+    /// Those that the threads of each pass find.
+    pub(crate) fn in_passes(
+        run: &Run<'a>,
+        find: impl Fn(Pass) -> Result<Vec<Self>>,
+    ) -> Result<Self> {
+        in_passes(
+            |pass| {
+                let mut all = Self::new(run);
+                find(pass)?.into_iter().try_for_each(|list| all.merge(list))?;
+                Ok(all)
+            },
+            Self::merge,
+        )
     }
 
     fn grow(&mut self, more: usize) -> Result<()> {
