@@ -22,7 +22,6 @@ use weir_model::alerts::{
 };
 use weir_model::{AlertId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
 
-use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
@@ -279,19 +278,13 @@ pub async fn create(
 
 const DELETE: Statement = Statement::delete(
     "alerts delete",
-    concat!(
-        "BEGIN;
-         LET $row = (SELECT number, due_at FROM ONLY type::record('alert', [$project, $alert]));
-         IF $row != NONE {
-             IF $row.due_at != NONE {
-                 DELETE type::record('alert_due', [$row.due_at, $project, $alert]) RETURN NONE;
-             };
-             DELETE type::record('alert', [$project, $alert]) RETURN NONE;
-             UPDATE type::record('project', $project)
-                 SET alerts = (alerts ?? 1) - 1 RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
+    numbered::delete_text!(
+        "alert",
+        "alerts",
+        "IF $row.due_at != NONE {
+             DELETE type::record('alert_due', [$row.due_at, $project, $record_number])
+                 RETURN NONE;
+         };"
     ),
 );
 
@@ -305,15 +298,14 @@ pub async fn delete(
     alert: AlertId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { project: project.0, alert: alert.0 };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    numbered::delete(store, DELETE, key(project, alert), bind! {}, activities).await
 }
 
-/// Removes the alerts of `$insight`, which is deleted. Used by that transaction.
+/// Removes the alerts of the insight `$record_number`, which is deleted. Used by that transaction.
 macro_rules! remove_alerts {
     () => {
         "LET $alerts = (SELECT VALUE number FROM alert:[$project]..=[$project, ..]
-                        WHERE insight = $insight);
+                        WHERE insight = $record_number);
          FOR $alert IN $alerts {
              DELETE type::record('alert', [$project, $alert]) RETURN NONE;
          };
