@@ -122,22 +122,28 @@ pub fn key(project: ProjectId, alert: AlertId) -> NumberedKey {
     NumberedKey { project, number: alert.0 }
 }
 
-/// Keeps `alert_due` of an alert that changes from `$present` to `$row`, and adds a request
-/// to the webhook.
-macro_rules! keep_due {
+/// Keeps `alert_due` of an alert that changes from `$present` to `$row`, and adds mails and a
+/// request to the webhook. If the transaction runs again after it was stored, they may be sent
+/// already, so it adds none.
+macro_rules! write_dependents {
     () => {
-        "IF $present.due_at != NONE {
-             DELETE type::record('alert_due', [$present.due_at, $row.project, $row.number])
-                 RETURN NONE;
-         };
-         IF $row.due_at != NONE {
-             UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
-                 CONTENT {} RETURN NONE;
-         };
-         IF $webhook != NONE {
-             UPSERT type::record('alert_webhook', [$webhook.due_at, $webhook.uuid])
-                 CONTENT $webhook RETURN NONE;
-         };"
+        concat!(
+            "IF $present.due_at != NONE {
+                 DELETE type::record('alert_due', [$present.due_at, $row.project, $row.number])
+                     RETURN NONE;
+             };
+             IF $row.due_at != NONE {
+                 UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
+                     CONTENT {} RETURN NONE;
+             };
+             IF $present.revision != $row.revision {
+                 IF $webhook != NONE {
+                     UPSERT type::record('alert_webhook', [$webhook.due_at, $webhook.uuid])
+                         CONTENT $webhook RETURN NONE;
+                 };",
+            write_mails!(),
+            "};"
+        )
     };
 }
 
@@ -146,7 +152,7 @@ impl Row for AlertRow {
     type With = Notifications;
     const TABLE: &'static str = "alert";
     const UPDATE: &'static str = "alerts update";
-    const TEXT: &'static str = update_text!(concat!(keep_due!(), write_mails!()));
+    const TEXT: &'static str = update_text!(write_dependents!());
 
     fn touch(&mut self, now: Timestamp) {
         self.revision = ids::time_ordered(now);
