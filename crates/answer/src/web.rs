@@ -33,7 +33,8 @@ fn spans(asked: &Asked<'_>, scope: &WebScope, compare: Option<CompareFilter>) ->
     let range = asked.calendar.range(dates, INTERVAL, asked.now, asked.earliest)?;
     let mut spans = vec![Span::whole(&range)];
     if let Some(compare) = &compare {
-        spans.push(Span::whole(&asked.calendar.previous(dates, &range, compare)?));
+        let previous = asked.calendar.previous_of_site(dates, &range, compare, asked.now)?;
+        spans.push(Span::whole(&previous));
     }
     Ok(spans)
 }

@@ -194,6 +194,30 @@ impl Calendar {
         Ok(TimeRange { begin, end, ..*range })
     }
 
+    /// The same for numbers of a site by day: today so far is compared with the same hours of
+    /// the day before.
+    ///
+    /// # Errors
+    /// As [`previous`](Self::previous).
+    pub fn previous_of_site(
+        &self,
+        dates: &DateRange,
+        range: &TimeRange,
+        compare: &CompareFilter,
+        now: Timestamp,
+    ) -> Result<TimeRange, FieldError> {
+        let mut compared = *range;
+        let is_today = dates.date_to.is_none() && self.days_of(range) == Some(1);
+        if is_today
+            && compare.compare_to.is_none()
+            && let Some(end) = self.ending(dates, Interval::Hour, now.micros())
+            && end > range.begin
+        {
+            (compared.end, compared.interval) = (end, Interval::Hour);
+        }
+        self.previous(dates, &compared, compare)
+    }
+
     fn moved(&self, range: &TimeRange, back: u32, unit: DateUnit) -> Option<(i64, i64)> {
         Some((self.back(range.begin, back, unit)?, self.back(range.end, back, unit)?))
     }
@@ -495,6 +519,29 @@ mod tests {
         ] {
             let expected = (begin.to_owned(), end.to_owned());
             assert_eq!(previous(interval, from, to, by), expected, "{from} {by:?}");
+        }
+    }
+
+    #[test]
+    fn today_so_far_of_a_site_is_compared_with_the_same_hours() {
+        let utc = calendar("UTC");
+        let back = |text: &str| match DateText::parse(text) {
+            Some(DateText::Relative(relative)) => Some(relative),
+            _ => None,
+        };
+        for (from, to, by, begin, end) in [
+            ("dStart", None, None, "2026-08-20T00:00:00Z", "2026-08-20T15:00:00Z"),
+            ("2026-08-21", None, None, "2026-08-20T00:00:00Z", "2026-08-20T15:00:00Z"),
+            ("-1dStart", Some("-1dEnd"), None, "2026-08-19T00:00:00Z", "2026-08-20T00:00:00Z"),
+            ("dStart", None, Some("-1w"), "2026-08-14T00:00:00Z", "2026-08-15T00:00:00Z"),
+            ("mStart", None, None, "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"),
+            ("-7d", None, None, "2026-08-07T00:00:00Z", "2026-08-15T00:00:00Z"),
+        ] {
+            let dates = dates(Some(from), to);
+            let range = utc.range(&dates, Interval::Day, now(), None).unwrap();
+            let compare = CompareFilter { compare_to: by.and_then(back) };
+            let previous = utc.previous_of_site(&dates, &range, &compare, now()).unwrap();
+            assert_eq!(texts(&previous), (begin.to_owned(), end.to_owned()), "{from} {by:?}");
         }
     }
 
