@@ -330,3 +330,6 @@ pub(crate) use remove_alerts;
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     numbered::purge(store, project, &[AlertRow::TABLE]).await
 }
+
+#[cfg(test)]
+mod tests;
