@@ -56,6 +56,7 @@ use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::AppPluginServices;
 use crate::questions::AppQuestions;
 use crate::redirect::Redirect;
+use crate::setup;
 use crate::sso::AppProtocols;
 use crate::starting::Starting;
 use crate::traces::{Exporting, Traces};

@@ -12,7 +12,7 @@ use weir_egress::FaultClass;
 use weir_oidc::{Answer, CallbackFault, ProviderError, Refusal, SignOn};
 use weir_testservers::StubAnswer;
 
-use self::documents::DOCUMENTS;
+use self::documents::{DOCUMENTS, with};
 use self::tokens::TOKENS;
 use crate::issuer::{
     ACCESS_TOKEN, CLIENT_SECRET, CODE, EGRESS, Plan, SUBJECT, change, discovery, egress, issuer,

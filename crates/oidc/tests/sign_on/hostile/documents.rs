@@ -11,7 +11,7 @@ use crate::issuer::{change, said, said_text};
 /// A name, the reason, and what the issuer publishes: from its document and URL.
 pub(super) type Published = (&'static str, Refusal, fn(Value, &str) -> StubAnswer);
 
-fn with(mut document: Value, name: &str, value: impl Into<Value>) -> StubAnswer {
+pub(super) fn with(mut document: Value, name: &str, value: impl Into<Value>) -> StubAnswer {
     change(&mut document, name, value.into());
     said(&document)
 }
