@@ -75,8 +75,8 @@ fn read() -> Inputs {
 }
 
 async fn load(inputs: Inputs) -> Result<(ProjectView, AlertsView), UiError> {
-    let Inputs { project, insight, .. } = inputs;
-    try_join(get_project(project), list_alerts(project, insight)).await
+    let Inputs { project, insight, alert } = inputs;
+    try_join(get_project(project), list_alerts(project, insight, alert)).await
 }
 
 fn draw(inputs: Inputs, (of, found): (ProjectView, AlertsView)) -> AnyView {

@@ -15,6 +15,8 @@
 pub(crate) mod account;
 pub(crate) mod activity;
 pub(crate) mod alerts;
+#[cfg(feature = "ssr")]
+mod asking;
 pub(crate) mod bulk;
 pub(crate) mod dashboards;
 pub(crate) mod definitions;

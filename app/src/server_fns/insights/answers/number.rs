@@ -56,7 +56,18 @@ pub(in crate::server_fns) async fn view(
     let query = question(parameters, limit, offset).map_err(|fault| ui_error(fault.into()))?;
     let text = serde_json::to_string(&query);
     let text = text.map_err(|error| ui_error(Error::Internal(error.to_string())))?;
-    let found = services.questions.persons(project, query).await.map_err(ui_error)?;
+    let end = offset.saturating_add(limit);
+    let (mut persons, mut total, mut next) = (Vec::new(), 0, Some(query));
+    // An answer has fewer persons if they have many properties.
+    while let Some(query) = next.take() {
+        let found = services.questions.persons(project, query).await.map_err(ui_error)?;
+        total = found.total;
+        persons.extend(found.persons.into_iter().map(person));
+        if let Some(from) = found.next.filter(|from| *from < end) {
+            let query = question(parameters, end - from, from);
+            next = Some(query.map_err(|fault| ui_error(fault.into()))?);
+        }
+    }
     let (mut details, intervals) = words(services, project, &form, parameters).await?;
     if let Some(text) = value(parameters, "value") {
         details.push(value_label(Some(&BreakdownValue::One(text.to_owned()))));
@@ -64,14 +75,7 @@ pub(in crate::server_fns) async fn view(
     if value(parameters, "before").is_some() {
         details.push("In the period before".to_owned());
     }
-    Ok(NumberView {
-        title: form.title(),
-        details,
-        intervals,
-        total: found.total,
-        persons: found.persons.into_iter().map(person).collect(),
-        query: text,
-    })
+    Ok(NumberView { title: form.title(), details, intervals, total, persons, query: text })
 }
 
 fn form(parameters: &Parameters) -> QuestionForm {

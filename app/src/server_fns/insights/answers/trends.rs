@@ -39,7 +39,7 @@ pub(super) async fn answer(
             numbers.data.clear();
         }
     }
-    let results = TrendsView { series, intervals, has_others: found.has_others };
+    let results = TrendsView { series, intervals, has_others: found.has_more };
     Ok(AnswerView { results: ResultsView::Trends(results), computed_at: found.computed_at })
 }
 
