@@ -208,7 +208,7 @@ fn answered(project: i64, form: &QuestionForm, found: AnswerView, zone: &str) ->
             lifecycle::answer(form, found, zone, links, computed_at)
         }
         (QuestionForm::Paths(form), ResultsView::Paths(found)) => {
-            paths::answer(form, found, computed_at)
+            paths::answer(form, found, links, computed_at)
         }
         // The server answers each kind with its own results.
         _ => ().into_any(),

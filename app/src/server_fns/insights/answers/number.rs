@@ -37,6 +37,9 @@ const MEMBERS: [(&str, &str); 6] = [
     ("return", "appearance"),
 ];
 
+/// The parameters that name an edge of paths, and the members of the filter of its question.
+const STEPS: [(&str, &str); 2] = [("from", "pathStartKey"), ("to", "pathEndKey")];
+
 /// The parameters of an address.
 type Parameters = BTreeMap<String, String>;
 
@@ -97,6 +100,11 @@ fn query(form: &QuestionForm, parameters: &Parameters, limit: u32, offset: u32) 
     for (name, member) in MEMBERS.into_iter().chain([("value", breakdown)]) {
         if let Some(value) = value(parameters, name) {
             source[member] = json!(value);
+        }
+    }
+    for (name, member) in STEPS {
+        if let (QuestionForm::Paths(_), Some(value)) = (form, value(parameters, name)) {
+            source["source"]["pathsFilter"][member] = json!(value);
         }
     }
     if value(parameters, "before").is_some() {
@@ -180,7 +188,13 @@ async fn words(
             let label = place("active").and_then(|active| labels.get(active.checked_sub(1)?));
             details.extend(label.map(|label| format!("Active in {label}")));
         }
-        QuestionForm::Paths(_) => {}
+        QuestionForm::Paths(_) => {
+            let step = |(name, label): (&str, &str)| {
+                let (step, event) = value(parameters, name)?.split_once('_')?;
+                Some(format!("{label} step {step}: {event}"))
+            };
+            details.extend([("from", "From"), ("to", "To")].into_iter().filter_map(step));
+        }
     }
     if let Some(day) = value(parameters, "day") {
         let label = intervals.iter().find(|(named, _)| named == day);
@@ -222,5 +236,17 @@ mod tests {
             assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
             assert_eq!(query["source"][member.0], member.1, "{query}");
         }
+    }
+
+    #[test]
+    fn steps_of_paths_are_in_their_filter() {
+        let all = [("kind", "paths"), ("from", "1_/home"), ("to", "2_/pay")];
+        let parameters: Parameters =
+            all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let query = query(&form(&parameters), &parameters, 50, 0);
+        assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
+        let filter = &query["source"]["source"]["pathsFilter"];
+        assert_eq!(filter["pathStartKey"], "1_/home");
+        assert_eq!(filter["pathEndKey"], "2_/pay");
     }
 }
