@@ -20,6 +20,7 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::empty::{Empty, first_event};
 use crate::ui::page::page;
 use crate::ui::pager::ListPage;
+use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, TableRow, cell, truncated_link};
 use crate::ui::time::Time;
 
@@ -82,13 +83,18 @@ fn nothing(project: i64, has_events: bool) -> AnyView {
 }
 
 fn row(project: i64, insight: InsightLine) -> TableRow {
-    let InsightLine { short_id, name, kind, changed_at, changed_by } = insight;
+    let InsightLine { short_id, name, kind, changed_at, changed_by, is_firing } = insight;
     let path = match kind.as_str() {
         "SQL" => format!("/projects/{project}/sql?insight={short_id}"),
         _ => format!("/projects/{project}/insights/{short_id}"),
     };
+    let alerts = is_firing.then(|| {
+        let href = format!("/projects/{project}/insights/{short_id}/alerts");
+        view! { " " <a href=href><Status tone=Tone::Bad label="Alert fires" /></a> }
+    });
+    let name = truncated_link(path, name);
     TableRow::new(vec![
-        truncated_link(path, name),
+        cell(view! { {name} {alerts} }),
         cell(kind),
         cell(view! { <Time iso=changed_at /> }),
         cell(member(changed_by)),
