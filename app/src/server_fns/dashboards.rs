@@ -5,6 +5,8 @@ mod answers;
 #[cfg(feature = "ssr")]
 mod results;
 pub(crate) mod sharing;
+#[cfg(feature = "ssr")]
+mod site;
 pub(crate) mod tiles;
 
 use leptos::prelude::*;

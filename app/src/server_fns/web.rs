@@ -36,6 +36,9 @@ pub(crate) const USUAL_RANGE: &str = "-7d";
 const TODAY: &str = "dStart";
 /// Rows of a table.
 const ROWS: u32 = 10;
+/// The labels of the numbers on top, in the order of answers.
+pub(crate) const NUMBERS: [&str; 5] =
+    ["Visitors", "Views", "Sessions", "Session duration", "Bounce rate"];
 
 /// A table: one row for each value.
 pub(crate) struct WebTable {
