@@ -4,6 +4,7 @@
 use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::{Value, json};
+use weir_model::errors::FieldError;
 
 use super::project_in_path;
 use super::sql::file;
@@ -11,12 +12,13 @@ use super::timeline::segment;
 use crate::error::UiError;
 use crate::local_path::encode;
 use crate::row_questions::explore::{
-    ExploreFields, FIELDS, FILTERS, OPERATORS, ORDERED, RANGES, USUAL_ORDER, USUAL_RANGE,
+    ExploreFields, FIELDS, FILTERS, FUNCTION, OPERATORS, ORDERED, RANGES, USUAL_ORDER, USUAL_RANGE,
 };
 use crate::row_questions::sql;
 use crate::server_fns::explore::{
     ChartView, ExploreView, ExploredEvent, ExploredView, PAGE_SIZE, explore_events,
 };
+use crate::server_fns::insights::{NamesView, list_question_names};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::chart::{Bars, Series};
@@ -27,7 +29,7 @@ use crate::ui::form::{FormFailure, FormResult};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
-use crate::ui::query::{in_query, sort_by};
+use crate::ui::query::{fault_in_query, in_query, sort_by};
 use crate::ui::status::Tone;
 use crate::ui::table::{Column, Direction, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::{ProjectZone, Time};
@@ -47,6 +49,8 @@ struct Inputs {
     project: i64,
     fields: ExploreFields,
     list_page: ListPage,
+    /// Why the file of this question was refused.
+    fault: Option<FieldError>,
 }
 
 #[component]
@@ -60,16 +64,24 @@ fn read() -> Inputs {
         project: project_in_path(),
         fields: ExploreFields::read(in_query),
         list_page: ListPage { limit: PAGE_SIZE, offset },
+        fault: fault_in_query(FUNCTION),
     }
 }
 
 async fn load(inputs: Inputs) -> Result<(ProjectView, ExploreView), UiError> {
-    let Inputs { project, fields, list_page } = inputs;
-    try_join(get_project(project), explore_events(project, fields, list_page.offset)).await
+    let Inputs { project, fields, list_page, fault } = inputs;
+    let found = async move {
+        let Some(fault) = fault else {
+            return explore_events(project, fields, list_page.offset).await;
+        };
+        let NamesView { events, properties } = list_question_names(project).await?;
+        Ok(ExploreView { answer: Err(fault), events, properties })
+    };
+    try_join(get_project(project), found).await
 }
 
 fn draw(inputs: Inputs, (of, found): (ProjectView, ExploreView)) -> AnyView {
-    let Inputs { project, fields, list_page } = inputs;
+    let Inputs { project, fields, list_page, .. } = inputs;
     let ExploreView { answer, events, properties } = found;
     let (answer, fault) = match answer {
         Ok(answer) => (Some(answer), None),

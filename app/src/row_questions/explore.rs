@@ -16,6 +16,8 @@ use weir_questions::query::{EVENTS_LIMIT_MAX, EventsQuery};
 #[cfg(feature = "ssr")]
 use weir_questions::time::{DateText, Interval};
 
+/// The path of the server function of the page.
+pub const FUNCTION: &str = "/_fn/explore_events";
 /// The names of the fields.
 pub const FIELDS: &[&str] = &[
     "event",
