@@ -4,7 +4,7 @@ pub(crate) mod backfill;
 mod calls;
 mod causes;
 mod fields;
-mod form;
+pub(super) mod form;
 mod list;
 pub(crate) mod logs;
 pub(crate) mod new;

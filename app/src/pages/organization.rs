@@ -2,6 +2,7 @@
 //! and activity.
 
 pub(crate) mod activity;
+mod activity_fields;
 pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;
