@@ -17,7 +17,11 @@ pub(crate) fn access(scope: &str) -> Access {
 
 /// The name of a kind of object, for users.
 pub(crate) fn things(object: ScopeObject) -> String {
-    let word = object.text();
+    let word = match object {
+        // The API has a longer name for it.
+        ScopeObject::BatchExport => "export",
+        other => other.text(),
+    };
     match word.strip_suffix('y') {
         Some(stem) => format!("{}ies", capital(stem)),
         None => format!("{}s", capital(word)),
@@ -149,7 +153,7 @@ mod tests {
         assert!(sentence("custom", &none, None).starts_with("Choose"));
         assert_eq!(
             sentence("exports", &none, Some("18 Feb 2027")),
-            "Can read organizations and projects and write batch exports until 18 Feb 2027."
+            "Can read organizations and projects and write exports until 18 Feb 2027."
         );
     }
 

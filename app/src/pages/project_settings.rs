@@ -226,7 +226,7 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
                 <ul>
                     <li>{counted(facts.events, "stored event", "stored events")} ", with persons and groups"</li>
                     {(exports > 0).then(|| view! {
-                        <li>{counted(exports, "batch export", "batch exports")} ". What was delivered stays there."</li>
+                        <li>{counted(exports, "export", "exports")} ". What was delivered stays there."</li>
                     })}
                     {(configs > 0).then(|| view! {
                         <li>{counted(configs, "configured plugin", "configured plugins")}</li>
