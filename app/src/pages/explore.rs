@@ -162,7 +162,7 @@ fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
             <Field result=result name="event" label="Event" value=value("event") max=NAME_MAX required=false list=EVENTS />
             <Select result=result name="range" label="Range" choices=choices(&RANGES) value=or("range", USUAL_RANGE) />
             {filters}
-            <Field result=result name="columns" label="Columns" value=value("columns") max=TEXT_MAX required=false hint="Properties, with commas in between." />
+            <Field result=result name="columns" label="Columns" value=value("columns") max=TEXT_MAX required=false hint="Properties, separated by commas." />
             <details class="more-filters" id="more-filters" open=has_more>
                 <summary>"More filters"</summary>
                 <div class="more-filters-fields">
@@ -181,7 +181,7 @@ fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
         </form>
         <p class="hint">
             "Write the values of " <em>"is one of"</em> " and the numbers of " <em>"is between"</em>
-            " with commas in between. Each search shows one more filter, up to four."
+            " separated by commas. Each search shows one more filter, up to four."
         </p>
     }
     .into_any()

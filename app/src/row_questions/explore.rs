@@ -73,7 +73,7 @@ pub(crate) const OPERATORS: [(&str, &str); 19] = [
     ("is_date_before", "is before the date"),
     ("is_date_after", "is after the date"),
 ];
-/// Those with a list of values, with commas in between.
+/// Those with a list of values, separated by commas.
 #[cfg(feature = "ssr")]
 const LISTS: [&str; 4] = ["between", "not_between", "in", "not_in"];
 /// Those without a value.
