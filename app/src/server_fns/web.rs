@@ -296,7 +296,7 @@ pub(crate) async fn get_web(
     };
     let of_interval = |item: WebTrendsItem| {
         let visitors = item.metrics.get("UniqueUsers").map_or(0.0, |amount| amount.value());
-        (item.bucket, visitors as u64)
+        (crate::days::interval(&item.bucket), visitors as u64)
     };
     Ok(WebView {
         numbers: numbers.results.into_iter().map(number).collect(),

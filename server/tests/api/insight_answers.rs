@@ -257,9 +257,9 @@ async fn retention_has_the_numbers_of_the_api() {
     let cohorts = cohorts.as_array().unwrap();
     let counts: Vec<&Value> = cohorts.iter().map(|cohort| &cohort["counts"]).collect();
     assert_eq!(counts, [&json!([2, 1, 2]), &json!([1, 1]), &json!([0])]);
-    // Such as 21-Aug-2026, with the year of the clock.
+    // Such as 21 Aug 2026, with the year of the clock.
     let last = cohorts[2]["label"].as_str().unwrap();
-    assert_eq!((last.split('-').count(), last.rsplit('-').next()), (3, ago(now, 0).get(..4)));
+    assert_eq!((last.split(' ').count(), last.rsplit(' ').next()), (3, ago(now, 0).get(..4)));
 
     let (insight, of_api) = saved(&app, &cookie, &caller, &question).await;
     let of_api = of_api.as_array().unwrap().iter().map(|cohort| {

@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_summary_names_the_range() {
-        let days = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
-        assert_eq!(summary(&days, "UTC"), "From 20-Aug-2026 to 21-Aug-2026, in UTC.");
-        assert_eq!(summary(&days[..1], "UTC"), "20-Aug-2026, in UTC.");
+        let days = ["20 Aug 2026", "21 Aug 2026"].map(str::to_owned);
+        assert_eq!(summary(&days, "UTC"), "From 20 Aug 2026 to 21 Aug 2026, in UTC.");
+        assert_eq!(summary(&days[..1], "UTC"), "20 Aug 2026, in UTC.");
     }
 }

@@ -9,6 +9,7 @@ use weir_questions::results::{
 };
 
 use super::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
+use crate::days;
 use crate::questions::lifecycle::{DORMANT_NOTE, status_label};
 use crate::questions::trends::MATHS;
 use crate::server_fns::insights::answers::trends::{intervals, series};
@@ -170,7 +171,7 @@ pub(super) fn of_rates(
         tile.notes.push(format!("The current {interval} is not over, so it is omitted."));
     }
     tile.notes.push("Intervals in which no person begins have 0%.".to_owned());
-    let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
+    let intervals = found.first().map(|one| days::intervals(&one.labels)).unwrap_or_default();
     let series = found.iter().take(NUMBERED).map(|one| SeriesView {
         label: label(one),
         value: None,
@@ -253,7 +254,7 @@ pub(super) fn of_lifecycle(interval: &str, found: Vec<LifecycleResult>) -> TileA
     let columns = vec![texts("Status"), numbers("Sum of the intervals")];
     let mut tile = table(columns, found.iter().map(row).collect());
     tile.notes.push(DORMANT_NOTE.to_owned());
-    let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
+    let intervals = found.first().map(|one| days::intervals(&one.labels)).unwrap_or_default();
     let series = found.iter().map(|one| SeriesView {
         label: status_label(&one.status).to_owned(),
         value: None,
@@ -412,10 +413,10 @@ mod tests {
             period(json!([value(2, 0)]), "2026-08-21"),
         ]);
         let found: Vec<RetentionResult> = read(found);
-        let labels = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
+        let labels = ["20 Aug 2026", "21 Aug 2026"].map(str::to_owned);
         let tile = of_retention(&labels, &found);
         assert_eq!(tile.columns[2].label, "Day 1");
         assert_eq!(tile.rows[0][2], share(1, 4));
-        assert_eq!(tile.rows[1], [text("21-Aug-2026"), count(2), TileValue::Missing]);
+        assert_eq!(tile.rows[1], [text("21 Aug 2026"), count(2), TileValue::Missing]);
     }
 }

@@ -6,6 +6,7 @@ use weir_questions::results::{Amount, WebOverviewItem, WebTrendsItem};
 
 use super::results::{numbers, table, text, texts};
 use super::tiles::{TileAnswer, TileValue};
+use crate::days;
 use crate::questions::INTERVALS;
 use crate::server_fns::web;
 use crate::ui::number::seconds;
@@ -53,7 +54,9 @@ pub(super) fn of_visits(query: &WebTrendsQuery, found: &[WebTrendsItem]) -> Tile
             (Some(length), WebMetric::SessionDuration) => TileValue::Text(seconds(length.value())),
             (Some(number), _) => TileValue::Number(number.value()),
         };
-        std::iter::once(text(&item.bucket)).chain(query.metrics.iter().map(number)).collect()
+        std::iter::once(text(&days::interval(&item.bucket)))
+            .chain(query.metrics.iter().map(number))
+            .collect()
     };
     table(columns, found.iter().map(row).collect())
 }
@@ -139,7 +142,7 @@ mod tests {
         let found = json!([{"bucket": bucket, "metrics": {"UniqueUsers": 3}}]);
         let tile = of_visits(&query, &read::<Vec<WebTrendsItem>>(found));
         assert_eq!(labels(&tile), ["Hour", "Visitors", "Session duration"]);
-        assert_eq!(tile.rows, [[text(bucket), TileValue::Number(3.0), TileValue::Missing]]);
+        assert_eq!(tile.rows, [[text("21 Aug 14:00"), TileValue::Number(3.0), TileValue::Missing]]);
     }
 
     #[test]

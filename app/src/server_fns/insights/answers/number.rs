@@ -16,6 +16,7 @@ use weir_service::{Error, ProjectCtx, Services};
 use super::retention::period_labels;
 use super::{INTERVALS_MAX, ask, read, value_label};
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::QuestionForm;
 use crate::questions::lifecycle::status_label;
@@ -151,12 +152,12 @@ async fn words(
                 (one.compare_label == Some(CompareLabel::Previous)) == is_before
             };
             let first = found.into_iter().find(of_range);
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
         }
         QuestionForm::Lifecycle(_) => {
             let found = ask::<Vec<LifecycleResult>>(services, project, of_form()?).await?.results;
             let first = found.into_iter().next();
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
             details.extend(value(parameters, "status").map(|word| status_label(word).to_owned()));
         }
         QuestionForm::Funnel(form) => {
@@ -204,9 +205,9 @@ async fn words(
 }
 
 /// Intervals by the texts that questions name them by. Too many for a list are none.
-fn named(days: Vec<String>, labels: Vec<String>) -> Vec<(String, String)> {
-    match days.len() <= INTERVALS_MAX {
-        true => days.into_iter().zip(labels).collect(),
+fn named(names: Vec<String>, labels: &[String]) -> Vec<(String, String)> {
+    match names.len() <= INTERVALS_MAX {
+        true => names.into_iter().zip(days::intervals(labels)).collect(),
         false => Vec::new(),
     }
 }
