@@ -3,7 +3,7 @@
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use weir_model::errors::FieldError;
 
 use super::project_in_path;
@@ -24,7 +24,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::chart::{Bars, Series};
 use crate::ui::code::Code;
 use crate::ui::empty::{Empty, EmptyPage, first_event};
-use crate::ui::field::{Choice, Field, Select};
+use crate::ui::field::{Field, Select, choices, suggestions};
 use crate::ui::form::{FormFailure, FormResult};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
@@ -116,19 +116,11 @@ fn address(project: i64) -> String {
     format!("/projects/{project}/events/explore")
 }
 
-fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
-    let names = names.into_iter().map(|name| view! { <option value=name></option> }).collect_view();
-    view! { <datalist id=id>{names}</datalist> }.into_any()
-}
-
 fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
     let value = |name: &str| fields.get(name).to_owned();
     let or = |name: &str, usual: &str| match fields.get(name) {
         "" => usual.to_owned(),
         value => value.to_owned(),
-    };
-    let choices = |all: &[(&'static str, &'static str)]| -> Vec<Choice> {
-        all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
     };
     let has_more = ["from", "to", "person", "group_type", "group", "where"];
     let has_more = has_more.iter().any(|name| !fields.get(name).is_empty());
@@ -219,8 +211,7 @@ fn answered(
         table(project, fields, rows)
     };
     let query: Value = crate::json::read(&query).unwrap_or_default();
-    let path = format!("/api/projects/{project}/query/");
-    let call = ApiCall::new("POST", path, "query:read").with(json!({ "query": query }));
+    let call = ApiCall::question(project, query);
     let of_filters = match filters.as_str() {
         "" => String::new(),
         filters => format!("&{}={}", sql::FILTERS, encode(filters)),

@@ -106,9 +106,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, SqlView)) -> AnyView {
     let result = FormResult::sample(fault.map(UiError::Field));
     let examples = text.is_empty().then(|| examples(&path));
     let call = (!text.is_empty()).then(|| {
-        let body = json!({ "query": question(&text, &filters) });
-        let path = format!("/api/projects/{project}/query/");
-        let call = ApiCall::new("POST", path, "query:read").with(body);
+        let call = ApiCall::question(project, question(&text, &filters));
         view! { <ApiRequest call=call of="ask the question" /> }
     });
     let below = found.map(|found| {

@@ -5,7 +5,6 @@ mod parts;
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use serde_json::json;
 
 use self::parts::{card, filters, numbers, ranges};
 use super::project_in_path;
@@ -64,9 +63,7 @@ fn draw(inputs: Inputs, (of, found): Loaded) -> AnyView {
         }
         .into_any();
     };
-    let body = json!({ "query": selection.overview() });
-    let path = format!("/api/projects/{project}/query/");
-    let call = ApiCall::new("POST", path, "query:read").with(body);
+    let call = ApiCall::question(project, selection.overview());
     let zone = of.timezone.clone();
     let content = panel(found, |found| answered(project, &selection, found, &zone));
     view! {

@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, PROPERTIES, computed, notes};
 use crate::questions::funnel::{FunnelForm, ORDERS, STEPS, UNITS};
 use crate::questions::{DAY_RANGES, VALUES};
 use crate::server_fns::insights::answers::{FunnelValue, FunnelView, StepView};
 use crate::ui::chart::{NUMBERED, ShareBar, series_class};
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{amount, counted, grouped, percent, seconds};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};

@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{NAME_MAX, choices, computed, notes};
+use super::question::{NAME_MAX, computed, notes};
 use crate::questions::DAY_RANGES;
 use crate::questions::paths::{EVENTS, PathsForm};
 use crate::server_fns::insights::answers::{EdgeView, PathsView};
 use crate::ui::chart::ShareBar;
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{amount, duration, grouped};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};

@@ -23,7 +23,7 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, first_event};
-use crate::ui::field::{Choice, Field};
+use crate::ui::field::{Field, suggestions};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
@@ -140,7 +140,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
             };
             let kinds = saved.is_none().then(|| kinds(&path));
             let call = answer.as_ref().map(|_| {
-                let call = query_call(project, form.query());
+                let call = ApiCall::question(project, form.query());
                 view! { <ApiRequest call=call of="ask the question" /> }
             });
             let (found, failure) = match answer {
@@ -226,16 +226,6 @@ pub(super) fn notes<const N: usize>(notes: [Option<String>; N]) -> AnyView {
     notes.map(|note| view! { <p class="hint">{note}</p> }).collect_view().into_any()
 }
 
-/// The options of words with labels.
-pub(super) fn choices(all: &[(&'static str, &'static str)]) -> Vec<Choice> {
-    all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
-}
-
-fn query_call(project: i64, query: Value) -> ApiCall {
-    let path = format!("/api/projects/{project}/query/");
-    ApiCall::new("POST", path, "query:read").with(json!({ "query": query }))
-}
-
 /// A saved question that the form cannot show.
 fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
     let query = saved.and_then(|saved| crate::json::read::<Value>(&saved.query).ok());
@@ -249,7 +239,7 @@ fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
         .into_any();
     }
     let call = query.map(|query| {
-        view! { <ApiRequest call=query_call(project, query) of="ask the question" /> }
+        view! { <ApiRequest call=ApiCall::question(project, query) of="ask the question" /> }
     });
     view! {
         <Alert kind="note">
@@ -300,11 +290,6 @@ fn question(
         {suggestions(PROPERTIES, names.properties)}
     }
     .into_any()
-}
-
-fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
-    let names = names.into_iter().map(|name| view! { <option value=name></option> }).collect_view();
-    view! { <datalist id=id>{names}</datalist> }.into_any()
 }
 
 /// Saves the question that was answered.

@@ -3,11 +3,11 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, computed, notes};
 use crate::questions::retention::{PERIODS, RetentionForm, TOTAL_MAX, TYPES};
 use crate::server_fns::insights::answers::CohortView;
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{grouped, percent};
 use crate::ui::table::{Align, Column, Table, TableRow, cell};

@@ -4,12 +4,12 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, PROPERTIES, computed, notes};
 use crate::questions::trends::{MATHS, TrendsForm};
 use crate::questions::{INTERVALS, RANGES, VALUES};
 use crate::server_fns::insights::answers::{NumbersView, SeriesView, TrendsView};
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Check, Choice, Field, Select};
+use crate::ui::field::{Check, Choice, Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::amount;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
