@@ -23,7 +23,7 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::chart::{Bars, Series};
 use crate::ui::code::Code;
-use crate::ui::empty::{Empty, EmptyPage, first_event};
+use crate::ui::empty::{EmptyPage, no_event};
 use crate::ui::field::{Field, Select, choices, suggestions};
 use crate::ui::form::{FormFailure, FormResult};
 use crate::ui::number::counted;
@@ -91,13 +91,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, ExploreView)) -> AnyView {
     let has_events = of.has_events;
     let below = answer.map(|answer| match has_events {
         true => answered(project, &fields, list_page, answer),
-        false => view! {
-            <Empty title="No event yet">
-                <p>"Send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any(),
+        false => no_event(project, "Send one first."),
     });
     view! {
         <PageHead title=TITLE within=of.name>

@@ -17,7 +17,7 @@ use super::named_list::{self, Found, Inputs, NamedList, member};
 use crate::error::UiError;
 use crate::server_fns::insights::{InsightLine, InsightList, list_insights};
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::ui::empty::{Empty, first_event};
+use crate::ui::empty::{Empty, no_event};
 use crate::ui::page::page;
 use crate::ui::pager::ListPage;
 use crate::ui::status::{Status, Tone};
@@ -25,6 +25,8 @@ use crate::ui::table::{Column, TableRow, cell, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Insights";
+/// What events are needed for.
+const NO_EVENT: &str = "Questions are about stored events, so send one first.";
 
 static LIST: NamedList = NamedList {
     title: TITLE,
@@ -61,13 +63,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, InsightList)) -> AnyView {
 
 fn nothing(project: i64, has_events: bool) -> AnyView {
     if !has_events {
-        return view! {
-            <Empty title="No event yet">
-                <p>"Questions are about stored events, so send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any();
+        return no_event(project, NO_EVENT);
     }
     view! {
         <Empty title="No insight saved yet">

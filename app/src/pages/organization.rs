@@ -94,11 +94,7 @@ fn Tabs(
     /// Id of the organization.
     id: String,
 ) -> impl IntoView {
-    let tab = |path: &str, label: &str| Tab {
-        href: format!("/organizations/{id}{path}"),
-        label: label.to_owned(),
-        count: None,
-    };
+    let tab = |path: &str, label: &str| Tab::new(format!("/organizations/{id}{path}"), label);
     let tabs = vec![
         tab("", "General"),
         tab("/members", "Members"),

@@ -22,7 +22,7 @@ use crate::server_fns::insights::{
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
-use crate::ui::empty::{Empty, first_event};
+use crate::ui::empty::no_event;
 use crate::ui::field::{Field, suggestions};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
@@ -125,13 +125,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
     };
     let content = match asked {
         None => unshown(project, saved.as_ref()),
-        Some(_) if !of.has_events => view! {
-            <Empty title="No event yet">
-                <p>"Questions are about stored events, so send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any(),
+        Some(_) if !of.has_events => no_event(project, super::NO_EVENT),
         Some((fields, answer)) => {
             let form = fields.form();
             let path = match &saved {
@@ -181,7 +175,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
 fn kinds(path: &str) -> AnyView {
     let tab = |(word, label): (&str, &str)| {
         let query = if word.is_empty() { String::new() } else { format!("?{KIND}={word}") };
-        Tab { href: format!("{path}{query}"), label: label.to_owned(), count: None }
+        Tab::new(format!("{path}{query}"), label)
     };
     let tabs = KINDS.into_iter().map(tab).collect();
     view! { <SubNav label="Kinds of questions" tabs=tabs /> }.into_any()
