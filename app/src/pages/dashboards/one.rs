@@ -258,6 +258,7 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: A
                 </ActionForm>
             </li>
         }
+        .into_any()
     };
     let sizes = sizes(tile).into_iter().map(size).collect_view();
     let (insight, dashboard) = (tile.insight.to_string(), dashboard.to_owned());
