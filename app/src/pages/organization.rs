@@ -2,7 +2,8 @@
 //! and activity.
 
 pub(crate) mod activity;
-mod activity_fields;
+#[cfg(feature = "ssr")]
+pub(crate) mod activity_fields;
 pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;

@@ -7,11 +7,10 @@ use weir_model::activity::{ActivityFilter, AuditAction, BY_SERVICE, Subject};
 use weir_model::plugin_configs::SECRET;
 
 use super::Tabs;
-use super::activity_fields::label;
 use super::activity_words::{Shown, action, kind, shown};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
-use crate::server_fns::activity::{ActivityView, EntryView, list_activity};
+use crate::server_fns::activity::{ActivityView, ChangeView, EntryView, list_activity};
 use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::download::DownloadCsv;
@@ -248,7 +247,7 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         actor(who, by_service, identity_provider),
         cell(action(done)),
         cell(object),
-        difference(subject, changes, &export),
+        difference(changes, &export),
         through,
     ])
     .id(id)
@@ -280,20 +279,16 @@ fn export_path(here: &str, subject: Subject, item: &str) -> String {
 }
 
 /// Each field before and after the change.
-fn difference(
-    subject: Subject,
-    mut changes: Vec<(String, String, String)>,
-    export: &str,
-) -> AnyView {
+fn difference(mut changes: Vec<ChangeView>, export: &str) -> AnyView {
     if changes.is_empty() {
         return "-".into_any();
     }
     let more = changes.split_off(shown_of(changes.len()));
     let more = (!more.is_empty()).then(|| {
         let count = format!("{} more", grouped(more.len() as u64));
-        view! { <details><summary>{count}</summary>{fields(subject, more, export)}</details> }
+        view! { <details><summary>{count}</summary>{fields(more, export)}</details> }
     });
-    view! { {fields(subject, changes, export)} {more} }.into_any()
+    view! { {fields(changes, export)} {more} }.into_any()
 }
 
 /// How many of the changed fields are always shown.
@@ -302,9 +297,9 @@ fn shown_of(count: usize) -> usize {
     if count > FIELDS_MAX + 1 { FIELDS_MAX } else { count }
 }
 
-fn fields(subject: Subject, changes: Vec<(String, String, String)>, export: &str) -> AnyView {
-    let lines = changes.into_iter().map(|(field, before, after)| {
-        let name = name(subject, &field);
+fn fields(changes: Vec<ChangeView>, export: &str) -> AnyView {
+    let lines = changes.into_iter().map(|ChangeView { field, label, before, after }| {
+        let name = name(label, &field);
         let is_secret = before == SECRET && after == SECRET;
         let values = match (before.is_empty(), after.is_empty()) {
             // A changed secret is recorded as `SECRET` before and after.
@@ -323,14 +318,12 @@ fn fields(subject: Subject, changes: Vec<(String, String, String)>, export: &str
 }
 
 /// The label of a field. Its name, which files and the API have, is in the title.
-fn name(subject: Subject, field: &str) -> AnyView {
-    match label(subject, field) {
-        None => view! { <code>{field.to_owned()}</code> }.into_any(),
-        Some((label, part)) => {
-            let part = (!part.is_empty()).then(|| view! { " " <code>{part.to_owned()}</code> });
-            view! { <span title=field.to_owned()>{label.into_owned()}{part}</span> }.into_any()
-        }
-    }
+fn name(label: Option<(String, String)>, field: &str) -> AnyView {
+    let Some((label, part)) = label else {
+        return view! { <code>{field.to_owned()}</code> }.into_any();
+    };
+    let part = (!part.is_empty()).then(|| view! { " " <code>{part}</code> });
+    view! { <span title=field.to_owned()>{label} {part}</span> }.into_any()
 }
 
 /// A value. Long texts are collapsed to their beginning.

@@ -1,4 +1,5 @@
-//! Labels of fields in the activity log. A field of a form has the label of the form.
+//! Labels of fields in the activity log. A field of a form has the label of the form. The
+//! server names the fields, so that the browser does not load all labels.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ const PLUGIN_SETTINGS: [&str; 2] = ["config__", "config."];
 
 /// The label of a field of an object, and the path of the part that changed within it. `None`:
 /// the field has no label.
-pub(super) fn label(subject: Subject, field: &str) -> Option<(Cow<'static, str>, &str)> {
+pub(crate) fn label(subject: Subject, field: &str) -> Option<(Cow<'static, str>, &str)> {
     let setting = |begins: [&str; 2]| begins.iter().find_map(|begin| field.strip_prefix(*begin));
     match subject {
         Subject::BatchExport => {
@@ -38,10 +39,22 @@ pub(super) fn label(subject: Subject, field: &str) -> Option<(Cow<'static, str>,
         }
         _ => {}
     }
+    if let Some(label) = of_subject(subject, field).or_else(|| common(field)) {
+        return Some((Cow::Borrowed(label), ""));
+    }
     let end = field.find(['.', ' ']).unwrap_or(field.len());
     let (name, part) = field.split_at(end);
     let label = of_subject(subject, name).or_else(|| common(name))?;
     Some((Cow::Borrowed(label), part.trim_start_matches(['.', ' '])))
+}
+
+/// The label and the path of the part as one text. Without a label, the name of the field.
+pub(crate) fn words_of(subject: Subject, field: &str) -> String {
+    match label(subject, field) {
+        None => field.to_owned(),
+        Some((label, "")) => label.into_owned(),
+        Some((label, part)) => format!("{label} {part}"),
+    }
 }
 
 /// Labels of fields that are others than those of the same name elsewhere.
@@ -53,6 +66,7 @@ fn of_subject(subject: Subject, field: &str) -> Option<&'static str> {
         (Subject::Alert, "enabled") => "Check this alert",
         (Subject::Annotation, "content") => "Text",
         (Subject::Annotation, "date_marker") => "Time",
+        (Subject::PluginConfig, "config") => "Settings",
         (Subject::Project, "product_description") => "Description",
         (Subject::SignInProvider, "label") => "Shown as",
         _ => return None,
@@ -69,8 +83,10 @@ fn common(field: &str) -> Option<&'static str> {
         "backfill_end_at" => "Backfill up to",
         "backfill_start_at" => "Backfill from",
         "backfill_status" => "Status of the backfill",
+        "capabilities" => "Capabilities",
         "client_id" => "Client id",
         "client_secret" => "Client secret",
+        "config_schema" => "Settings",
         "connection" => "Connection",
         "dashboard_id" => "Dashboard",
         "dashboard_item" | "insight" => "Insight",
@@ -94,6 +110,7 @@ fn common(field: &str) -> Option<&'static str> {
         "first_name" => "First name",
         "has_authenticator_app" => "Authenticator app",
         "hogql_query" => "Query",
+        "icon" => "Icon",
         "interval" => "Interval",
         "is_email_verified" => "Address confirmed",
         "is_global" => "Offered to all organizations",
@@ -110,6 +127,7 @@ fn common(field: &str) -> Option<&'static str> {
         "members" => "Members",
         "members_added" => "Members added",
         "members_removed" => "Members removed",
+        "metrics" => "Metrics",
         "migration" => "Migration",
         "model" => "Exported data",
         "name" => "Name",
@@ -127,10 +145,15 @@ fn common(field: &str) -> Option<&'static str> {
         "person_processing_opt_out" => "Store events without persons",
         "pinned" => "Pin the dashboard",
         "plugin" => "Plugin",
+        "plugin_type" => "Kind",
         "plugins_access_level" => "Access to plugins",
+        "previous api_token" => "Previous project key",
+        "previous value" => "Previous value",
         "project" => "Project",
+        "public_jobs" => "Jobs",
         "query" => "Question",
         "reason" => "Reason",
+        "recovery_codes" => "Recovery codes",
         "retried_run" => "Tried again",
         "run" => "Run",
         "run_status" => "Status of the run",
@@ -155,10 +178,13 @@ fn common(field: &str) -> Option<&'static str> {
         "sso_enforcement" => "Single sign-on",
         "start_at" => "Not before",
         "subscribed_users" => "Mail to",
+        "tag" => "Version",
         "tags" => "Tags",
         "threshold" => "Bounds",
         "tiles" => "Tiles",
         "timezone" => form::ZONE,
+        "updated_at" => "Changed at",
+        "url" => "Address",
         "user" => "User",
         "user_name" => "User name",
         "value" => "Value",
@@ -172,27 +198,24 @@ fn common(field: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Subject, label};
-
-    fn words(subject: Subject, field: &str) -> String {
-        label(subject, field).map_or_else(String::new, |(label, part)| format!("{label}|{part}"))
-    }
+    use super::{Subject, label, words_of};
 
     #[test]
     fn fields_and_their_parts_have_labels() {
         for (subject, field, expected) in [
-            (Subject::Project, "timezone", "Time zone|"),
-            (Subject::Organization, "events_per_month_limit", "Events per month: limit|"),
-            (Subject::BatchExport, "destination__config__bucket_name", "Bucket|"),
-            (Subject::BatchExport, "destination.config.bucket_name", "Bucket|"),
-            (Subject::BatchExport, "destination.type", "Destination|type"),
-            (Subject::PluginConfig, "config__token", "Setting|token"),
-            (Subject::Alert, "threshold.bounds.lower", "Bounds|bounds.lower"),
-            (Subject::Alert, "enabled", "Check this alert|"),
-            (Subject::Dashboard, "tiles 2.color", "Tiles|2.color"),
-            (Subject::Project, "unheard_of", ""),
+            (Subject::Project, "timezone", "Time zone"),
+            (Subject::Organization, "events_per_month_limit", "Events per month: limit"),
+            (Subject::BatchExport, "destination__config__bucket_name", "Bucket"),
+            (Subject::BatchExport, "destination.config.bucket_name", "Bucket"),
+            (Subject::BatchExport, "destination.type", "Destination type"),
+            (Subject::PluginConfig, "config__token", "Setting token"),
+            (Subject::Alert, "threshold.bounds.lower", "Bounds bounds.lower"),
+            (Subject::Alert, "enabled", "Check this alert"),
+            (Subject::Dashboard, "tiles 2.color", "Tiles 2.color"),
+            (Subject::Project, "previous api_token", "Previous project key"),
+            (Subject::Project, "unheard_of", "unheard_of"),
         ] {
-            assert_eq!(words(subject, field), expected, "{field}");
+            assert_eq!(words_of(subject, field), expected, "{field}");
         }
     }
 
