@@ -167,7 +167,7 @@ async fn firing_alerts_are_those_of_shown_insights_until_they_are_snoozed() {
     assert!(firing().await.unwrap().is_empty());
     services.alerts.check_due().await.unwrap();
     let expected = FiringAlert { name: "Payments".to_owned(), insight: alert.insight.id };
-    assert_eq!(firing().await.unwrap(), [expected.clone()]);
+    assert_eq!(firing().await.unwrap(), [expected]);
 
     let short_id = alert.insight.short_id.clone();
     for (deleted, count) in [(true, 0), (false, 1)] {
