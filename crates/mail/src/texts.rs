@@ -93,7 +93,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             };
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
-                Part::Text(format!("The batch export {place} failed for {range}.")),
+                Part::Text(format!("The export {place} failed for {range}.")),
             ];
             parts.extend(because(error.as_deref()));
             parts.push(Part::Text(
@@ -109,7 +109,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
                 Part::Text(format!(
-                    "The batch export {place} was paused, because {failed} of its last {of} runs \
+                    "The export {place} was paused, because {failed} of its last {of} runs \
                      failed. Its backfills were cancelled."
                 )),
             ];

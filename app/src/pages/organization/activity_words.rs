@@ -24,7 +24,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Person => "Person",
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",
-        Subject::PluginConfig => "Plugin config",
+        Subject::PluginConfig => "Plugin in a project",
         Subject::BatchExport => "Export",
         Subject::Insight => "Insight",
         Subject::Dashboard => "Dashboard",
