@@ -24,6 +24,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, ids, lists};
 
@@ -308,14 +309,15 @@ const DELETE: Statement = Statement::delete(
              DELETE type::record('dashboard', [$project, $dashboard]) RETURN NONE;
              UPDATE type::record('project', $project)
                  SET dashboards = (dashboards ?? 1) - 1 RETURN NONE;",
+        remove_subscriptions!("dashboard"),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Deletes a dashboard with its tiles and share links. Its insights stay. Does nothing when it is already
-/// deleted.
+/// Deletes a dashboard with its tiles, share links and subscriptions. Its insights stay. Does
+/// nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -24,6 +24,7 @@ use crate::bind::bind;
 use crate::dashboards::TileRow;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, lists};
 
@@ -252,13 +253,14 @@ const DELETE: Statement = Statement::delete(
              UPDATE type::record('project', $project)
                  SET insights = (insights ?? 1) - 1 RETURN NONE;",
         remove_alerts!(),
+        remove_subscriptions!("insight"),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Deletes an insight with its alerts and its tiles, whose dashboards get the revision
+/// Deletes an insight with its alerts, its subscriptions and its tiles, whose dashboards get the revision
 /// `revision`. Does nothing when it is already deleted.
 ///
 /// # Errors
