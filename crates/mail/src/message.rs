@@ -95,16 +95,12 @@ impl Message {
                 }
                 Part::Chart { .. } => {}
                 Part::Table(table) => text.push_str(&plain_table(table)),
-                Part::Reference { label, url } => {
-                    line(&mut text, &format!("{label}:"));
-                    line(&mut text, url);
-                }
                 Part::Quote(words) => {
                     for words in words.lines() {
                         line(&mut text, format!("> {words}").trim_end());
                     }
                 }
-                Part::Link { label, url } => {
+                Part::Link { label, url } | Part::Reference { label, url } => {
                     line(&mut text, &format!("{label}:"));
                     line(&mut text, url);
                 }

@@ -78,11 +78,11 @@ async fn mails_are_stored_once_for_each_time() {
     let input = daily(&project, SubscriptionSubject::Insight(insight.id));
     let made = services.subscriptions.create(&project, input).await.unwrap();
     assert_eq!(made.next_delivery_date, Some(project.org.ctx.now));
-    assert_eq!(made.target_value, "Ada.L@Mail.example");
+    assert_eq!(made.target_value, "Ada.L@mail.example");
     services.subscriptions.deliver_due().await.unwrap();
     services.subscriptions.deliver_due().await.unwrap();
     let [mail] = waiting(&services).await.try_into().unwrap();
-    assert_eq!(mail.to, "Ada.L@Mail.example");
+    assert_eq!(mail.to, "Ada.L@mail.example");
     let MailContent::Subscription { digest, is_test, .. } = mail.news else { panic!() };
     assert_eq!((digest.title.as_str(), is_test, digest.reports.len()), ("Payments", false, 1));
     assert!(digest.settings.ends_with(&format!("subscriptions?subscription={}", made.id)));
