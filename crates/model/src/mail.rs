@@ -391,7 +391,19 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Mail, MailContent, OneTimeLink};
+    use crate::reports::{Digest, Report};
     use crate::{Timestamp, UserId};
+
+    #[test]
+    fn a_mail_that_is_given_up_has_no_answers() {
+        let report = Report { name: "Payments".to_owned(), ..Report::default() };
+        let digest = Digest { reports: vec![report], ..Digest::default() };
+        let first_name = "Grace".to_owned();
+        let mut news = MailContent::Subscription { first_name, is_test: false, digest };
+        news.forget_answers();
+        let text = serde_json::to_string(&news).unwrap();
+        assert!(!text.contains("Payments"), "{text}");
+    }
 
     #[test]
     fn what_waits_in_the_store_has_no_link() {

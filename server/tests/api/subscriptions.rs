@@ -326,7 +326,9 @@ async fn a_dashboard_has_its_first_six_insights_and_a_test_goes_to_the_caller() 
     );
 
     // A question that cannot be answered is named, and the others are sent.
-    let broken = json!({"query": {"kind": "HogQLQuery", "query": "select nothing from nowhere"}});
+    let mut minutes = question();
+    (minutes["interval"], minutes["dateRange"]) = (json!("minute"), json!({"date_from": "-365d"}));
+    let broken = json!({ "query": minutes });
     let first = caller.get(&insights).await.json()["results"][0]["id"].clone();
     assert_eq!(caller.patch(&format!("{insights}{first}/"), &broken).await.status, 200);
     clock.advance(7 * 24 * 60 * 60 + 60 * 60);

@@ -37,6 +37,9 @@ const BUSY_SECONDS: i64 = 60;
 /// Seconds between two mails that members ask for as a test.
 const TEST_SECONDS: i64 = 60;
 
+/// What a mail says instead of an answer of a kind that it does not show.
+const NOT_SHOWN: &str = "Mails do not show answers of this kind. Open the insight to see it.";
+
 /// The answers of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 enum Outcome {
@@ -238,6 +241,10 @@ impl Subscriptions {
             Ok(query) => query,
             Err(fault) => return without(fault.detail),
         };
+        if !report::is_shown(&query) {
+            let report = Report { notes: vec![NOT_SHOWN.to_owned()], ..empty.clone() };
+            return Answered::Made(Box::new(report), None);
+        }
         let failed = |cause: &dyn std::fmt::Display| {
             tracing::error!(
                 project.id = %row.project, subscription.id = %row.id, error = %cause,

@@ -1,7 +1,6 @@
 //! From an answer to what a mail shows of it (API-70). Nothing here reads a clock or the store.
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use weir_model::reports::{
     COLUMNS_MAX, Chart, ChartKind, ChartSeries, Finite, LABEL_MAX, POINTS_MAX, ROWS_MAX, Report,
     ReportTable, SERIES_MAX,
@@ -29,6 +28,19 @@ const PERCENT: f64 = 100.0;
 pub(super) fn name(row: &InsightRow) -> String {
     let name = row.name.as_deref().or(row.derived_name.as_deref());
     short(name.filter(|name| !name.is_empty()).unwrap_or(UNNAMED))
+}
+
+/// Whether mails show answers to a question. Lists of events and persons and SQL can show single
+/// persons, whose data would stay in mails.
+pub(super) fn is_shown(query: &Query) -> bool {
+    !matches!(
+        query,
+        Query::WebTable(_)
+            | Query::WebTrends(_)
+            | Query::Events(_)
+            | Query::HogQL(_)
+            | Query::Actors(_)
+    )
 }
 
 /// The report with an answer. `empty` has the name and the path of the insight.
@@ -60,15 +72,12 @@ pub(super) fn of(
         Query::Lifecycle(_) => of_lifecycle(read(answered)?),
         Query::Paths(_) => of_paths(&read::<Vec<PathResult>>(answered)?),
         Query::WebOverview(_) => of_overview(&read::<Vec<WebOverviewItem>>(answered)?),
-        Query::HogQL(_) => {
-            let columns = answered.rows.iter().flat_map(|rows| rows.columns.clone()).collect();
-            of_rows(columns, &read::<Vec<Vec<Value>>>(answered)?)
-        }
-        // Lists of events and persons would put personal data into mails.
-        Query::WebTable(_) | Query::WebTrends(_) | Query::Events(_) | Query::Actors(_) => {
-            let note = "Mails do not show answers of this kind. Open the insight to see it.";
-            Report { notes: vec![note.to_owned()], ..Report::default() }
-        }
+        // They are not asked: see `is_shown`.
+        Query::WebTable(_)
+        | Query::WebTrends(_)
+        | Query::Events(_)
+        | Query::HogQL(_)
+        | Query::Actors(_) => Report::default(),
     };
     if answered.answer.has_more == Some(true) {
         report.notes.push("There is more than the insight shows.".to_owned());
@@ -308,24 +317,6 @@ fn of_overview(found: &[WebOverviewItem]) -> Report {
     };
     let columns = ["Number", "Range", "Period before"].map(str::to_owned);
     table(columns.into(), found.iter().map(row).collect())
-}
-
-/// Rows of an answer in SQL.
-fn of_rows(mut columns: Vec<String>, found: &[Vec<Value>]) -> Report {
-    let width = columns.len();
-    columns.truncate(COLUMNS_MAX);
-    let cell = |value: &Value| match value {
-        Value::Null => String::new(),
-        Value::String(text) => short(text),
-        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), amount),
-        other => short(&other.to_string()),
-    };
-    let row = |cells: &Vec<Value>| cells.iter().take(COLUMNS_MAX).map(cell).collect();
-    let columns = columns.iter().map(|column| short(column)).collect();
-    let mut report = table(columns, found.iter().take(ROWS_MAX).map(row).collect());
-    note_hidden(&mut report.notes, "The table", "columns", width.min(COLUMNS_MAX), width);
-    note_hidden(&mut report.notes, "The table", "rows", found.len().min(ROWS_MAX), found.len());
-    report
 }
 
 /// A report with the first rows of a table.

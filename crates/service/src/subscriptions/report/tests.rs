@@ -1,5 +1,5 @@
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_questions::results::{Answer, ResolvedRange};
 
@@ -141,13 +141,17 @@ fn steps_and_cohorts_have_shares() {
 }
 
 #[test]
-fn an_answer_without_numbers_says_so_and_lists_of_events_are_not_sent() {
+fn an_answer_without_numbers_says_so_and_single_persons_are_not_shown() {
     let none = report(&trends("ActionsTable"), &json!([]));
     assert_eq!((&none.chart, &none.table), (&None, &None));
     assert_eq!(none.notes, ["There are no numbers in this range."]);
-    let events = json!({"kind": "EventsQuery", "select": ["distinct_id"]});
-    let events = report(&events, &json!([["ada@mail.example"]]));
-    assert!(!format!("{events:?}").contains("ada@"), "{events:?}");
+    for (query, expected) in [
+        (trends("ActionsTable"), true),
+        (json!({"kind": "EventsQuery", "select": ["distinct_id"]}), false),
+        (json!({"kind": "HogQLQuery", "query": "select distinct_id from events"}), false),
+    ] {
+        assert_eq!(is_shown(&Query::read(&query).unwrap()), expected, "{query}");
+    }
 }
 
 #[test]
