@@ -105,12 +105,12 @@ enum Segment {
 
 impl Segment {
     fn points(&self) -> impl Iterator<Item = Point> + use<> {
-        let [a, b, c, d] = match *self {
+        let points = match *self {
             Self::Line(from, to) => [from, to, to, to],
             Self::Quadratic(from, over, to) => [from, over, to, to],
             Self::Cubic(from, first, second, to) => [from, first, second, to],
         };
-        [a, b, c, d].into_iter()
+        points.into_iter()
     }
 }
 

@@ -113,7 +113,7 @@ impl Message {
         text
     }
 
-    /// The charts, in the order of their [`content_id`].
+    /// The charts, in the order of the images that the form in HTML names.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.parts.iter().filter_map(|part| match part {
             Part::Chart { chart, .. } => Some(chart),
