@@ -12,6 +12,7 @@ use weir_model::user_links::LinkKind;
 use self::changes::{sign_in_changed, user_changed};
 use self::limits::{amount, beyond, limit_noun, limit_words};
 use crate::message::{Message, Part};
+use crate::reports;
 
 /// The instance that mails come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,6 +230,11 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             ];
             (subject, None, parts)
         }
+        MailContent::Subscription { first_name, is_test, digest } => {
+            let (subject, mut parts) = reports::parts(digest, *is_test, site);
+            parts.insert(0, Part::Text(greeting(first_name)));
+            (subject, None, parts)
+        }
         MailContent::LimitReached {
             first_name,
             organization,
@@ -343,7 +349,7 @@ fn greeting(first_name: &str) -> String {
 }
 
 /// A text as one line. Text of users must not begin a new header or another paragraph.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

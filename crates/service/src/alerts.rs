@@ -31,11 +31,11 @@ use weir_store::insights::{self as insight_rows, InsightRow};
 use weir_store::numbered::Created;
 use weir_store::update::lock;
 
-use self::counts::CheckCounts;
 use self::evaluate::{check_bounds, check_question};
 use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::outcome_counts::OutcomeCounts;
 use crate::policy::{self, Action};
 use crate::questions::Questions;
 use crate::unchecked::Unchecked;
@@ -59,7 +59,7 @@ pub struct FiringAlert {
 pub struct Alerts {
     core: Arc<Core>,
     questions: Questions,
-    checks: Arc<CheckCounts>,
+    checks: Arc<OutcomeCounts<CheckOutcome>>,
 }
 
 impl Alerts {

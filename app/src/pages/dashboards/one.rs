@@ -15,6 +15,7 @@ use crate::server_fns::dashboards::{
     DashboardView, InsightOffer, TileView, get_dashboard, list_insights_to_add,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
+use crate::server_fns::subscriptions::root;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
 use crate::ui::field::{Choice, Select};
@@ -84,6 +85,7 @@ fn draw(inputs: Inputs, (of, found, offer, outcomes, total): Loaded) -> AnyView 
     let title = found.name.clone();
     let settings = format!("/projects/{project}/dashboards/{dashboard}/settings");
     let sharing = format!("/projects/{project}/dashboards/{dashboard}/sharing");
+    let subscriptions = root(project, "", &dashboard);
     let description = found.description.clone();
     let description =
         (!description.is_empty()).then(|| view! { <p class="lead">{description}</p> });
@@ -105,6 +107,7 @@ fn draw(inputs: Inputs, (of, found, offer, outcomes, total): Loaded) -> AnyView 
     view! {
         <PageHead title=title within=of.name>
             <a class="button" href=sharing>"Share"</a>
+            <a class="button" href=subscriptions>"Subscriptions"</a>
             <a class="button" href=settings>"Settings"</a>
         </PageHead>
         <ProjectZone zone=of.timezone />

@@ -12,7 +12,7 @@ use super::links::PersonLinks;
 use super::{funnel, lifecycle, paths, retention, stickiness, trends};
 use crate::error::UiError;
 use crate::pages::dashboards::of_insight;
-use crate::pages::{alerts, in_path, project_in_path};
+use crate::pages::{alerts, in_path, project_in_path, subscriptions};
 use crate::questions::{KIND, KINDS, QuestionFields, QuestionForm};
 use crate::server_fns::insights::answers::{AnswerView, ResultsView};
 use crate::server_fns::insights::{
@@ -160,12 +160,14 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
     };
     let dashboards = saved.as_ref().map(|saved| of_insight::link(project, &saved.short_id));
     let alerts = saved.as_ref().map(|saved| alerts::link(project, &saved.short_id));
+    let subscriptions = saved.as_ref().map(|saved| subscriptions::link(project, &saved.short_id));
     let ending = saved.map(|saved| ending(project, &saved));
     view! {
         {head}
         {content}
         {dashboards}
         {alerts}
+        {subscriptions}
         {ending}
     }
     .into_any()

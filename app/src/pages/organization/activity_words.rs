@@ -30,6 +30,7 @@ pub(crate) fn kind(subject: Subject) -> &'static str {
         Subject::Dashboard => "Dashboard",
         Subject::Annotation => "Annotation",
         Subject::Alert => "Alert",
+        Subject::Subscription => "Subscription",
         Subject::PersonalApiKey => "API key",
         Subject::User => "Account",
         Subject::SignInProvider => "Sign-in provider",
