@@ -108,7 +108,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             // The engine takes the room of its write buffers from the block cache, and keeps
-            // written ones to find conflicts in. A cache of their size would hold no block.
+            // written ones to find conflicts in (docs/benchmarks.md, "What RocksDB is set to"). A
+            // cache of their size would hold no block.
             block_cache: 96 * MIB,
             write_buffer: 16 * MIB,
             write_buffers: 3,
