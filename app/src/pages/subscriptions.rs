@@ -180,12 +180,15 @@ fn one(inputs: &Inputs, found: &SubscriptionsView, one: &SubscriptionView) -> An
     });
     let settings = form(inputs, found, &one.form, one.id.to_string());
     let new = root(inputs.project, &inputs.insight, &inputs.dashboard);
+    let next = time(&one.next_at, "never");
+    let test = test(inputs, one.id, found.sends_mail);
+    let leave = leave(inputs, found, one);
     view! {
         <Section id="state" title=name(one)>
-            <p>"Next mail: " {time(&one.next_at, "never")} "."</p>
+            <p>"Next mail: " {next} "."</p>
             {error}
-            {test(inputs, one.id, found.sends_mail)}
-            {leave(inputs, found, one)}
+            {test}
+            {leave}
         </Section>
         <Section id="settings" title="Settings">
             <div data-dirty-guard="">{settings}</div>
@@ -339,10 +342,11 @@ fn deletion(inputs: &Inputs, one: &SubscriptionView) -> AnyView {
     let call = ApiCall::new("DELETE", path, "subscription:write");
     let (project, insight) = (inputs.project.to_string(), inputs.insight.clone());
     let (dashboard, subscription) = (inputs.dashboard.clone(), one.id.to_string());
+    let name = name(one);
     view! {
         <Section id="delete" title="Delete subscription">
             <FormFailure result=result />
-            <Confirm button="Delete" of=name(one) danger=true>
+            <Confirm button="Delete" of=name danger=true>
                 <p>"No recipient gets its mails any more. This cannot be undone."</p>
                 <ActionForm action=action>
                     <input type="hidden" name="project" value=project />
