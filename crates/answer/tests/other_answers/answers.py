@@ -1102,7 +1102,7 @@ def funnels(asked):
             amount(hundredths(converted * 100 / began) if began else 0)
             for began, converted in buckets or [(0, 0)] * len(span)
         ]
-        result = {"count": len(funnel.steps), "data": rates, "days": span.days,
+        result = {"count": len(span), "data": rates, "days": span.days,
                   "labels": span.labels}
         if value is not None:
             result["breakdown_value"] = value
