@@ -810,7 +810,8 @@ def trends(asked):
                 else:
                     rows = zip(*[part["data"] for part in parts])
                     found["data"] = [amount(formula.value(row)) for row in rows]
-                    found["count"] = amount(exact_sum(found["data"]))
+                    numbers = found["data"]
+                    found["count"] = numbers[-1] if is_cumulative else amount(exact_sum(numbers))
                 results.append(found)
     more = any(others(at, spans[0]) for at in every) if is_divided else None
     return {"results": results, "hasMore": more, "range": spans[0].written()}

@@ -142,6 +142,8 @@ fn fixed_trends() -> Vec<Value> {
         trends(json!({ "series": [price("sum"), { "event": "buy" }], "trendsFilter":
             { "formulaNodes": [{ "formula": "A / B" }, { "formula": "(A - B) * 2 + 1",
             "custom_name": "more" }] } })),
+        trends(json!({ "series": [{ "event": "buy" }, {}], "trendsFilter":
+            { "formula": "A / B", "display": "ActionsLineGraphCumulative" } })),
         trends(json!({ "series": [{ "event": "buy" }, {}], "trendsFilter": { "formula": "A / B * 100" },
             "breakdownFilter": { "breakdown": "plan", "breakdown_limit": 2 },
             "compareFilter": { "compare": true } })),
