@@ -129,7 +129,7 @@ impl Alerts {
         project: &ProjectCtx,
         input: impl Into<Unchecked<'_, AlertInput>>,
     ) -> Result<Alert> {
-        policy::check(&project.org, Action::WriteAlerts)?;
+        policy::check_sending(&project.org, Action::WriteAlerts)?;
         let AlertInput { insight, name, threshold, rest } = input.into().read()?;
         let query = self.question(project.project, insight).await?;
         let (store, ctx) = (&self.core.store, &project.org.ctx);
@@ -192,7 +192,7 @@ impl Alerts {
         alert: &str,
         patch: impl Into<Unchecked<'_, AlertPatch>>,
     ) -> Result<Alert> {
-        policy::check(&project.org, Action::WriteAlerts)?;
+        policy::check_sending(&project.org, Action::WriteAlerts)?;
         let before = self.find(project, alert).await?;
         let patch = patch.into().read()?;
         let now = project.org.ctx.now;

@@ -210,6 +210,17 @@ pub fn check(org: &OrgCtx, action: Action) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks a caller who has numbers of insights sent by an alert or a subscription: without the
+/// scopes to read them, a key could have them sent to it.
+///
+/// # Errors
+/// [`Error::MissingScope`] or [`Error::Forbidden`].
+pub fn check_sending(org: &OrgCtx, action: Action) -> Result<(), Error> {
+    check(org, action)?;
+    check(org, Action::ReadInsights)?;
+    check(org, Action::AskQuestions)
+}
+
 /// Refuses all callers except users in the web app.
 ///
 /// # Errors

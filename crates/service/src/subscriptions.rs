@@ -101,7 +101,7 @@ impl Subscriptions {
         project: &ProjectCtx,
         input: impl Into<Unchecked<'_, SubscriptionInput>>,
     ) -> Result<Subscription> {
-        policy::check(&project.org, Action::WriteSubscriptions)?;
+        policy::check_sending(&project.org, Action::WriteSubscriptions)?;
         let SubscriptionInput { about, target_value, frequency, start_date, rest } =
             input.into().read()?;
         self.require(project, about).await?;
@@ -159,7 +159,7 @@ impl Subscriptions {
         subscription: &str,
         patch: impl Into<Unchecked<'_, SubscriptionPatch>>,
     ) -> Result<Subscription> {
-        policy::check(&project.org, Action::WriteSubscriptions)?;
+        policy::check_sending(&project.org, Action::WriteSubscriptions)?;
         let id = self.find(project, subscription).await?.id;
         let patch = patch.into().read()?;
         let recipients = match &patch.target_value {

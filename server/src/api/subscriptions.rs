@@ -50,7 +50,8 @@ pub async fn list_subscriptions(
     Ok(Json(listing.envelope(paged)))
 }
 
-/// Add a subscription of an insight or of a dashboard. Its mails have charts and numbers.
+/// Add a subscription of an insight or of a dashboard. Its mails have charts and numbers. The
+/// key also needs `insight:read` and `query:read`.
 pub async fn create_subscription(
     auth: Authorized<SubscriptionsWrite, InProject>,
     State(app): State<App>,
@@ -69,7 +70,7 @@ pub async fn get_subscription(
 }
 
 /// Change some fields. What the subscription is about stays. After a change of its times the
-/// next one is computed again.
+/// next one is computed again. The key also needs `insight:read` and `query:read`.
 pub async fn update_subscription(
     auth: Authorized<SubscriptionsWrite, InProject>,
     State(app): State<App>,

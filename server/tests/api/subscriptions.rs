@@ -83,9 +83,36 @@ fn size(image: &[u8]) -> (u32, u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_needs_the_scopes_to_read_its_numbers() {
+    let app = TestApp::with_owner().await;
+    let all = app.owner().key(&["*"]).await;
+    let insight = insight(&app, &all, "Payments", &question()).await;
+    let mut body = daily(&insight);
+    body["start_date"] = json!("2100-01-04T09:00:00Z");
+    let subscription = made(&all, &path(&app), &body).await;
+    for (scopes, missing) in [
+        (&["subscription:write"][..], "insight:read"),
+        (&["subscription:write", "insight:read"][..], "query:read"),
+        (&["subscription:write", "query:read"][..], "insight:read"),
+    ] {
+        let caller = app.owner().key(scopes).await;
+        let detail = format!("API key missing required scope '{missing}'");
+        let change = json!({"title": "Other"});
+        for answer in [
+            caller.post(&path(&app), &body).await,
+            caller.patch(&one(&app, &subscription), &change).await,
+        ] {
+            answer.assert_error(403, "authentication_error", "permission_denied", &detail);
+        }
+    }
+    let caller = app.owner().key(&["subscription:write"]).await;
+    assert_eq!(caller.delete(&one(&app, &subscription)).await.status, 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_subscription_is_added_changed_and_deleted() {
     let app = TestApp::with_owner().await;
-    let scopes = ["subscription:write", "insight:write", "activity_log:read"];
+    let scopes = ["subscription:write", "insight:write", "query:read", "activity_log:read"];
     let caller = app.owner().key(&scopes).await;
     let insight = insight(&app, &caller, "Payments", &question()).await;
     let mut body = daily(&insight);
