@@ -183,8 +183,10 @@ fn about_disk(report: &mut Report, config: &Config) {
 async fn about_data(report: &mut Report, config: &Config) {
     report.section("Data");
     report.fact("newest schema version of this program", schema_version());
-    if config.store == StoreKind::Memory {
-        return report.line("the store is in memory");
+    match config.store {
+        StoreKind::RocksDb => {}
+        StoreKind::Postgres(_) => return report.line("the store is in a PostgreSQL database"),
+        StoreKind::Memory => return report.line("the store is in memory"),
     }
     if !has_store(config) {
         return report.line("there is no store");

@@ -85,6 +85,7 @@ pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
 pub use migrations::{MissingMigration, StoredSchema, schema_version};
+pub use postgres::DATABASE_ID;
 pub use weir_objects::{Access, BucketLocation, Secret};
 pub use weir_store_postgres::{DatabaseAddress, Settings as DatabaseSettings};
 

@@ -16,7 +16,7 @@ use crate::engine::STORE;
 use crate::error::Error;
 
 /// The file with the id, in the data directory.
-const FILE: &str = "database-id";
+pub const DATABASE_ID: &str = "database-id";
 /// The same before it is complete.
 const UNFINISHED: &str = "database-id.tmp";
 
@@ -43,7 +43,7 @@ pub(crate) async fn open(directory: &Path, settings: &Settings) -> Result<Postgr
 /// # Errors
 /// [`Error::Open`] with the reason.
 pub(crate) fn refuse_database(directory: &Path) -> Result<(), Error> {
-    if !directory.join(FILE).exists() {
+    if !directory.join(DATABASE_ID).exists() {
         return Ok(());
     }
     Err(Error::Open {
@@ -55,11 +55,11 @@ pub(crate) fn refuse_database(directory: &Path) -> Result<(), Error> {
 
 /// The id of a data directory, which is created if it is missing.
 fn directory_id(directory: &Path) -> io::Result<Uuid> {
-    match fs::read_to_string(directory.join(FILE)) {
+    match fs::read_to_string(directory.join(DATABASE_ID)) {
         Ok(text) => text
             .trim()
             .parse()
-            .map_err(|_| io::Error::new(ErrorKind::InvalidData, format!("`{FILE}` has no id"))),
+            .map_err(|_| io::Error::new(ErrorKind::InvalidData, format!("`{DATABASE_ID}` has no id"))),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let id = Uuid::new_v4();
             let unfinished = directory.join(UNFINISHED);
@@ -68,7 +68,7 @@ fn directory_id(directory: &Path) -> io::Result<Uuid> {
             let mut file = options.open(&unfinished)?;
             file.write_all(format!("{id}\n").as_bytes())?;
             file.sync_all()?;
-            fs::rename(&unfinished, directory.join(FILE))?;
+            fs::rename(&unfinished, directory.join(DATABASE_ID))?;
             File::open(directory)?.sync_all()?;
             Ok(id)
         }
@@ -95,7 +95,7 @@ mod tests {
         let id = directory_id(directory.path()).unwrap();
         assert_eq!(directory_id(directory.path()).unwrap(), id);
         assert!(refuse_database(directory.path()).is_err());
-        fs::write(directory.path().join(FILE), "other").unwrap();
+        fs::write(directory.path().join(DATABASE_ID), "other").unwrap();
         assert!(directory_id(directory.path()).is_err());
     }
 
