@@ -60,7 +60,11 @@ impl UpgradeError {
                 REFUSED
             }
             Self::NoSpace { .. } => NO_SPACE,
-            Self::InMemory | Self::InDatabase | Self::NoStore(_) | Self::Files(_) | Self::Store(_) => 1,
+            Self::InMemory
+            | Self::InDatabase
+            | Self::NoStore(_)
+            | Self::Files(_)
+            | Self::Store(_) => 1,
         }
     }
 }
