@@ -18,14 +18,14 @@ const VALUES_PER_PAGE: usize = 1000;
 
 /// What a scan reads of a range.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ScanRequest {
     direction: Direction,
     has_values: bool,
     limit: usize,
     skip: usize,
 }
 
-impl Wanted {
+impl ScanRequest {
     /// Keys without their values.
     pub(crate) fn keys(direction: Direction, limit: u32, skip: u32) -> Self {
         Self { has_values: false, ..Self::values(direction, limit, skip) }
@@ -57,17 +57,17 @@ impl PostgresTransaction {
         &self,
         state: &mut State,
         range: KeyRange<'_>,
-        wanted: Wanted,
+        request: ScanRequest,
     ) -> Result<Vec<(Vec<u8>, Val)>> {
         let (mut start, mut end) = (range.start.into_vec(), range.end.into_vec());
-        let Wanted { direction, limit, mut skip, .. } = wanted;
+        let ScanRequest { direction, limit, mut skip, .. } = request;
         let mut found = Vec::new();
         while found.len() < limit && start < end {
             // Without own writes the server skips. It passes over these rows all the same.
             let is_plain = !state.buffer.touches(&start, &end);
             let offset = if is_plain { std::mem::take(&mut skip) } else { 0 };
-            let size = (limit - found.len()).saturating_add(skip).min(wanted.page());
-            let rows = self.page(state, &start, &end, (size, offset), wanted).await?;
+            let size = (limit - found.len()).saturating_add(skip).min(request.page());
+            let rows = self.page(state, &start, &end, (size, offset), request).await?;
             let is_last = rows.len() < size;
             // The part of the range that this page is about.
             let (mut from, mut to) = (start.clone(), end.clone());
@@ -110,15 +110,15 @@ impl PostgresTransaction {
         start: &[u8],
         end: &[u8],
         (size, offset): (usize, usize),
-        wanted: Wanted,
+        request: ScanRequest,
     ) -> Result<Vec<(Vec<u8>, Val)>> {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let (size, offset) = (number(size), number(offset));
         let parameters: [&(dyn ToSql + Sync); 4] = [&start, &end, &size, &offset];
-        let rows = self.rows(state, wanted.statement(), &parameters).await?;
+        let rows = self.rows(state, request.statement(), &parameters).await?;
         let mut page = Vec::with_capacity(rows.len());
         for row in &rows {
-            let value = if wanted.has_values { column(row, 1)? } else { Vec::new() };
+            let value = if request.has_values { column(row, 1)? } else { Vec::new() };
             page.push((column(row, 0)?, value));
         }
         Ok(page)

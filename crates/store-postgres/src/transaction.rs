@@ -19,7 +19,7 @@ use crate::commit;
 use crate::connection::Chosen;
 use crate::error::{lost, of_statement};
 use crate::pool::{Lease, Pool};
-use crate::scan::Wanted;
+use crate::scan::ScanRequest;
 use crate::statements::{BEGIN_READ, BEGIN_WRITE};
 
 /// Longest key, bytes. The index of the table takes no longer ones.
@@ -156,15 +156,15 @@ impl PostgresTransaction {
         Ok(())
     }
 
-    /// Reads keys, with their values if these are wanted.
+    /// Reads keys, with their values if these are requested.
     async fn scanned(
         &self,
         range: KeyRange<'_>,
         version: Option<u64>,
-        wanted: Wanted,
+        request: ScanRequest,
     ) -> Result<Vec<(Vec<u8>, Val)>> {
         let mut state = self.to_read(version).await?;
-        self.scan_range(&mut state, range, wanted).await
+        self.scan_range(&mut state, range, request).await
     }
 }
 
@@ -356,8 +356,8 @@ impl Transactable for PostgresTransaction {
         version: Option<u64>,
     ) -> BoxFut<'a, Result<KeysResult>> {
         Box::pin(async move {
-            let wanted = Wanted::keys(Direction::Forward, limit, skip);
-            Ok(keys_of(self.scanned(rng, version, wanted).await?))
+            let request = ScanRequest::keys(Direction::Forward, limit, skip);
+            Ok(keys_of(self.scanned(rng, version, request).await?))
         })
     }
 
@@ -369,8 +369,8 @@ impl Transactable for PostgresTransaction {
         version: Option<u64>,
     ) -> BoxFut<'a, Result<KeysResult>> {
         Box::pin(async move {
-            let wanted = Wanted::keys(Direction::Backward, limit, skip);
-            Ok(keys_of(self.scanned(rng, version, wanted).await?))
+            let request = ScanRequest::keys(Direction::Backward, limit, skip);
+            Ok(keys_of(self.scanned(rng, version, request).await?))
         })
     }
 
@@ -382,8 +382,8 @@ impl Transactable for PostgresTransaction {
         version: Option<u64>,
     ) -> BoxFut<'a, Result<ScanResult>> {
         Box::pin(async move {
-            let wanted = Wanted::values(Direction::Forward, limit, skip);
-            Ok(values_of(self.scanned(rng, version, wanted).await?))
+            let request = ScanRequest::values(Direction::Forward, limit, skip);
+            Ok(values_of(self.scanned(rng, version, request).await?))
         })
     }
 
@@ -395,8 +395,8 @@ impl Transactable for PostgresTransaction {
         version: Option<u64>,
     ) -> BoxFut<'a, Result<ScanResult>> {
         Box::pin(async move {
-            let wanted = Wanted::values(Direction::Backward, limit, skip);
-            Ok(values_of(self.scanned(rng, version, wanted).await?))
+            let request = ScanRequest::values(Direction::Backward, limit, skip);
+            Ok(values_of(self.scanned(rng, version, request).await?))
         })
     }
 

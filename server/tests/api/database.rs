@@ -62,7 +62,9 @@ async fn commands_on_files_of_the_store_say_that_it_is_in_a_database() {
     assert!(made.ok, "{}", made.err);
     let backups = data.join("backups");
     let backups = backups.to_str().unwrap();
-    for arguments in [&["backup", backups][..], &["check"], &["restore", backups], &["upgrade"]] {
+    for arguments in
+        [&["backup", backups][..], &["check"], &["restore", backups], &["upgrade", "--check"]]
+    {
         let mut command = weir_in(&database, data);
         command.args(arguments);
         let refused = run(command, "").await;
@@ -73,7 +75,7 @@ async fn commands_on_files_of_the_store_say_that_it_is_in_a_database() {
     // Without accepting it, a database with one copy is refused, and one in files too.
     for (arguments, reason) in [
         (&["--store", &database][..], "synchronous_standby_names is empty"),
-        (&[], "set store to its address"),
+        (&[][..], "set store to its address"),
     ] {
         let mut command = weir(data);
         command.args(arguments).arg("setup-link");
