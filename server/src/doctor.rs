@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use weir_store::inspection::{Inspection, inspect};
-use weir_store::schema_version;
+use weir_store::{DATABASE_ID, schema_version};
 
 use crate::backup::{link_store, stop_flag, unlink_store};
 use crate::config::{Config, StoreKind};
@@ -126,8 +126,17 @@ fn about_files(report: &mut Report, config: &Config) {
     let data = &config.data;
     let mut paths = vec![data.clone()];
     paths.extend(
-        ["LOCK", "store", "log", "log/quarantine", "segments", "ballast", "instance-id"]
-            .map(|name| data.join(name)),
+        [
+            "LOCK",
+            "store",
+            "log",
+            "log/quarantine",
+            "segments",
+            "ballast",
+            "instance-id",
+            DATABASE_ID,
+        ]
+        .map(|name| data.join(name)),
     );
     for path in [
         &config.local_exports,

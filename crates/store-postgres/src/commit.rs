@@ -114,9 +114,17 @@ async fn end(lease: Lease, batches: Vec<Batch>, begins: bool) -> Result<()> {
 
 async fn send_all(lease: &Lease, batches: &[Batch], begins: bool) -> Outcome {
     let warnings = lease.warnings();
+    if begins {
+        // Awaited: without a transaction each statement would be a commit of its own.
+        if let Err(error) = lease.client.batch_execute(BEGIN_WRITE).await {
+            return Outcome::Failed(of_statement(&error));
+        }
+        if lease.warnings() != warnings {
+            return Outcome::Failed(lost());
+        }
+    }
     for (at, batch) in batches.iter().enumerate() {
-        let is_last = at + 1 == batches.len();
-        let outcome = send(lease, batch, begins && at == 0, is_last).await;
+        let outcome = send(lease, batch, at + 1 == batches.len()).await;
         if !matches!(outcome, Outcome::Committed) {
             return outcome;
         }
@@ -128,22 +136,21 @@ async fn send_all(lease: &Lease, batches: &[Batch], begins: bool) -> Outcome {
     Outcome::Committed
 }
 
-/// Sends a batch, between `BEGIN` and `COMMIT` if it is the first and the last one, without
-/// waiting in between. After a statement that fails, the server refuses the next ones, and
-/// rolls back instead of committing.
-async fn send(lease: &Lease, batch: &Batch, begins: bool, commits: bool) -> Outcome {
+/// Sends a batch, with `COMMIT` if it is the last one, without waiting in between. After a
+/// statement that fails, the server refuses the next ones, and rolls back instead of
+/// committing.
+async fn send(lease: &Lease, batch: &Batch, commits: bool) -> Outcome {
     let (client, all) = (&lease.client, &lease.statements);
     // Polled in this order, and each is sent by its first poll.
-    let (begun, locked, shared, held, set, deleted, committed) = futures::join!(
-        run_if(client, begins, BEGIN_WRITE),
+    let (locked, shared, held, set, deleted, committed) = futures::join!(
         run(client, &all.lock, &batch.locked),
         run(client, &all.share, &batch.shared),
         run(client, &all.hold, &batch.held),
         write(client, &all.set, batch),
         run(client, &all.delete, &batch.deleted),
-        run_if(client, commits, COMMIT),
+        end_if(client, commits),
     );
-    let statements = [begun, locked, shared, held, set, deleted];
+    let statements = [locked, shared, held, set, deleted];
     match (statements.into_iter().find_map(Result::err), committed) {
         (None, Ok(())) => Outcome::Committed,
         (None, Err(error)) => match of_commit(&error) {
@@ -160,8 +167,8 @@ async fn send(lease: &Lease, batch: &Batch, begins: bool, commits: bool) -> Outc
     }
 }
 
-async fn run_if(client: &Client, is_wanted: bool, text: &str) -> Result<(), Error> {
-    if is_wanted { client.batch_execute(text).await } else { Ok(()) }
+async fn end_if(client: &Client, commits: bool) -> Result<(), Error> {
+    if commits { client.batch_execute(COMMIT).await } else { Ok(()) }
 }
 
 async fn run(client: &Client, statement: &Statement, keys: &[Vec<u8>]) -> Result<(), Error> {

@@ -1,8 +1,8 @@
 //! A transaction: reads on the snapshot of a connection, merged with its own writes.
 //!
 //! A transaction takes a connection and its snapshot with its first read, and not when it
-//! begins. One that only writes takes them with its commit. So `BEGIN` and the first
-//! statement are one exchange with the server.
+//! begins. So `BEGIN` and the first read are one exchange with the server. A transaction that
+//! only writes takes them with its commit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,9 @@ use crate::statements::{BEGIN_READ, BEGIN_WRITE};
 
 /// Longest key, bytes. The index of the table takes no longer ones.
 const KEY_MAX: usize = 2600;
+/// Longest value, bytes. A statement with a longer one may not be sent, and then the others
+/// of its commit must not be sent either.
+const VALUE_MAX: usize = 256 << 20;
 
 /// A transaction of the engine.
 pub(crate) struct PostgresTransaction {
@@ -70,16 +73,19 @@ impl PostgresTransaction {
         Ok(self.state.lock().await)
     }
 
-    /// The state of an open transaction, to write this key.
-    async fn to_write(&self, key: &Key<'_>) -> Result<MutexGuard<'_, State>> {
+    /// The state of an open transaction, to write a key and a value of this length.
+    async fn to_write(&self, key: &[u8], value: usize) -> Result<MutexGuard<'_, State>> {
         if self.closed() {
             return Err(Error::TransactionFinished);
         }
         if !self.is_write {
             return Err(Error::TransactionReadonly);
         }
-        if key.as_slice().len() > KEY_MAX {
+        if key.len() > KEY_MAX {
             return Err(Error::TransactionKeyTooLarge);
+        }
+        if value > VALUE_MAX {
+            return Err(Error::TransactionTooLarge);
         }
         Ok(self.state.lock().await)
     }
@@ -108,11 +114,16 @@ impl PostgresTransaction {
                     }
                 };
                 let begin = if self.is_write { BEGIN_WRITE } else { BEGIN_READ };
+                let warnings = lease.warnings();
                 let (begun, rows) = join(
                     lease.client.batch_execute(begin),
                     lease.client.query(chosen(&lease.statements), parameters),
                 )
                 .await;
+                // A transaction of before is still open.
+                if lease.warnings() != warnings {
+                    return Err(lost());
+                }
                 let rows = begun.and(rows);
                 (lease, rows)
             }
@@ -148,7 +159,8 @@ impl PostgresTransaction {
         value: Option<Val>,
         expected: Option<&[u8]>,
     ) -> Result<()> {
-        let mut state = self.to_write(&key).await?;
+        let length = value.as_ref().map_or(0, Vec::len);
+        let mut state = self.to_write(&key, length).await?;
         if self.seen(&mut state, &key).await?.as_deref() != expected {
             return Err(Error::TransactionConditionNotMet);
         }
@@ -253,7 +265,7 @@ impl Transactable for PostgresTransaction {
 
     fn getu<'a>(&'a self, key: Key<'a>) -> BoxFut<'a, Result<Option<Val>>> {
         Box::pin(async move {
-            let mut state = self.to_write(&key).await?;
+            let mut state = self.to_write(&key, 0).await?;
             // The commit checks what it writes.
             if let Some(written) = state.buffer.get(&key) {
                 return Ok(written.map(<[u8]>::to_vec));
@@ -310,7 +322,7 @@ impl Transactable for PostgresTransaction {
 
     fn set<'a>(&'a self, key: Key<'a>, val: Val) -> BoxFut<'a, Result<()>> {
         Box::pin(async move {
-            let mut state = self.to_write(&key).await?;
+            let mut state = self.to_write(&key, val.len()).await?;
             state.buffer.write(key.into_vec(), Some(val));
             Ok(())
         })
@@ -331,7 +343,7 @@ impl Transactable for PostgresTransaction {
 
     fn del<'a>(&'a self, key: Key<'a>) -> BoxFut<'a, Result<()>> {
         Box::pin(async move {
-            let mut state = self.to_write(&key).await?;
+            let mut state = self.to_write(&key, 0).await?;
             state.buffer.write(key.into_vec(), None);
             Ok(())
         })
