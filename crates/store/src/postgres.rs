@@ -56,10 +56,9 @@ pub(crate) fn refuse_database(directory: &Path) -> Result<(), Error> {
 /// The id of a data directory, which is created if it is missing.
 fn directory_id(directory: &Path) -> io::Result<Uuid> {
     match fs::read_to_string(directory.join(DATABASE_ID)) {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .map_err(|_| io::Error::new(ErrorKind::InvalidData, format!("`{DATABASE_ID}` has no id"))),
+        Ok(text) => text.trim().parse().map_err(|_| {
+            io::Error::new(ErrorKind::InvalidData, format!("`{DATABASE_ID}` has no id"))
+        }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let id = Uuid::new_v4();
             let unfinished = directory.join(UNFINISHED);
