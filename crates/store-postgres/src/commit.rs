@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use surrealdb_kvs::{Error as StorageError, Result};
+use surrealdb_kvs::Error as StorageError;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Error, Statement};
 
@@ -68,7 +68,7 @@ enum Outcome {
 /// The commit is a task of its own. If its caller is dropped, it ends all the same, and its
 /// connection counts as used until then. Otherwise a server whose standby does not answer
 /// would get another connection for each attempt.
-pub(crate) async fn commit(pool: &Pool, state: State) -> Result<()> {
+pub(crate) async fn commit(pool: &Pool, state: State) -> Result<(), StorageError> {
     let (lease, begins) = match state.snapshot {
         Snapshot::Lost => return Err(lost()),
         Snapshot::Open(lease) => (Some(lease), false),
@@ -92,7 +92,7 @@ pub(crate) async fn commit(pool: &Pool, state: State) -> Result<()> {
 }
 
 /// Sends a commit, and returns its connection if that can be used again.
-async fn end(lease: Lease, batches: Vec<Batch>, begins: bool) -> Result<()> {
+async fn end(lease: Lease, batches: Vec<Batch>, begins: bool) -> Result<(), StorageError> {
     let sent = timeout(LIMIT, send_all(&lease, &batches, begins)).await;
     let outcome = sent.unwrap_or_else(|_| Outcome::Unknown(unknown("no answer in time")));
     match outcome {
