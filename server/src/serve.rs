@@ -4,23 +4,25 @@
 //! one is noticed before anything is opened, and connections are accepted from then on
 //! (`starting`). The store is closed last. What does not: answers to requests (`dispatcher`),
 //! work at intervals (`periodic`), the removal of old events (`retention`), the certificate
-//! (`certificates`), and changes of the log filter (`log_filter`).
+//! (`certificates`), changes of the log filter (`log_filter`), the set-up link (`set_up_link`),
+//! the stop signals (`signals`), and the reasons of failures (`error`).
 
 mod certificates;
+mod error;
 mod log_filter;
 mod periodic;
 mod retention;
+mod set_up_link;
+mod signals;
 
 use std::io::{ErrorKind, Write as _};
 use std::iter;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 use weir_dns::Resolver;
 use weir_egress::{BuildError, Egress, Rules};
@@ -30,11 +32,11 @@ use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
 use weir_ingest::{Dependencies as IngestDependencies, OpenLog};
 use weir_plugins::{Dependencies as PluginDependencies, Plugins, Settings as PluginSettings};
-use weir_service::identity::{HashParameters, SetupToken};
+use weir_service::identity::HashParameters;
 use weir_service::limits as organization_limits;
 use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
-use weir_service::sealing::{KeyError, Sealer};
+use weir_service::sealing::Sealer;
 use weir_service::{Clock, Core, Dependencies, Services, questions};
 use weir_store::{DatabaseSettings, Location, Settings as StoreSettings, Store, disk};
 
@@ -61,9 +63,10 @@ use crate::traces::{Exporting, Traces};
 
 pub use certificates::CertificateError;
 use certificates::{Certificates, Reload};
+pub use error::ServeError;
+use set_up_link::announce_setup;
+pub(crate) use signals::StopSignals;
 
-/// Time between two checks whether the set-up link was used.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for applying accepted events when the service stops. The others wait in the log
 /// for the next start.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -75,52 +78,6 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an address in use is tried, and the pause between two attempts.
 const BIND_ATTEMPTS: u32 = 10;
 const BIND_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why the service did not start, or why it ended without a stop signal.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on `{address}`; choose another address with --{setting}")]
-    Bind {
-        /// The address of the setting.
-        address: String,
-        /// Name of the setting.
-        setting: &'static str,
-        /// The error of the system.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The certificate cannot be used.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] weir_store::Error),
-    /// The ingest log cannot be used.
-    #[error(transparent)]
-    Ingest(#[from] weir_ingest::StartError),
-    /// The location database cannot be used.
-    #[error(transparent)]
-    Locations(#[from] LocationError),
-    /// The mail settings cannot be used.
-    #[error(transparent)]
-    Mail(#[from] weir_mail::SetUpError),
-    /// The stored secrets cannot be opened.
-    #[error(transparent)]
-    MasterKey(#[from] KeyError),
-    /// The state of the instance cannot be read.
-    #[error("cannot read the state of the instance")]
-    Instance(#[from] weir_service::Error),
-    /// Connections to addresses that members enter cannot be set up.
-    #[error(transparent)]
-    Egress(#[from] BuildError),
-    /// The process cannot receive signals.
-    #[error("the process cannot be set up")]
-    Process(#[from] std::io::Error),
-    /// The engine or the ingest log failed while serving.
-    #[error("storage failed while serving; what was acknowledged is safe, start again")]
-    StorageFailed,
-}
 
 /// Settings that only tests change.
 #[derive(Debug, Clone, Default)]
@@ -594,103 +551,6 @@ pub(crate) async fn stop(
             tracing::warn!("second stop signal: exiting without waiting");
             Ok(())
         }
-    }
-}
-
-/// The stop signals SIGTERM and SIGINT.
-pub(crate) struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Option<Signal>,
-}
-
-impl StopSignals {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: None,
-        })
-    }
-
-    /// The same with SIGHUP, for a command that removes something when its terminal is closed.
-    pub(crate) fn with_hangup() -> std::io::Result<Self> {
-        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::new()? })
-    }
-
-    pub(crate) async fn stop(&mut self) {
-        let Self { terminate, interrupt, hangup } = self;
-        let hung_up = async {
-            match hangup {
-                Some(hangup) => _ = hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            () = hung_up => {}
-        }
-    }
-}
-
-/// Shows a set-up link until the instance is set up: first the link from before this
-/// start while it is valid, then a new one whenever the last has expired.
-async fn announce_setup(app: App, address: SocketAddr) {
-    let file = match app.config.store {
-        StoreKind::RocksDb | StoreKind::Postgres(_) => Some(setup::link_file(&app.config)),
-        StoreKind::Memory => None,
-    };
-    let mut kept = file.as_deref().and_then(setup::kept_link);
-    loop {
-        let expires_at = match setup_token(&app, kept.take()).await {
-            Ok(Some(token)) => {
-                let origin = setup::origin(&app.config, Some(address));
-                show_link(&setup::link(&origin, &token.token), file.as_ref());
-                token.expires_at
-            }
-            Ok(None) => break,
-            Err(error) => {
-                tracing::error!(%error, "no set-up link could be made");
-                app.services.clock.now().plus_seconds(60)
-            }
-        };
-        while app.services.clock.now() < expires_at {
-            tokio::time::sleep(POLL_INTERVAL).await;
-            if app.services.identity.is_set_up().await.unwrap_or(false) {
-                break;
-            }
-        }
-    }
-    if let Some(file) = file {
-        setup::forget_link(&file);
-    }
-}
-
-/// The token of the stored link if it is still valid, else a new one; `None` when the
-/// instance is set up.
-async fn setup_token(
-    app: &App,
-    kept: Option<String>,
-) -> Result<Option<SetupToken>, weir_service::Error> {
-    let identity = &app.services.identity;
-    if let Some(token) = kept.as_deref().and_then(setup::token_of)
-        && let Some(token) = identity.resume_setup_token(token).await?
-    {
-        return Ok(Some(token));
-    }
-    identity.issue_setup_token().await
-}
-
-/// The file is written first, so that a reader of the line finds it.
-fn show_link(link: &str, file: Option<&PathBuf>) {
-    if let Some(file) = file
-        && let Err(error) = setup::keep_link(file, link)
-    {
-        tracing::warn!(%error, file = %file.display(), "the set-up link could not be written");
-    }
-    if let Err(error) = say(&format!("Set up Weir at {link}")) {
-        tracing::warn!(%error, "the set-up link could not be printed");
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct AlertView {
     pub(crate) error: String,
     /// Why the last request to the webhook failed. Empty: it did not.
     pub(crate) webhook_error: String,
-    /// The last checks, the newest first.
+    /// The last checks, the newest first. Only the alert that the page shows has them.
     pub(crate) checks: Vec<CheckView>,
 }
 
@@ -87,9 +87,13 @@ pub(crate) struct AlertForm {
     pub(crate) subscribers: String,
 }
 
-/// Lists the alerts of an insight.
+/// Lists the alerts of an insight, with the last checks of the one with the number `alert`.
 #[server(prefix = "/_fn", endpoint = "list_alerts")]
-pub(crate) async fn list_alerts(project: i64, insight: String) -> Result<AlertsView, UiError> {
+pub(crate) async fn list_alerts(
+    project: i64,
+    insight: String,
+    #[server(default)] alert: String,
+) -> Result<AlertsView, UiError> {
     use weir_model::alerts::{ALERTS_MAX, Alert, AlertCheck, CalculationInterval};
     use weir_model::members::MemberQuery;
     use weir_model::pagination::Page;
@@ -122,17 +126,20 @@ pub(crate) async fn list_alerts(project: i64, insight: String) -> Result<AlertsV
         is_notified: check.targets_notified,
         error: check.error.unwrap_or_default(),
     };
-    let view = |alert: Alert| AlertView {
-        id: alert.id.0,
-        form: AlertForm::of(&alert),
-        state: alert.state,
-        value: alert.last_value,
-        checked_at: time(alert.last_checked_at),
-        next_check_at: time(alert.next_check_at),
-        snoozed_until: time(alert.snoozed_until),
-        error: alert.last_error.unwrap_or_default(),
-        webhook_error: alert.webhook_error.unwrap_or_default(),
-        checks: alert.checks.into_iter().map(check).collect(),
+    let view = |of: Alert| AlertView {
+        id: of.id.0,
+        form: AlertForm::of(&of),
+        state: of.state,
+        value: of.last_value,
+        checked_at: time(of.last_checked_at),
+        next_check_at: time(of.next_check_at),
+        snoozed_until: time(of.snoozed_until),
+        error: of.last_error.unwrap_or_default(),
+        webhook_error: of.webhook_error.unwrap_or_default(),
+        checks: match of.id.to_string() == alert {
+            true => of.checks.into_iter().map(check).collect(),
+            false => Vec::new(),
+        },
     };
     Ok(AlertsView {
         insight: of.id.0,

@@ -8,7 +8,7 @@ use weir_model::errors::FieldError;
 use weir_service::{ProjectCtx, Services};
 
 #[cfg(feature = "ssr")]
-use super::rows;
+use super::{asking, rows};
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
@@ -101,7 +101,7 @@ async fn explored(
     use weir_questions::Query;
 
     let question = Query::Events(exploration.query.clone());
-    let query = serde_json::to_value(&question).map_err(|error| rows::unreadable(&error))?;
+    let query = serde_json::to_value(&question).map_err(|error| asking::unreadable(&error))?;
     let found = match rows::ask(services, project, question, usize::MAX).await? {
         Ok(found) => found,
         Err(fault) => return Ok(Err(fault)),
@@ -109,7 +109,7 @@ async fn explored(
     let counts = Query::Events(exploration.counts());
     let counts: Vec<(String, u64)> = match rows::answer(services, project, counts).await? {
         Ok(answered) => serde_json::from_str(answered.answer.results.get())
-            .map_err(|error| rows::unreadable(&error))?,
+            .map_err(|error| asking::unreadable(&error))?,
         Err(fault) => return Ok(Err(fault)),
     };
     let filters = match &query["properties"] {

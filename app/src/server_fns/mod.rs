@@ -15,6 +15,8 @@
 pub(crate) mod account;
 pub(crate) mod activity;
 pub(crate) mod alerts;
+#[cfg(feature = "ssr")]
+mod asking;
 pub(crate) mod bulk;
 pub(crate) mod dashboards;
 pub(crate) mod definitions;
@@ -54,6 +56,7 @@ pub(crate) mod security;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod sql;
+pub(crate) mod subscriptions;
 pub(crate) mod traffic;
 pub(crate) mod warnings;
 pub(crate) mod web;

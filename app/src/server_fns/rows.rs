@@ -14,6 +14,8 @@ use weir_service::{Error, ProjectCtx, Services};
 use crate::context::ui_error;
 #[cfg(feature = "ssr")]
 use crate::error::UiError;
+#[cfg(feature = "ssr")]
+use crate::server_fns::asking::unreadable;
 
 /// The most rows that a page shows. Files have all of them.
 #[cfg(feature = "ssr")]
@@ -73,11 +75,6 @@ pub(super) async fn answer(
         Err(Error::Invalid(fault)) => Ok(Err(fault)),
         Err(error) => Err(ui_error(error)),
     }
-}
-
-#[cfg(feature = "ssr")]
-pub(super) fn unreadable(error: &serde_json::Error) -> UiError {
-    ui_error(Error::Internal(error.to_string()))
 }
 
 #[cfg(feature = "ssr")]

@@ -10,8 +10,6 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 #[cfg(feature = "ssr")]
-use weir_questions::Query;
-#[cfg(feature = "ssr")]
 use weir_questions::results::{WebOverviewItem, WebTrendsItem};
 #[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
@@ -19,6 +17,8 @@ use weir_service::{ProjectCtx, Services};
 #[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
+#[cfg(feature = "ssr")]
+use crate::server_fns::asking::{ask, read};
 
 /// The name of the range in the address.
 pub(crate) const RANGE: &str = "range";
@@ -36,6 +36,9 @@ pub(crate) const USUAL_RANGE: &str = "-7d";
 const TODAY: &str = "dStart";
 /// Rows of a table.
 const ROWS: u32 = 10;
+/// The labels of the numbers on top, in the order of answers.
+pub(crate) const NUMBERS: [&str; 5] =
+    ["Visitors", "Views", "Sessions", "Session duration", "Bounce rate"];
 
 /// A table: one row for each value.
 pub(crate) struct WebTable {
@@ -279,8 +282,8 @@ pub(crate) async fn get_web(
     let live = async { services.overview.active(&project).await.map_err(ui_error) };
     // A question has several threads of its own, so few are asked at the same time.
     let (numbers, visitors, live) = try_join3(
-        ask::<Vec<WebOverviewItem>>(&services, &project, selection.overview()),
-        ask::<Vec<WebTrendsItem>>(&services, &project, selection.visitors_over_time()),
+        ask::<Vec<WebOverviewItem>>(&services, &project, read(&selection.overview())?),
+        ask::<Vec<WebTrendsItem>>(&services, &project, read(&selection.visitors_over_time())?),
         live,
     )
     .await?;
@@ -293,7 +296,7 @@ pub(crate) async fn get_web(
     };
     let of_interval = |item: WebTrendsItem| {
         let visitors = item.metrics.get("UniqueUsers").map_or(0.0, |amount| amount.value());
-        (item.bucket, visitors as u64)
+        (crate::days::interval(&item.bucket), visitors as u64)
     };
     Ok(WebView {
         numbers: numbers.results.into_iter().map(number).collect(),
@@ -305,34 +308,6 @@ pub(crate) async fn get_web(
     })
 }
 
-/// The answer of the service to a question.
-#[cfg(feature = "ssr")]
-struct ServiceAnswer<T> {
-    results: T,
-    has_more: bool,
-    computed_at: String,
-}
-
-#[cfg(feature = "ssr")]
-async fn ask<T: serde::de::DeserializeOwned>(
-    services: &Services,
-    project: &ProjectCtx,
-    question: Value,
-) -> Result<ServiceAnswer<T>, UiError> {
-    use weir_service::Error;
-    use weir_service::questions::Asking;
-
-    let query = Query::read(&question).map_err(|fault| ui_error(fault.into()))?;
-    let found = services.questions.ask(project, query, Asking::default()).await;
-    let answer = found.map_err(ui_error)?.answer;
-    let results = serde_json::from_str(answer.results.get());
-    Ok(ServiceAnswer {
-        results: results.map_err(|error| ui_error(Error::Internal(error.to_string())))?,
-        has_more: answer.has_more == Some(true),
-        computed_at: answer.last_refresh.to_string(),
-    })
-}
-
 /// The rows of a table.
 #[cfg(feature = "ssr")]
 async fn rows(
@@ -340,7 +315,7 @@ async fn rows(
     project: &ProjectCtx,
     question: Value,
 ) -> Result<WebRows, UiError> {
-    let found = ask::<Vec<Vec<Value>>>(services, project, question).await?;
+    let found = ask::<Vec<Vec<Value>>>(services, project, read(&question)?).await?;
     let row = |cells: Vec<Value>| {
         // A number, and that of the period before, which was not asked for.
         let number = |at: usize| cells.get(at).map(|pair| &pair[0]);
@@ -356,6 +331,8 @@ async fn rows(
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use weir_questions::Query;
+
     use super::*;
 
     fn selection(pairs: &[(&str, &str)]) -> WebSelection {

@@ -80,11 +80,17 @@ pub fn actors(
     let end = skipped.saturating_add(limit).min(count);
     let page = list.rows.get(skipped..end).unwrap_or_default();
     let (results, missing) = records::rows(&search, source, query, list.group_type, page)?;
+    let end = skipped + results.len();
+    // The next page begins behind the last row, also if bytes end this one.
+    let limit = match results.len() < page.len() {
+        true => u32::try_from(results.len()).unwrap_or(query.limit),
+        false => query.limit,
+    };
     Ok(ActorsResult {
         columns: query.select.iter().map(|column| column.word().to_owned()).collect(),
         results,
         has_more: end < count,
-        limit: query.limit,
+        limit,
         offset: query.offset,
         missing_actors_count: missing,
         actors_count: length(count),

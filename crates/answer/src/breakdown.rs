@@ -173,7 +173,32 @@ pub(crate) enum SelectedValues<'q> {
     OthersThan(HashSet<Key>),
 }
 
-impl SelectedValues<'_> {
+impl<'q> SelectedValues<'q> {
+    /// The values that a number about persons is about. `None`: no value is one of them.
+    /// `count` counts the persons of each value. `joins_others`: a person may belong to several
+    /// values.
+    pub(crate) fn of(
+        value: Option<&'q BreakdownValue>,
+        divider: &Divider<'_>,
+        keys: &SharedKeys<'_>,
+        joins_others: bool,
+        count: impl FnOnce() -> Result<ByValue<u64>>,
+    ) -> Result<Option<Self>> {
+        let Some(value) = value else { return Ok(Some(Self::All)) };
+        if !value.is_other() {
+            return Ok(Some(Self::Value(value)));
+        }
+        let totals = count()?;
+        let ordered = keys.ordered(divider);
+        let first = first_places(divider, &ordered, &totals, |persons| *persons);
+        Ok(first.map(|first| {
+            if joins_others {
+                keys.join_others(&ordered, &first);
+            }
+            Self::OthersThan(first.iter().map(|place| ordered.key(*place)).collect())
+        }))
+    }
+
     /// Whether a value is one of them. `None`: it is one of those without results of their own.
     pub(crate) fn includes(&self, divider: &Divider<'_>, key: Option<Key>) -> bool {
         match (self, key) {

@@ -167,6 +167,19 @@ impl Pass {
     pub(crate) fn includes(self, person: u32) -> bool {
         self.is_all() || person / PARTS as u32 % self.count == self.number
     }
+
+    /// The place of a person among those of the pass, which have no gaps. `None`: it is of
+    /// another pass.
+    pub(crate) fn place(self, person: u32) -> Option<usize> {
+        let (part, at) = (person / PARTS as u32, person % PARTS as u32);
+        self.includes(person).then_some((part / self.count * PARTS as u32 + at) as usize)
+    }
+
+    /// The person at a place.
+    pub(crate) fn person(self, place: usize) -> u32 {
+        let (part, at) = (place / PARTS, place % PARTS);
+        (part as u32 * self.count + self.number) * PARTS as u32 + at as u32
+    }
 }
 
 /// Runs a function for all persons, or in several passes if that does not fit into memory.
@@ -321,6 +334,21 @@ mod tests {
         ] {
             let record = ShortRecord::new(person, begin, time, bits);
             assert_eq!((record.person(), record.time(begin), record.bits()), (person, time, bits));
+        }
+    }
+
+    #[test]
+    fn persons_of_a_pass_have_places_without_gaps() {
+        for count in [1, 2, 8] {
+            for number in 0..count {
+                let pass = Pass { number, count };
+                let persons: Vec<u32> = (0..2_048).filter(|of| pass.includes(*of)).collect();
+                for (place, person) in persons.into_iter().enumerate() {
+                    assert_eq!(pass.place(person), Some(place));
+                    assert_eq!(pass.person(place), person);
+                }
+                assert_eq!(pass.place(number * 64 + 64).is_some(), count == 1);
+            }
         }
     }
 

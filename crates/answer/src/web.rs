@@ -33,7 +33,8 @@ fn spans(asked: &Asked<'_>, scope: &WebScope, compare: Option<CompareFilter>) ->
     let range = asked.calendar.range(dates, INTERVAL, asked.now, asked.earliest)?;
     let mut spans = vec![Span::whole(&range)];
     if let Some(compare) = &compare {
-        spans.push(Span::whole(&asked.calendar.previous(dates, &range, compare)?));
+        let previous = asked.calendar.previous_of_site(dates, &range, compare, asked.now)?;
+        spans.push(Span::whole(&previous));
     }
     Ok(spans)
 }
@@ -85,26 +86,9 @@ pub fn web_overview(
 ) -> Result<Found<Vec<WebOverviewItem>>> {
     let spans = spans(asked, &query.scope, query.compare)?;
     let reader = WebReader::new(run, asked, &query.scope, &spans, None)?;
-    let totals = in_passes(
-        |pass| {
-            let states = reader.visit(
-                source,
-                pass,
-                || vec![WebTotals::default(); spans.len()],
-                |totals, range, sessions, _| {
-                    totals[range].merge(&WebTotals::of_person(sessions));
-                    Ok(())
-                },
-            )?;
-            let mut all = vec![WebTotals::default(); spans.len()];
-            states.iter().for_each(|state| add(&mut all, state));
-            Ok(all)
-        },
-        |all, more| {
-            add(all, &more);
-            Ok(())
-        },
-    )?;
+    let totals = totals(&reader, source, spans.len(), |totals, range, sessions| {
+        totals[range].merge(&WebTotals::of_person(sessions));
+    })?;
     let current = totals.first().copied().unwrap_or_default();
     Ok(Found {
         results: WebOverviewItem::all(&current, totals.get(1)),
@@ -126,33 +110,16 @@ pub fn web_trends(
     let spans = [intervals(asked, query)?];
     let [span] = &spans;
     let reader = WebReader::new(run, asked, &query.scope, &spans, None)?;
-    let totals = in_passes(
-        |pass| {
-            let states = reader.visit(
-                source,
-                pass,
-                || vec![WebTotals::default(); span.len()],
-                |totals, _, sessions, _| {
-                    let interval = |session: &WebSession| Cursor::new(span).index(session.start);
-                    // They are in the order in which they begin.
-                    for own in sessions.chunk_by(|a, b| interval(a) == interval(b)) {
-                        let at = own.first().and_then(interval);
-                        if let Some(totals) = at.and_then(|at| totals.get_mut(at)) {
-                            totals.merge(&WebTotals::of_person(own));
-                        }
-                    }
-                    Ok(())
-                },
-            )?;
-            let mut all = vec![WebTotals::default(); span.len()];
-            states.iter().for_each(|state| add(&mut all, state));
-            Ok(all)
-        },
-        |all, more| {
-            add(all, &more);
-            Ok(())
-        },
-    )?;
+    let totals = totals(&reader, source, span.len(), |totals, _, sessions| {
+        let interval = |session: &WebSession| Cursor::new(span).index(session.start);
+        // They are in the order in which they begin.
+        for own in sessions.chunk_by(|a, b| interval(a) == interval(b)) {
+            let at = own.first().and_then(interval);
+            if let Some(totals) = at.and_then(|at| totals.get_mut(at)) {
+                totals.merge(&WebTotals::of_person(own));
+            }
+        }
+    })?;
     let days = span.axis.days.iter().zip(&totals);
     let results = days.map(|(day, totals)| WebTrendsItem::new(day, &query.metrics, totals));
     Ok(Found {
@@ -219,10 +186,31 @@ fn range(spans: &[Span]) -> Range<i64> {
     spans.first().map_or(0..0, |span| span.times.clone())
 }
 
-fn add(all: &mut [WebTotals], more: &[WebTotals]) {
-    for (totals, more) in all.iter_mut().zip(more) {
-        totals.merge(more);
-    }
+/// The totals of so many ranges or intervals. `add` adds the sessions of a person in a range.
+fn totals(
+    reader: &WebReader<'_, '_>,
+    source: &dyn Source,
+    count: usize,
+    add: impl Fn(&mut [WebTotals], usize, &[WebSession]) + Sync,
+) -> Result<Vec<WebTotals>> {
+    let none = || vec![WebTotals::default(); count];
+    let merge = |mut all: Vec<WebTotals>, more: Vec<WebTotals>| {
+        all.iter_mut().zip(&more).for_each(|(all, more)| all.merge(more));
+        all
+    };
+    in_passes(
+        |pass| {
+            let states = reader.visit(source, pass, none, |totals, range, sessions, _| {
+                add(totals, range, sessions);
+                Ok(())
+            })?;
+            Ok(states.into_iter().fold(none(), merge))
+        },
+        |all, more| {
+            *all = merge(std::mem::take(all), more);
+            Ok(())
+        },
+    )
 }
 
 /// The numbers of each value by range, with their memory.

@@ -546,7 +546,7 @@ fn entry(org: &OrgCtx, row: &DomainRow, action: AuditAction, changes: Changes) -
     activity::entry(&org.ctx, row.organization, about(row), action, changes)
 }
 
-fn about(row: &DomainRow) -> About<'_> {
+pub(crate) fn about(row: &DomainRow) -> About<'_> {
     About {
         subject: Subject::Domain,
         id: row.id.to_string(),

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use weir_model::mail::{Mail, MailContent, UserChange};
-use weir_model::{MailId, Timestamp};
-use weir_store::ids;
+use weir_model::organizations::Level;
+use weir_model::{MailId, OrganizationId, ProjectId, Timestamp};
 use weir_store::mail::{self as rows, MailRow};
+use weir_store::members::{self, MemberRow};
 use weir_store::users::UserRow;
+use weir_store::{Store, ids, organizations, projects};
 
 pub use weir_store::mail::Undelivered;
 
@@ -158,7 +160,9 @@ impl Mails {
         let (mail, reason) = (row.id, failure.reason());
         if matches!(failure, SendError::Hopeless(_)) || next > end {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was given up");
-            rows::give_up(store, row, reason, failure.was_refused(), now).await?;
+            let mut kept = row.clone();
+            kept.mail.news.forget_answers();
+            rows::give_up(store, &kept, reason, failure.was_refused(), now).await?;
         } else {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was not sent yet");
             rows::again(store, row, next, failure.was_refused()).await?;
@@ -186,6 +190,28 @@ pub(crate) fn wait(tries: u32) -> i64 {
 /// A mail with this news.
 pub(crate) fn to(address: &str, news: MailContent) -> Mail {
     Mail { to: address.to_owned(), news }
+}
+
+/// Mails to the administrators of an organization about something in one of its projects. `news`
+/// gets the names of the organization and the project; there is none if one of them is deleted.
+pub(crate) async fn to_administrators(
+    store: &Store,
+    organization: OrganizationId,
+    project: ProjectId,
+    news: impl Fn(String, String) -> MailContent,
+) -> Result<Vec<Mail>> {
+    let home = organizations::get(store, organization).await?;
+    let project = projects::find(store, project).await?;
+    let Some((home, project)) = home.zip(project) else { return Ok(Vec::new()) };
+    let ids = members::ordered(store, organization).await?;
+    let members = members::rows(store, organization, &ids).await?;
+    let recipients = members
+        .iter()
+        .filter(|member| member.level >= Level::Administrator && member.user.is_active);
+    let mail = |member: &MemberRow| {
+        to(&member.user.email, news(home.name.clone(), project.brief.name.clone()))
+    };
+    Ok(recipients.map(mail).collect())
 }
 
 /// The mail that notifies a user of a change, at the address before the change.

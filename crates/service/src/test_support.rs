@@ -382,25 +382,14 @@ pub(crate) async fn outsider(services: &Services, name: &str) -> Ctx {
     let store = services.organizations.store();
     let now = services.clock.now();
     let row = UserRow {
-        id: UserId(weir_store::ids::time_ordered(now)),
-        number: users::next_number(store).await.unwrap(),
         distinct_id: name.to_owned(),
         first_name: name.to_owned(),
-        last_name: String::new(),
         email: format!("{name}@mail.example"),
-        pending_email: None,
-        is_email_verified: false,
-        must_confirm: false,
-        password: None,
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: now,
-        updated_at: now,
-        last_login: None,
+        ..UserRow::new(
+            UserId(weir_store::ids::time_ordered(now)),
+            users::next_number(store).await.unwrap(),
+            now,
+        )
     };
     let created = users::create(store, &row, &row.email).await.unwrap();
     assert_eq!(created, users::Created::Yes);

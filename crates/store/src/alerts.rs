@@ -22,7 +22,6 @@ use weir_model::alerts::{
 };
 use weir_model::{AlertId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
 
-use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
@@ -123,22 +122,28 @@ pub fn key(project: ProjectId, alert: AlertId) -> NumberedKey {
     NumberedKey { project, number: alert.0 }
 }
 
-/// Keeps `alert_due` of an alert that changes from `$present` to `$row`, and adds a request
-/// to the webhook.
-macro_rules! keep_due {
+/// Keeps `alert_due` of an alert that changes from `$present` to `$row`, and adds mails and a
+/// request to the webhook. If the transaction runs again after it was stored, they may be sent
+/// already, so it adds none.
+macro_rules! write_dependents {
     () => {
-        "IF $present.due_at != NONE {
-             DELETE type::record('alert_due', [$present.due_at, $row.project, $row.number])
-                 RETURN NONE;
-         };
-         IF $row.due_at != NONE {
-             UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
-                 CONTENT {} RETURN NONE;
-         };
-         IF $webhook != NONE {
-             UPSERT type::record('alert_webhook', [$webhook.due_at, $webhook.uuid])
-                 CONTENT $webhook RETURN NONE;
-         };"
+        concat!(
+            "IF $present.due_at != NONE {
+                 DELETE type::record('alert_due', [$present.due_at, $row.project, $row.number])
+                     RETURN NONE;
+             };
+             IF $row.due_at != NONE {
+                 UPSERT type::record('alert_due', [$row.due_at, $row.project, $row.number])
+                     CONTENT {} RETURN NONE;
+             };
+             IF $present.revision != $row.revision {
+                 IF $webhook != NONE {
+                     UPSERT type::record('alert_webhook', [$webhook.due_at, $webhook.uuid])
+                         CONTENT $webhook RETURN NONE;
+                 };",
+            write_mails!(),
+            "};"
+        )
     };
 }
 
@@ -147,7 +152,7 @@ impl Row for AlertRow {
     type With = Notifications;
     const TABLE: &'static str = "alert";
     const UPDATE: &'static str = "alerts update";
-    const TEXT: &'static str = update_text!(concat!(keep_due!(), write_mails!()));
+    const TEXT: &'static str = update_text!(write_dependents!());
 
     fn touch(&mut self, now: Timestamp) {
         self.revision = ids::time_ordered(now);
@@ -279,19 +284,13 @@ pub async fn create(
 
 const DELETE: Statement = Statement::delete(
     "alerts delete",
-    concat!(
-        "BEGIN;
-         LET $row = (SELECT number, due_at FROM ONLY type::record('alert', [$project, $alert]));
-         IF $row != NONE {
-             IF $row.due_at != NONE {
-                 DELETE type::record('alert_due', [$row.due_at, $project, $alert]) RETURN NONE;
-             };
-             DELETE type::record('alert', [$project, $alert]) RETURN NONE;
-             UPDATE type::record('project', $project)
-                 SET alerts = (alerts ?? 1) - 1 RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
+    numbered::delete_text!(
+        "alert",
+        "alerts",
+        "IF $row.due_at != NONE {
+             DELETE type::record('alert_due', [$row.due_at, $project, $record_number])
+                 RETURN NONE;
+         };"
     ),
 );
 
@@ -305,15 +304,14 @@ pub async fn delete(
     alert: AlertId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { project: project.0, alert: alert.0 };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    numbered::delete(store, DELETE, key(project, alert), bind! {}, activities).await
 }
 
-/// Removes the alerts of `$insight`, which is deleted. Used by that transaction.
+/// Removes the alerts of the insight `$record_number`, which is deleted. Used by that transaction.
 macro_rules! remove_alerts {
     () => {
         "LET $alerts = (SELECT VALUE number FROM alert:[$project]..=[$project, ..]
-                        WHERE insight = $insight);
+                        WHERE insight = $record_number);
          FOR $alert IN $alerts {
              DELETE type::record('alert', [$project, $alert]) RETURN NONE;
          };
@@ -332,3 +330,6 @@ pub(crate) use remove_alerts;
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     numbered::purge(store, project, &[AlertRow::TABLE]).await
 }
+
+#[cfg(test)]
+mod tests;

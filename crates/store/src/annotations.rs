@@ -10,7 +10,6 @@ use weir_model::{
     AnnotationId, DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, UserId,
 };
 
-use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
@@ -108,21 +107,8 @@ pub async fn create(
     numbered::create(store, CREATE, organization, row, ANNOTATIONS_MAX, bind! {}, activities).await
 }
 
-const DELETE: Statement = Statement::delete(
-    "annotations delete",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE number
-                         FROM ONLY type::record('annotation', [$project, $annotation]));
-         IF $present != NONE {
-             DELETE type::record('annotation', [$project, $annotation]) RETURN NONE;
-             UPDATE type::record('project', $project)
-                 SET annotations = (annotations ?? 1) - 1 RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
+const DELETE: Statement =
+    Statement::delete("annotations delete", numbered::delete_text!("annotation", "annotations"));
 
 /// Deletes an annotation. Does nothing when it is already deleted.
 ///
@@ -134,8 +120,7 @@ pub async fn delete(
     annotation: AnnotationId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { project: project.0, annotation: annotation.0 };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    numbered::delete(store, DELETE, key(project, annotation), bind! {}, activities).await
 }
 
 /// Removes all annotations of a deleted project.

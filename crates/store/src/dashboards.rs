@@ -20,10 +20,10 @@ use weir_model::activity::Entry;
 use weir_model::dashboards::DASHBOARDS_MAX;
 use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
 
-use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, ids, lists};
 
@@ -291,31 +291,24 @@ pub async fn create(
 
 const DELETE: Statement = Statement::delete(
     "dashboards delete",
-    concat!(
-        "BEGIN;
-         LET $row = (SELECT tiles, links
-                     FROM ONLY type::record('dashboard', [$project, $dashboard]));
-         IF $row != NONE {
-             FOR $tile IN $row.tiles {
-                 UPDATE type::record('insight', [$project, $tile.insight])
-                     SET dashboards = array::complement(dashboards, [$dashboard])
-                     RETURN NONE;
-             };
-             FOR $link IN $row.links {
-                 DELETE type::record('dashboard_link', [$project, $link.hash]) RETURN NONE;
-             };
-             DELETE type::record('project_dashboard', [$project, $dashboard]) RETURN NONE;
-             DELETE type::record('dashboard', [$project, $dashboard]) RETURN NONE;
-             UPDATE type::record('project', $project)
-                 SET dashboards = (dashboards ?? 1) - 1 RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
+    numbered::delete_text!(
+        "dashboard",
+        "dashboards",
+        "FOR $tile IN $row.tiles {
+             UPDATE type::record('insight', [$project, $tile.insight])
+                 SET dashboards = array::complement(dashboards, [$record_number])
+                 RETURN NONE;
+         };
+         FOR $link IN $row.links {
+             DELETE type::record('dashboard_link', [$project, $link.hash]) RETURN NONE;
+         };
+         DELETE type::record('project_dashboard', [$project, $record_number]) RETURN NONE;",
+        remove_subscriptions!("dashboard")
     ),
 );
 
-/// Deletes a dashboard with its tiles and share links. Its insights stay. Does nothing when it is already
-/// deleted.
+/// Deletes a dashboard with its tiles, share links and subscriptions. Its insights stay. Does
+/// nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -325,8 +318,7 @@ pub async fn delete(
     dashboard: DashboardId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! { project: project.0, dashboard: dashboard.0 };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    numbered::delete(store, DELETE, key(project, dashboard), bind! {}, activities).await
 }
 
 /// Removes all dashboards of a deleted project.

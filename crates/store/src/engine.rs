@@ -34,6 +34,8 @@ use crate::traffic::TrafficCounters;
 use crate::{in_memory, migrations, postgres};
 
 const MIB: u64 = 1 << 20;
+/// Bytes of a block of the storage before compression.
+const BLOCK_SIZE: u64 = 16 << 10;
 /// Storage calls that may run on the threads of the runtime at the same time. Above this
 /// number the engine hands each call to another thread, which costs several times as much
 /// as a read from the cache. The program has more threads than processors, so that a read
@@ -114,10 +116,10 @@ pub struct SegmentBucket {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // Twice as much of both does not make reads or writes faster, even with ten
-            // million events (docs/benchmarks.md, "Memory"): the operating system caches
-            // the files too.
-            block_cache: 32 * MIB,
+            // The engine takes the room of its write buffers from the block cache, and keeps
+            // written ones to find conflicts in (docs/benchmarks.md, "What RocksDB is set to"). A
+            // cache of their size would hold no block.
+            block_cache: 96 * MIB,
             write_buffer: 16 * MIB,
             write_buffers: 3,
             disk: DiskMarks::default(),
@@ -350,6 +352,13 @@ fn engine_settings(settings: &Settings) -> ConfigMap {
         .with_key_value("rocksdb_block_cache_size", settings.block_cache.to_string())
         .with_key_value("rocksdb_write_buffer_size", settings.write_buffer.to_string())
         .with_key_value("rocksdb_max_write_buffer_number", settings.write_buffers.to_string())
+        // A read of one record decompresses a block.
+        .with_key_value("rocksdb_block_size", BLOCK_SIZE.to_string())
+        // The engine's own values, 2, 8 and 12, favour scans. Most keys are random, so each
+        // compaction writes all of the next level, and twice the files halve how often.
+        .with_key_value("rocksdb_file_compaction_trigger", "4")
+        .with_key_value("rocksdb_level0_slowdown_writes_trigger", "20")
+        .with_key_value("rocksdb_level0_stop_writes_trigger", "36")
         // The bookkeeping of blob files has a known fault in this RocksDB line
         // (facebook/rocksdb#14897).
         .with_key_value("rocksdb_enable_blob_files", "false")
@@ -421,7 +430,29 @@ pub(crate) fn open_files(directory: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::refuse_deleted_files;
+    use super::{Location, STORE, Settings, Store, refuse_deleted_files};
+
+    #[tokio::test]
+    async fn the_storage_has_the_settings_that_storing_needs() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
+        store.close_at_end().await.unwrap();
+        let files = std::fs::read_dir(directory.path().join(STORE)).unwrap().flatten();
+        let is_options = |path: &std::path::PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("OPTIONS-"))
+        };
+        let newest = files.map(|file| file.path()).filter(is_options).max().unwrap();
+        let options = std::fs::read_to_string(newest).unwrap();
+        for expected in [
+            "block_size=16384",
+            "level0_file_num_compaction_trigger=4",
+            // A default that `scripts/rocksdb` changes.
+            "memtable_whole_key_filtering=true",
+        ] {
+            assert!(options.contains(expected), "{expected} is missing in {options}");
+        }
+    }
 
     #[test]
     fn a_deleted_file_of_the_data_directory_refuses_the_start() {

@@ -18,12 +18,12 @@ use weir_model::activity::Entry;
 use weir_model::insights::INSIGHTS_MAX;
 use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, UserId};
 
-use crate::activity::{self, write_activities};
 use crate::alerts::remove_alerts;
 use crate::bind::bind;
 use crate::dashboards::TileRow;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, lists};
 
@@ -232,33 +232,26 @@ pub async fn create(
 
 const DELETE: Statement = Statement::delete(
     "insights delete",
-    concat!(
-        "BEGIN;
-         LET $row = (SELECT short_id, dashboards
-                     FROM ONLY type::record('insight', [$project, $insight]));
-         IF $row != NONE {
-             FOR $dashboard IN $row.dashboards {
-                 LET $tiles = (SELECT VALUE tiles
-                               FROM ONLY type::record('dashboard', [$project, $dashboard]));
-                 IF $tiles != NONE {
-                     LET $others = (SELECT * FROM $tiles WHERE insight != $insight);
-                     UPDATE type::record('dashboard', [$project, $dashboard])
-                         SET tiles = $others, revision = $revision RETURN NONE;
-                 };
+    numbered::delete_text!(
+        "insight",
+        "insights",
+        "FOR $dashboard IN $row.dashboards {
+             LET $tiles = (SELECT VALUE tiles
+                           FROM ONLY type::record('dashboard', [$project, $dashboard]));
+             IF $tiles != NONE {
+                 LET $others = (SELECT * FROM $tiles WHERE insight != $record_number);
+                 UPDATE type::record('dashboard', [$project, $dashboard])
+                     SET tiles = $others, revision = $revision RETURN NONE;
              };
-             DELETE type::record('insight_short', [$project, $row.short_id]) RETURN NONE;
-             DELETE type::record('project_insight', [$project, $insight]) RETURN NONE;
-             DELETE type::record('insight', [$project, $insight]) RETURN NONE;
-             UPDATE type::record('project', $project)
-                 SET insights = (insights ?? 1) - 1 RETURN NONE;",
+         };
+         DELETE type::record('insight_short', [$project, $row.short_id]) RETURN NONE;
+         DELETE type::record('project_insight', [$project, $record_number]) RETURN NONE;",
         remove_alerts!(),
-        write_activities!(),
-        "};
-         COMMIT;"
+        remove_subscriptions!("insight")
     ),
 );
 
-/// Deletes an insight with its alerts and its tiles, whose dashboards get the revision
+/// Deletes an insight with its alerts, its subscriptions and its tiles, whose dashboards get the revision
 /// `revision`. Does nothing when it is already deleted.
 ///
 /// # Errors
@@ -269,9 +262,7 @@ pub async fn delete(
     revision: Uuid,
     activities: &[Entry],
 ) -> Result<()> {
-    let NumberedKey { project, number } = row.key();
-    let vars = bind! { project: project.0, insight: number, revision: revision };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    numbered::delete(store, DELETE, row.key(), bind! { revision: revision }, activities).await
 }
 
 /// Removes all insights of a deleted project.

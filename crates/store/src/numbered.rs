@@ -1,8 +1,9 @@
 //! Records that belong to a project and have a number: insights, dashboards,
-//! annotations, alerts.
+//! annotations, alerts, subscriptions.
 //!
-//! What belongs here: their keys, the order of their lists, new numbers, their creation, and
-//! their removal with the project. What does not: their fields, which are in the module of each.
+//! What belongs here: their keys, the order of their lists, new numbers, their creation and
+//! deletion, and their removal with the project. What does not: their fields, which are in the
+//! module of each.
 
 use std::fmt;
 
@@ -133,6 +134,43 @@ pub(crate) async fn create<R: SurrealValue + Clone>(
         }),
         Err(error) => Err(error),
     }
+}
+
+/// The transaction that deletes the record `$record_number` of `$project` from a table, if it is
+/// there. The record of the project counts its records in the field `$count`. The statements of
+/// further arguments remove what depends on the record, which is `$row`.
+macro_rules! delete_text {
+    ($table:literal, $count:literal $(, $dependent:expr)*) => {
+        concat!(
+            "BEGIN;
+             LET $record = type::record('", $table, "', [$project, $record_number]);
+             LET $row = (SELECT * FROM ONLY $record);
+             IF $row != NONE {
+                 DELETE $record RETURN NONE;
+                 UPDATE type::record('project', $project)
+                     SET ", $count, " = (", $count, " ?? 1) - 1 RETURN NONE;",
+            $($dependent,)*
+            $crate::activity::write_activities!(),
+            "};
+             COMMIT;"
+        )
+    };
+}
+pub(crate) use delete_text;
+
+/// Deletes a record, with a statement of [`delete_text`]. Does nothing when it is already
+/// deleted. `dependent` are the values that only the statements for dependent records use.
+pub(crate) async fn delete(
+    store: &Store,
+    statement: Statement,
+    key: NumberedKey,
+    dependent: Variables,
+    activities: &[Entry],
+) -> Result<()> {
+    let mut vars = dependent;
+    vars.insert("project", key.project.0);
+    vars.insert("record_number", key.number);
+    activity::change(store, statement, vars, activities).await.map(drop)
 }
 
 /// The fields of all records of a list table of a project, in the order of their numbers.

@@ -60,25 +60,10 @@ pub(crate) async fn stores() -> (Vec<Store>, Place) {
 
 fn user(number: u128) -> UserRow {
     UserRow {
-        id: UserId(Uuid::from_u128(number)),
-        number: i64::try_from(number).unwrap(),
-        distinct_id: String::new(),
         first_name: "Ada".to_owned(),
-        last_name: String::new(),
         email: "ada@mail.example".to_owned(),
-        pending_email: None,
-        is_email_verified: false,
-        must_confirm: false,
         password: Some(PasswordHash("hash".to_owned())),
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: NOW,
-        updated_at: NOW,
-        last_login: None,
+        ..UserRow::new(UserId(Uuid::from_u128(number)), i64::try_from(number).unwrap(), NOW)
     }
 }
 

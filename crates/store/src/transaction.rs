@@ -411,11 +411,11 @@ impl Transaction {
         Ok(value.map(|value| self.decode(key, &value)).transpose()?)
     }
 
-    /// Writes new records. Fails with [`Error::Exists`] if there is one of them, or if
-    /// two have the same id.
+    /// Fails with [`Error::Exists`] if one of these records is there already, or if two have
+    /// the same id.
     ///
     /// `rows` must be in the order of the storage: neighbours are found faster.
-    pub(crate) async fn insert(&self, rows: &[Row]) -> Result<(), Failure> {
+    pub(crate) async fn require_no_rows(&self, rows: &[Row]) -> Result<(), Failure> {
         let exists = |detail: String| Error::Exists { statement: self.name, detail };
         if !rows.is_sorted_by(|one, next| one.in_order(next).is_lt()) {
             return Err(exists("two records with one id".to_owned()).into());
@@ -428,6 +428,12 @@ impl Transaction {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Writes new records. Fails as [`Self::require_no_rows`] does.
+    pub(crate) async fn insert(&self, rows: &[Row]) -> Result<(), Failure> {
+        self.require_no_rows(rows).await?;
         for row in rows {
             self.set(row).await?;
         }
@@ -440,9 +446,9 @@ impl Transaction {
         written.map_err(|error| self.failure(anyhow_to_types_error(error)))
     }
 
-    /// Writes new entries of an index. Fails with [`Error::Exists`] as [`Self::insert`]
-    /// does. `entries` must be in the order of their keys.
-    pub(crate) async fn insert_entries(&self, entries: &[Entry]) -> Result<(), Failure> {
+    /// Fails with [`Error::Exists`] as [`Self::require_no_rows`] does. `entries` must be in
+    /// the order of their keys.
+    pub(crate) async fn require_no_entries(&self, entries: &[Entry]) -> Result<(), Failure> {
         let exists =
             |detail: &str| Error::Exists { statement: self.name, detail: detail.to_owned() };
         if !entries.is_sorted_by(|one, next| one.key < next.key) {
@@ -453,9 +459,6 @@ impl Transaction {
             if self.entries(&keys).await?.iter().any(Option::is_some) {
                 return Err(exists("an entry of an index").into());
             }
-        }
-        for entry in entries {
-            self.put(entry).await?;
         }
         Ok(())
     }

@@ -88,6 +88,32 @@ pub struct UserRow {
 }
 
 impl UserRow {
+    /// A new active user with the defaults.
+    #[must_use]
+    pub fn new(id: UserId, number: i64, now: Timestamp) -> Self {
+        Self {
+            id,
+            number,
+            distinct_id: String::new(),
+            first_name: String::new(),
+            last_name: String::new(),
+            email: String::new(),
+            pending_email: None,
+            is_email_verified: false,
+            must_confirm: false,
+            password: None,
+            second_factor: None,
+            is_staff: false,
+            is_active: true,
+            theme_mode: None,
+            current_organization: None,
+            current_project: None,
+            created_at: now,
+            updated_at: now,
+            last_login: None,
+        }
+    }
+
     /// Whether another person may have created the user of this address: no one has proved
     /// to own it. The operator created the staff of the instance.
     #[must_use]

@@ -63,25 +63,10 @@ impl Person {
 pub(crate) async fn create(store: &Store, app: &App, name: &str, address: &str) -> UserId {
     let now = app.services.clock.now();
     let row = UserRow {
-        id: UserId(Uuid::new_v4()),
-        number: users::next_number(store).await.unwrap(),
         distinct_id: name.to_owned(),
         first_name: name.to_owned(),
-        last_name: String::new(),
         email: address.to_owned(),
-        pending_email: None,
-        is_email_verified: false,
-        must_confirm: false,
-        password: None,
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: now,
-        updated_at: now,
-        last_login: None,
+        ..UserRow::new(UserId(Uuid::new_v4()), users::next_number(store).await.unwrap(), now)
     };
     assert_eq!(users::create(store, &row, &row.email).await.unwrap(), users::Created::Yes);
     row.id

@@ -86,6 +86,7 @@ mod snapshot;
 mod spikes;
 mod starting;
 mod stored;
+mod subscriptions;
 mod tls;
 mod traces;
 mod traffic;

@@ -20,20 +20,16 @@ pub(in crate::server_fns) mod trends;
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "ssr")]
-use weir_model::Timestamp;
-#[cfg(feature = "ssr")]
-use weir_questions::Query;
-#[cfg(feature = "ssr")]
 use weir_questions::results::BreakdownValue;
 #[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
 
 #[cfg(feature = "ssr")]
-use crate::context::ui_error;
-#[cfg(feature = "ssr")]
 use crate::error::UiError;
 #[cfg(feature = "ssr")]
 use crate::questions::QuestionForm;
+#[cfg(feature = "ssr")]
+use crate::server_fns::asking::{ask, read};
 
 /// The most intervals that a page shows, because its chart has a number for each.
 #[cfg(feature = "ssr")]
@@ -229,44 +225,6 @@ fn check_intervals(intervals: &[String]) -> Result<(), UiError> {
          range."
     );
     Err(UiError::field("interval", "max_length", &detail))
-}
-
-/// The answer of the service to a question.
-#[cfg(feature = "ssr")]
-struct ServiceAnswer<T> {
-    results: T,
-    has_others: bool,
-    /// The last instant of its range.
-    until: Option<Timestamp>,
-    /// The time zone of the project.
-    timezone: String,
-    computed_at: String,
-}
-
-#[cfg(feature = "ssr")]
-fn read(query: &serde_json::Value) -> Result<Query, UiError> {
-    Query::read(query).map_err(|fault| ui_error(fault.into()))
-}
-
-#[cfg(feature = "ssr")]
-async fn ask<T: serde::de::DeserializeOwned>(
-    services: &Services,
-    project: &ProjectCtx,
-    query: Query,
-) -> Result<ServiceAnswer<T>, UiError> {
-    use weir_service::Error;
-    use weir_service::questions::Asking;
-
-    let found = services.questions.ask(project, query, Asking::default()).await;
-    let answer = found.map_err(ui_error)?.answer;
-    let results = serde_json::from_str(answer.results.get());
-    Ok(ServiceAnswer {
-        results: results.map_err(|error| ui_error(Error::Internal(error.to_string())))?,
-        has_others: answer.has_more == Some(true),
-        until: answer.resolved_date_range.map(|range| range.date_to),
-        timezone: answer.timezone,
-        computed_at: answer.last_refresh.to_string(),
-    })
 }
 
 /// The label of a series or of a value of a breakdown, for readers. It can have the values of

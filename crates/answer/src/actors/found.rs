@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_segments::NONE;
 
+use crate::by_person::{Pass, in_passes};
 use crate::error::Result;
 use crate::run::{Reservation, Run};
 use crate::texts::Texts;
@@ -44,11 +45,19 @@ impl<'a> ActorList<'a> {
         Ok(())
     }
 
-    /// All lists together.
-    pub(crate) fn joined(run: &Run<'a>, lists: Vec<Self>) -> Result<Self> {
-        let mut all = Self::new(run);
-        lists.into_iter().try_for_each(|list| all.merge(list))?;
-        Ok(all)
+    /// Those that the threads of each pass find.
+    pub(crate) fn in_passes(
+        run: &Run<'a>,
+        find: impl Fn(Pass) -> Result<Vec<Self>>,
+    ) -> Result<Self> {
+        in_passes(
+            |pass| {
+                let mut all = Self::new(run);
+                find(pass)?.into_iter().try_for_each(|list| all.merge(list))?;
+                Ok(all)
+            },
+            Self::merge,
+        )
     }
 
     fn grow(&mut self, more: usize) -> Result<()> {
@@ -77,24 +86,28 @@ impl<'a> ActorList<'a> {
     }
 }
 
-/// How many events of each person or group count, by its number.
+/// How many events of each person or group of a pass count, by its place.
 #[derive(Debug)]
 pub(crate) struct EventCounts<'a> {
+    pass: Pass,
     counts: Vec<u64>,
     memory: Reservation<'a>,
 }
 
 impl<'a> EventCounts<'a> {
-    pub(crate) fn new(run: &Run<'a>) -> Self {
-        Self { counts: Vec::new(), memory: run.memory.reservation() }
+    pub(crate) fn new(run: &Run<'a>, pass: Pass) -> Self {
+        Self { pass, counts: Vec::new(), memory: run.memory.reservation() }
     }
 
-    /// Counts events of a person or group. [`NONE`] is not one.
-    pub(crate) fn add(&mut self, actor: u32, events: u64) -> Result<()> {
-        if actor == NONE || events == 0 {
-            return Ok(());
+    /// Counts an event of a person or group, if it is of the pass. [`NONE`] is not one.
+    pub(crate) fn add(&mut self, actor: u32) -> Result<()> {
+        match self.pass.place(actor).filter(|_| actor != NONE) {
+            Some(place) => self.add_at(place, 1),
+            None => Ok(()),
         }
-        let at = actor as usize;
+    }
+
+    fn add_at(&mut self, at: usize, events: u64) -> Result<()> {
         if at >= self.counts.len() {
             let length = at + at / 4 + 64;
             // While it grows, both copies are in memory.
@@ -109,16 +122,16 @@ impl<'a> EventCounts<'a> {
     }
 
     /// Those with events.
-    pub(crate) fn list(parts: Vec<Self>, run: &Run<'a>) -> Result<ActorList<'a>> {
-        let mut all = Self::new(run);
+    pub(crate) fn list(parts: Vec<Self>, run: &Run<'a>, pass: Pass) -> Result<ActorList<'a>> {
+        let mut all = Self::new(run, pass);
         for part in parts {
-            for (actor, events) in (0_u32..).zip(&part.counts) {
-                all.add(actor, *events)?;
+            for (place, events) in part.counts.iter().enumerate().filter(|(_, of)| **of > 0) {
+                all.add_at(place, *events)?;
             }
         }
         let mut list = ActorList::new(run);
-        for (actor, events) in (0_u32..).zip(&all.counts).filter(|(_, events)| **events > 0) {
-            list.push(actor, *events)?;
+        for (place, events) in all.counts.iter().enumerate().filter(|(_, events)| **events > 0) {
+            list.push(pass.person(place), *events)?;
         }
         Ok(list)
     }
@@ -134,15 +147,15 @@ mod tests {
     fn events_are_counted_by_person_and_need_memory() {
         let (cancel, memory) = (Cancel::default(), MemoryPool::new(1 << 20));
         let run = Run { threads: 1, cancel: &cancel, memory: &memory };
-        let mut parts = vec![EventCounts::new(&run), EventCounts::new(&run)];
-        for (part, actor, events) in [(0, 7, 1), (0, 7, 2), (1, 7, 4), (1, 300, 1), (0, NONE, 1)] {
-            parts[part].add(actor, events).unwrap();
+        let mut parts = vec![EventCounts::new(&run, Pass::ALL), EventCounts::new(&run, Pass::ALL)];
+        for (part, actor) in [(0, 7), (0, 7), (1, 7), (1, 300), (0, NONE)] {
+            parts[part].add(actor).unwrap();
         }
-        let found = EventCounts::list(parts, &run).unwrap().finish(None).unwrap();
-        assert_eq!(found.actors, [(7, 7), (300, 1)]);
+        let found = EventCounts::list(parts, &run, Pass::ALL).unwrap().finish(None).unwrap();
+        assert_eq!(found.actors, [(7, 3), (300, 1)]);
         assert!(found.groups.is_none());
         drop(found);
-        let refused = EventCounts::new(&run).add(1 << 20, 1);
+        let refused = EventCounts::new(&run, Pass::ALL).add(1 << 20);
         assert!(matches!(refused, Err(AnswerError::Memory { .. })));
         let mut list = ActorList::new(&run);
         let filled = (0..1 << 20).try_for_each(|actor| list.push(actor, 1));

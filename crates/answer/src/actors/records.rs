@@ -1,6 +1,6 @@
 //! The records of the persons or groups that a list shows, as they are now.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -11,13 +11,13 @@ use weir_segments::ColumnName;
 
 use super::{Id, Row, Search, actors_times};
 use crate::batch::Needs;
-use crate::error::{AnswerError, Result};
+use crate::error::Result;
 use crate::plan::Plan;
 use crate::run::Run;
 use crate::scan::scan;
 use crate::sql::{GroupRow, PersonRow, RECORDS, RowSource};
 
-/// Most bytes of the properties and distinct ids of a list.
+/// Most bytes of the properties and distinct ids of a page. One record can have more.
 const BYTES_MAX: usize = 8 << 20;
 
 /// Notes when the persons or groups of rows were first seen.
@@ -63,7 +63,8 @@ fn keys(rows: &[Row]) -> Vec<&str> {
     keys.collect()
 }
 
-/// The rows of results, and how many of them are of persons or groups without a record.
+/// The rows of results, and how many of them are of persons or groups without a record. Rows
+/// behind those with [`BYTES_MAX`] are omitted.
 pub(super) fn rows(
     search: &Search<'_, '_>,
     source: &dyn RowSource,
@@ -101,38 +102,39 @@ pub(super) fn rows(
             }
         }
     }
-    let found = records.finish()?;
-    let missing: HashSet<u32> = rows
-        .iter()
-        .zip(&found)
-        .filter(|(_, found)| found.is_none())
-        .map(|(row, _)| row.actor)
-        .collect();
+    let Records { mut found, end, .. } = records;
+    let rows = rows.get(..end).unwrap_or(rows);
+    let without_record = rows.iter().enumerate().filter(|(at, _)| !found.contains_key(at));
+    let missing: HashSet<u32> = without_record.map(|(_, row)| row.actor).collect();
     let mut ids = match group_type {
         None if !missing.is_empty() => {
             distinct_ids(search, actors_times(search.asked, query)?, &missing)?
         }
         _ => HashMap::new(),
     };
-    let results = rows.iter().zip(found).map(|(row, found)| {
-        let actor = found.unwrap_or_else(|| match &row.id {
+    let results = rows.iter().enumerate().map(|(at, row)| {
+        let without_record = || match &row.id {
             Id::Person(id) => {
                 let distinct_id = ids.remove(&row.actor).unwrap_or_default();
                 Actor::without_record(id.to_string(), distinct_id)
             }
             Id::Group(key) => Actor::group(group_type.unwrap_or_default(), key, Map::new(), None),
-        });
+        };
+        let actor = found.remove(&at).map_or_else(without_record, |(actor, _)| actor);
         actor.row(&query.select, row.events)
     });
     Ok((results.collect(), super::length(missing.len())))
 }
 
-/// Records of rows, by their place.
+/// The records of a page.
 struct Records {
-    found: Vec<Option<Actor>>,
+    /// Each with its bytes, by the place of its row.
+    found: BTreeMap<usize, (Actor, usize)>,
     /// How many columns show the record.
     columns: usize,
     bytes: usize,
+    /// The number of rows of the page.
+    end: usize,
 }
 
 impl Records {
@@ -142,26 +144,24 @@ impl Records {
             ActorColumn::Id | ActorColumn::CreatedAt | ActorColumn::EventCount => false,
         };
         let columns = query.select.iter().filter(shows).count();
-        Self { found: vec![None; rows], columns, bytes: 0 }
+        Self { found: BTreeMap::new(), columns, bytes: 0, end: rows }
     }
 
-    /// Keeps a record of this size, unless there are too many bytes already.
+    /// Keeps a record of this size. If all have too many bytes, the page ends before the last
+    /// one; it has at least one.
     fn add(&mut self, at: usize, bytes: usize, record: impl FnOnce() -> Actor) {
-        self.bytes = self.bytes.saturating_add(bytes.saturating_mul(self.columns));
-        if self.bytes <= BYTES_MAX
-            && let Some(place) = self.found.get_mut(at)
-        {
-            *place = Some(record());
+        if at >= self.end {
+            return;
         }
-    }
-
-    fn finish(self) -> Result<Vec<Option<Actor>>> {
-        match self.bytes <= BYTES_MAX {
-            true => Ok(self.found),
-            false => {
-                let what = "bytes of properties in its list".to_owned();
-                Err(AnswerError::TooLarge { what, limit: BYTES_MAX })
-            }
+        let bytes = bytes.saturating_mul(self.columns);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.found.insert(at, (record(), bytes));
+        while self.bytes > BYTES_MAX
+            && self.found.len() > 1
+            && let Some((last, (_, bytes))) = self.found.pop_last()
+        {
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.end = last;
         }
     }
 }
@@ -227,5 +227,29 @@ fn keep_first(found: &mut HashMap<u32, String>, person: u32, text: &str) {
         None => {
             found.insert(person, text.to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_before_too_many_bytes() {
+        const MIB: usize = 1 << 20;
+        let page = |columns: usize, sizes: &[(usize, usize)]| {
+            let mut records = Records { found: BTreeMap::new(), columns, bytes: 0, end: 5 };
+            for (at, bytes) in sizes {
+                let record = || Actor::without_record(at.to_string(), String::new());
+                records.add(*at, *bytes, record);
+            }
+            (records.end, records.found.into_keys().collect::<Vec<usize>>())
+        };
+        let each = |places: [usize; 3]| places.map(|at| (at, 3 * MIB));
+        assert_eq!(page(1, &each([0, 1, 2])), (2, vec![0, 1]));
+        assert_eq!(page(1, &each([2, 0, 1])), (2, vec![0, 1]), "in any order");
+        assert_eq!(page(2, &each([0, 3, 4])), (3, vec![0]));
+        assert_eq!(page(0, &each([0, 1, 4])), (5, vec![0, 1, 4]));
+        assert_eq!(page(1, &[(0, 9 * MIB), (1, 1)]), (1, vec![0]), "a page has a row");
     }
 }

@@ -5,7 +5,7 @@ use weir_questions::query::{LifecycleQuery, LifecycleStatus};
 
 use super::{buckets, first_seen, plan, times};
 use crate::actors::{ActorList, Behind, Search};
-use crate::by_person::{Reading, in_passes, visit_nodes};
+use crate::by_person::{Reading, visit_nodes};
 use crate::error::Result;
 use crate::plan::Actor;
 
@@ -24,27 +24,23 @@ pub(crate) fn behind<'a>(
     let reading = Reading::new(source, run, &plan, Actor::Person);
     let seen = first_seen(source, run)?;
     let lifecycle = Lifecycle::new(before, buckets.boundaries());
-    let found = in_passes(
-        |pass| {
-            let lists = visit_nodes(
-                &reading,
-                pass,
-                before,
-                || ActorList::new(run),
-                |list, person, records| {
-                    let first = seen.of(person).unwrap_or(i64::MAX);
-                    let times = records.iter().map(|record| record.time(before));
-                    let mut is_counted = false;
-                    lifecycle.statuses(first, times, |of, at| {
-                        let is_status = status.is_none_or(|status| status == of);
-                        is_counted |= is_status && interval.is_none_or(|interval| interval == at);
-                    });
-                    if is_counted { list.push(person, 0) } else { Ok(()) }
-                },
-            )?;
-            ActorList::joined(run, lists)
-        },
-        ActorList::merge,
-    )?;
+    let found = ActorList::in_passes(run, |pass| {
+        visit_nodes(
+            &reading,
+            pass,
+            before,
+            || ActorList::new(run),
+            |list, person, records| {
+                let first = seen.of(person).unwrap_or(i64::MAX);
+                let times = records.iter().map(|record| record.time(before));
+                let mut is_counted = false;
+                lifecycle.statuses(first, times, |of, at| {
+                    let is_status = status.is_none_or(|status| status == of);
+                    is_counted |= is_status && interval.is_none_or(|interval| interval == at);
+                });
+                if is_counted { list.push(person, 0) } else { Ok(()) }
+            },
+        )
+    })?;
     found.finish(None)
 }

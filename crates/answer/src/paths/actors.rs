@@ -5,7 +5,6 @@ use weir_questions::query::{PathKey, PathKeys, PathsQuery};
 
 use super::{PathCounter, place, with_counter};
 use crate::actors::{ActorList, Behind, Search};
-use crate::by_person::in_passes;
 use crate::error::Result;
 
 /// The number of a step in a path from 1, and the number of its name.
@@ -59,24 +58,20 @@ pub(crate) fn behind<'a>(
     let Search { source, run, asked } = *search;
     with_counter(source, run, asked, query, |counter, reading| {
         let steps = Steps::new(counter, keys)?;
-        let list = in_passes(
-            |pass| {
-                let lists = counter.each(
-                    reading,
-                    pass,
-                    |_| ActorList::new(run),
-                    |list, seen| {
-                        let mut is_counted = false;
-                        seen.rules.paths(seen.steps, |path| {
-                            is_counted = is_counted || steps.are_in(path, seen.places);
-                        });
-                        if is_counted { list.push(seen.person, 0) } else { Ok(()) }
-                    },
-                )?;
-                ActorList::joined(run, lists)
-            },
-            ActorList::merge,
-        )?;
+        let list = ActorList::in_passes(run, |pass| {
+            counter.each(
+                reading,
+                pass,
+                |_| ActorList::new(run),
+                |list, seen| {
+                    let mut is_counted = false;
+                    seen.rules.paths(seen.steps, |path| {
+                        is_counted = is_counted || steps.are_in(path, seen.places);
+                    });
+                    if is_counted { list.push(seen.person, 0) } else { Ok(()) }
+                },
+            )
+        })?;
         list.finish(query.scope.group_type.map(|kind| (kind, &reading.groups)))
     })
 }

@@ -6,7 +6,7 @@ use weir_questions::results::CompareLabel;
 
 use super::{begin, group_type, plan, spans, times_of};
 use crate::actors::{ActorList, Behind, Search};
-use crate::by_person::{Reading, in_passes, visit_nodes};
+use crate::by_person::{Reading, visit_nodes};
 use crate::error::Result;
 use crate::span::Span;
 
@@ -54,23 +54,17 @@ pub(crate) fn behind<'a>(
     let (plan, actor) = plan(asked, query, &spans, kind, &[(cell.series, series)])?;
     let reading = Reading::new(source, run, &plan, actor);
     let counted = Stickiness::new(&span.boundaries, query.filter.criteria);
-    let found = in_passes(
-        |pass| {
-            let lists = visit_nodes(
-                &reading,
-                pass,
-                begin,
-                || ActorList::new(run),
-                |list, actor, records| match cell
-                    .counts(counted.active(times_of(records, 0, span, begin)))
-                {
-                    true => list.push(actor, 0),
-                    false => Ok(()),
-                },
-            )?;
-            ActorList::joined(run, lists)
-        },
-        ActorList::merge,
-    )?;
+    let found = ActorList::in_passes(run, |pass| {
+        visit_nodes(
+            &reading,
+            pass,
+            begin,
+            || ActorList::new(run),
+            |list, actor, records| {
+                let active = counted.active(times_of(records, 0, span, begin));
+                if cell.counts(active) { list.push(actor, 0) } else { Ok(()) }
+            },
+        )
+    })?;
     found.finish(kind.map(|kind| (kind, &reading.groups)))
 }

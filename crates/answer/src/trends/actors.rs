@@ -70,14 +70,16 @@ pub(crate) fn behind<'a>(
     let names = Texts::new(run, "groups");
     let reader = Reader { actor, input, divider: &divider, values: &values, names: &names };
     let slots = reader.slots();
-    let parts = scan(
-        source,
-        run,
-        &plan,
-        || EventCounts::new(run),
-        |counts, batch| reader.see(counts, batch, &slots),
-    )?;
-    let list = EventCounts::list(parts, run)?;
+    let list = ActorList::in_passes(run, |pass| {
+        let parts = scan(
+            source,
+            run,
+            &plan,
+            || EventCounts::new(run, pass),
+            |counts, batch| reader.see(counts, batch, &slots),
+        )?;
+        Ok(vec![EventCounts::list(parts, run, pass)?])
+    })?;
     list.finish(group_type.map(|group_type| (group_type, &names)))
 }
 
@@ -178,7 +180,7 @@ impl Reader<'_, '_> {
             let is_wanted =
                 *known.entry(key).or_insert_with(|| self.values.include(self.divider, key));
             if let Some(actor) = actors.get(row).filter(|_| is_wanted) {
-                counts.add(*actor, 1)?;
+                counts.add(*actor)?;
             }
         }
         Ok(())

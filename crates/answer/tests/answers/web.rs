@@ -19,7 +19,7 @@ use weir_questions::query::{
 use weir_questions::results::{
     ResolvedRange, WebOverviewItem, WebRow, WebTableResult, WebTrendsItem,
 };
-use weir_questions::time::Interval;
+use weir_questions::time::{DateText, Interval};
 
 use crate::Case;
 use crate::by_person::by_actor;
@@ -39,7 +39,11 @@ fn any_question(random: &mut Random, kind: &str) -> Value {
         }
     }
     let compare = json!({ "compare": random.one_in(2) });
-    let mut query = json!({ "kind": kind, "dateRange": any_dates(random), "properties": filters,
+    let dates = match random.one_in(4) {
+        true => json!({ "date_from": "dStart" }),
+        false => any_dates(random),
+    };
+    let mut query = json!({ "kind": kind, "dateRange": dates, "properties": filters,
         "filterTestAccounts": random.one_in(4) });
     match kind {
         "WebOverviewQuery" => query["compareFilter"] = compare,
@@ -114,7 +118,11 @@ fn persons(
 fn ranges(case: &Case, scope: &WebScope, compare: Option<CompareFilter>) -> Vec<Range<i64>> {
     let dates = &scope.views.dates;
     let range = case.calendar.range(dates, Interval::Day, case.now, case.world.earliest()).unwrap();
-    let previous = compare.map(|compare| case.calendar.previous(dates, &range, &compare).unwrap());
+    // Today has the same hours of the day before.
+    let is_today = dates.date_from == DateText::parse("dStart");
+    let interval = if is_today { Interval::Hour } else { Interval::Day };
+    let so_far = case.calendar.range(dates, interval, case.now, case.world.earliest()).unwrap();
+    let previous = compare.map(|compare| case.calendar.previous(dates, &so_far, &compare).unwrap());
     let ranges = iter::once(range).chain(previous);
     ranges.map(|range| range.begin()..range.end()).collect()
 }

@@ -492,14 +492,21 @@ class Asked:
         interval = interval or self.interval
         return range_of(self.calendar, self.dates, interval, self.world.earliest)
 
-    def spans(self, is_total=False):
+    def so_far(self, current):
+        """The hours of today that have begun, if the range is today."""
+        first, last = self.calendar.local(current.begin), self.calendar.local(current.end - 1)
+        is_today = self.dates.end is None and first.date() == last.date()
+        return self.range("hour") if is_today else current
+
+    def spans(self, is_total=False, is_of_site=False):
         """The range of the question, and the one that it is compared with."""
         current = self.range()
         ranges = [current]
         compare = self.question.get("compareFilter") or {}
         if compare.get("compare"):
             to = compare.get("compare_to")
-            ranges.append(previous_range(self.calendar, self.dates, current, to))
+            compared = self.so_far(current) if is_of_site and not to else current
+            ranges.append(previous_range(self.calendar, self.dates, compared, to))
         return [Span(self.calendar, each, is_total) for each in ranges]
 
     def test(self, node, name="event"):
@@ -1486,7 +1493,7 @@ def duration_of(sessions):
 
 
 def web_overview(asked):
-    web, spans = Web(asked), asked.spans(True)
+    web, spans = Web(asked), asked.spans(True, is_of_site=True)
     found = [web.sessions(span) for span in spans]
 
     def percent(sessions):
@@ -1532,7 +1539,7 @@ def web_table(asked):
     question = asked.question
     place, name = WEB_VALUES[question["breakdownBy"]]
     has_bounces = bool(question.get("includeBounceRate"))
-    web, spans = Web(asked), asked.spans(True)
+    web, spans = Web(asked), asked.spans(True, is_of_site=True)
     rows = {}
 
     def value_of(view):

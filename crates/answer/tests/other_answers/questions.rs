@@ -325,6 +325,10 @@ fn fixed_web() -> Vec<Value> {
     vec![
         web("WebOverviewQuery", json!({})),
         web("WebOverviewQuery", json!({ "compareFilter": { "compare": true } })),
+        web(
+            "WebOverviewQuery",
+            json!({ "dateRange": { "date_from": "dStart" }, "compareFilter": { "compare": true } }),
+        ),
         web("WebOverviewQuery", json!({ "properties": entry })),
         web("WebTrendsQuery", json!({ "metrics": all })),
         web(

@@ -27,8 +27,6 @@ use crate::time::DateText;
 pub const ACTORS_LIMIT: u32 = 100;
 /// Most rows.
 pub const ACTORS_LIMIT_MAX: u32 = 1_000;
-/// Most rows that are skipped.
-const OFFSET_MAX: i64 = 1_000_000;
 /// Most columns, and most columns of an order.
 const COLUMNS_MAX: usize = 10;
 /// Most characters of an order.
@@ -182,20 +180,14 @@ impl ActorsQuery {
             _ => return Err(kind.no_choice()),
         };
         let has_count = matches!(query, Query::Trends(_));
-        let number = |name: &str, least: i64, most: i64, default: u32| match fields.get(name) {
-            Some(input) => {
-                let number = input.integer(least, most)?;
-                Ok::<u32, FieldError>(u32::try_from(number).unwrap_or(default))
-            }
-            None => Ok(default),
-        };
+        let (limit, offset) = fields.page(ACTORS_LIMIT_MAX, ACTORS_LIMIT)?;
         Ok(Self {
             source: Box::new(query),
             cell,
             select: columns(fields, has_count)?,
             order: order(fields, has_count)?,
-            limit: number("limit", 1, i64::from(ACTORS_LIMIT_MAX), ACTORS_LIMIT)?,
-            offset: number("offset", 0, OFFSET_MAX, 0)?,
+            limit,
+            offset,
         })
     }
 }

@@ -17,8 +17,6 @@ const EXPRESSION_MAX: usize = 1000;
 pub const EVENTS_LIMIT: u32 = 100;
 /// Most rows.
 pub const EVENTS_LIMIT_MAX: u32 = 50_000;
-/// Most rows that are skipped.
-const OFFSET_MAX: i64 = 1_000_000;
 /// Characters of the id of a person.
 const PERSON_MAX: usize = 36;
 
@@ -76,13 +74,7 @@ impl EventsQuery {
         fields.check(&READ, &["source", "actionId", "events"])?;
         let mut left = FILTERS_MAX;
         let select = fields.required("select")?;
-        let number = |name: &str, least: i64, most: i64, default: u32| match fields.get(name) {
-            Some(input) => {
-                let number = input.integer(least, most)?;
-                Ok::<u32, FieldError>(u32::try_from(number).unwrap_or(default))
-            }
-            None => Ok(default),
-        };
+        let (limit, offset) = fields.page(EVENTS_LIMIT_MAX, EVENTS_LIMIT)?;
         let query = Self {
             select: expressions(fields, "select")?,
             conditions: expressions(fields, "where")?,
@@ -93,8 +85,8 @@ impl EventsQuery {
             before: date(fields, "before")?,
             after: date(fields, "after")?,
             order: expressions(fields, "orderBy")?,
-            limit: number("limit", 1, i64::from(EVENTS_LIMIT_MAX), EVENTS_LIMIT)?,
-            offset: number("offset", 0, OFFSET_MAX, 0)?,
+            limit,
+            offset,
         };
         if query.select.is_empty() {
             return Err(select.fault("required", "This list may not be empty."));

@@ -7,6 +7,8 @@ use crate::choices::Choice;
 
 /// Characters of a name or word of a client that a fault repeats.
 const SHOWN: usize = 64;
+/// Most rows that are skipped.
+const OFFSET_MAX: i64 = 1_000_000;
 
 /// A value of the input with its path, such as `series__0__math`.
 #[derive(Debug, Clone)]
@@ -153,6 +155,15 @@ impl<'a> Fields<'a> {
     /// A flag that is false by default.
     pub(super) fn flag(&self, name: &str) -> Result<bool, FieldError> {
         self.get(name).map_or(Ok(false), |input| input.flag())
+    }
+
+    /// `limit`, at most this many rows, and `offset`.
+    pub(super) fn page(&self, most: u32, default: u32) -> Result<(u32, u32), FieldError> {
+        let number = |name: &str, least: i64, most: i64, default: u32| {
+            let Some(input) = self.get(name) else { return Ok(default) };
+            Ok::<_, FieldError>(u32::try_from(input.integer(least, most)?).unwrap_or(default))
+        };
+        Ok((number("limit", 1, i64::from(most), default)?, number("offset", 0, OFFSET_MAX, 0)?))
     }
 
     /// A text that may be missing.

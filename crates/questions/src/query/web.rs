@@ -18,8 +18,6 @@ pub use scope::{SESSION_FILTERS_MAX, SessionFilter, SessionProperty, WebScope};
 pub const WEB_ROWS: u32 = 100;
 /// Most rows of a table.
 pub const WEB_ROWS_MAX: u32 = 10_000;
-/// Most rows that are skipped.
-const OFFSET_MAX: i64 = 1_000_000;
 
 /// Which view of a session has the value that the session belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,14 +257,15 @@ impl WebTableQuery {
         ];
         check(fields, &own)?;
         let has_bounces = fields.flag("includeBounceRate")?;
+        let (limit, offset) = fields.page(WEB_ROWS_MAX, WEB_ROWS)?;
         Ok(Self {
             scope: WebScope::read(fields)?,
             breakdown: fields.required("breakdownBy")?.choice()?,
             has_bounces,
             order: fields.get("orderBy").map(|input| order(&input, has_bounces)).transpose()?,
             compare: compare(fields)?,
-            limit: number(fields, "limit", 1, i64::from(WEB_ROWS_MAX), WEB_ROWS)?,
-            offset: number(fields, "offset", 0, OFFSET_MAX, 0)?,
+            limit,
+            offset,
         })
     }
 }
@@ -324,17 +323,6 @@ fn order(input: &Input<'_>, has_bounces: bool) -> Result<WebOrder, FieldError> {
         return Err(column.invalid("Ask with includeBounceRate to order by it."));
     }
     Ok(order)
-}
-
-fn number(
-    fields: &Fields<'_>,
-    name: &str,
-    least: i64,
-    most: i64,
-    default: u32,
-) -> Result<u32, FieldError> {
-    let Some(input) = fields.get(name) else { return Ok(default) };
-    Ok(u32::try_from(input.integer(least, most)?).unwrap_or(default))
 }
 
 impl Serialize for WebOrder {

@@ -100,7 +100,7 @@ pub struct ActorsResult {
     /// Whether more rows follow.
     #[serde(rename = "hasMore")]
     pub has_more: bool,
-    /// Most rows.
+    /// Most rows, or the number of rows if their bytes end the page.
     pub limit: u32,
     /// Rows that were skipped.
     pub offset: u32,

@@ -7,12 +7,14 @@
 //! transaction, which does nothing if the alert was changed since it was read. So a restart
 //! neither loses nor repeats a notification.
 
+use std::collections::{HashMap, VecDeque};
 use std::future::ready;
 
-use weir_model::Timestamp;
+use parking_lot::Mutex;
 use weir_model::alerts::{AlertState, CHECKS_MAX};
 use weir_model::errors::ErrorKind;
 use weir_model::mail::{AlertNews, Mail, MailContent};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
 use weir_questions::Query;
 use weir_questions::results::TrendsResult;
 use weir_questions::time::{Calendar, WeekStart};
@@ -27,8 +29,11 @@ use super::{Alerts, trends, webhooks};
 use crate::error::Error;
 use crate::{Result, mail};
 
-/// Alerts that one call checks. The next call checks the others.
-const ROUND: u32 = 50;
+/// Alerts that one call orders.
+const ORDERED: u32 = 5_000;
+/// Alerts that one call checks, or one of each organization if there are more organizations. The
+/// next call checks the others.
+const ROUND: usize = 50;
 /// Seconds until a check is tried again that found the service busy.
 const BUSY_SECONDS: i64 = 60;
 /// Seconds until a failed check is tried again, before members are notified of it.
@@ -62,15 +67,38 @@ impl Outcome {
 }
 
 impl Alerts {
-    /// Checks alerts that are due, one after another: together they have one permit for
-    /// questions at most.
+    /// Checks alerts that are due, two at a time: together they have two permits for questions
+    /// at most. Organizations take turns, so that none waits for all alerts of another one.
     ///
     /// # Errors
     /// When the list cannot be read, or an alert cannot be read or written. It stays due.
     pub async fn check_due(&self) -> Result<()> {
         let store = &self.core.store;
+        let mut owners: HashMap<ProjectId, Option<OrganizationId>> = HashMap::new();
+        let mut owned = Vec::new();
+        for due in rows::due(store, self.core.clock.now(), ORDERED).await? {
+            let owner = match owners.get(&due.project) {
+                Some(owner) => *owner,
+                None => {
+                    let project = projects::find(store, due.project).await?;
+                    let owner = project.map(|project| project.brief.organization);
+                    owners.insert(due.project, owner);
+                    owner
+                }
+            };
+            owned.push((owner, due));
+        }
+        let turns = Mutex::new(in_turn(owned));
+        let (one, other) = tokio::join!(self.check_next(&turns), self.check_next(&turns));
+        one.and(other)
+    }
+
+    /// Checks the next alert until there is none.
+    async fn check_next(&self, turns: &Mutex<VecDeque<AlertDue>>) -> Result<()> {
         let mut failure = None;
-        for due in rows::due(store, self.core.clock.now(), ROUND).await? {
+        loop {
+            let next = turns.lock().pop_front();
+            let Some(due) = next else { break };
             if let Err(error) = self.check(due).await {
                 tracing::warn!(
                     project.id = %due.project, alert.id = %due.alert, %error,
@@ -80,7 +108,7 @@ impl Alerts {
                 failure = Some(error);
                 // Each of the others would ask its question before it fails too.
                 if is_of_all {
-                    break;
+                    turns.lock().clear();
                 }
             }
         }
@@ -211,6 +239,21 @@ impl Alerts {
     }
 }
 
+/// The alerts that one call checks. An organization has its next one after every other
+/// organization had one. Alerts without an organization are those of deleted projects.
+fn in_turn(owned: Vec<(Option<OrganizationId>, AlertDue)>) -> VecDeque<AlertDue> {
+    let mut turns: HashMap<Option<OrganizationId>, usize> = HashMap::new();
+    let mut numbered = Vec::with_capacity(owned.len());
+    for (owner, due) in owned {
+        let turn = turns.entry(owner).or_default();
+        numbered.push((*turn, due));
+        *turn += 1;
+    }
+    // The order within a turn stays: longest due first.
+    numbered.sort_by_key(|(turn, _)| *turn);
+    numbered.into_iter().map(|(_, due)| due).take(ROUND.max(turns.len())).collect()
+}
+
 /// The alert after a check, and what its subscribers are notified of.
 fn checked(
     before: &AlertRow,
@@ -259,6 +302,9 @@ fn checked(
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+    use weir_model::AlertId;
+
     use super::*;
     use crate::alerts::tests::row;
 
@@ -311,6 +357,27 @@ mod tests {
         assert_eq!(row.error.as_deref(), Some("too long"));
         let (row, _) = after(&[failed, number(1.0, None)]);
         assert_eq!((row.failures, row.error), (0, None));
+    }
+
+    #[test]
+    fn organizations_take_turns() {
+        let of = |organization: u128, alert: i64| {
+            let (project, alert) = (ProjectId(1), AlertId(alert));
+            (
+                Some(OrganizationId(Uuid::from_u128(organization))),
+                AlertDue { at: time(0), project, alert },
+            )
+        };
+        let numbers = |owned| {
+            let turns: Vec<i64> = in_turn(owned).into_iter().map(|due| due.alert.0).collect();
+            turns
+        };
+        let owned = vec![of(1, 1), of(1, 2), of(1, 3), of(2, 4), of(2, 5), of(3, 6)];
+        assert_eq!(numbers(owned), [1, 4, 6, 2, 5, 3]);
+        // The next call has the others, and each organization has a turn in every call.
+        assert_eq!(numbers((0..99).map(|alert| of(1, alert)).collect()).len(), ROUND);
+        let many = (0_u128..99).zip(0..).map(|(organization, alert)| of(organization, alert));
+        assert_eq!(numbers(many.collect()).len(), 99);
     }
 
     #[test]

@@ -8,9 +8,8 @@ use weir_model::activity::{AuditAction, Subject};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{LATEST_RUNS, Run, SentConfig, Status};
 use weir_model::mail::{ExportNamed, Mail, MailContent};
-use weir_model::organizations::Level;
 use weir_store::exports::{self as rows, ExportRow, backfills};
-use weir_store::{ids, mail as mails, members, organizations, projects};
+use weir_store::{ids, mail as mails};
 
 use super::{Exports, config};
 use crate::activity::{self, About, Changes};
@@ -107,24 +106,15 @@ impl Exports {
         row: &ExportRow,
         news: impl Fn(ExportNamed) -> MailContent,
     ) -> Result<Vec<Mail>> {
-        let store = &self.core.store;
-        let (Some(home), Some(project)) = (
-            organizations::get(store, row.organization).await?,
-            projects::find(store, row.project).await?,
-        ) else {
-            return Ok(Vec::new());
+        let destination = config::kind(&row.kind)?.label;
+        let news = |organization, project| {
+            news(ExportNamed {
+                name: row.name.clone(),
+                destination: destination.to_owned(),
+                project,
+                organization,
+            })
         };
-        let export = ExportNamed {
-            name: row.name.clone(),
-            destination: config::kind(&row.kind)?.label.to_owned(),
-            project: project.brief.name,
-            organization: home.name,
-        };
-        let ids = members::ordered(store, row.organization).await?;
-        let members = members::rows(store, row.organization, &ids).await?;
-        let recipients = members
-            .iter()
-            .filter(|member| member.level >= Level::Administrator && member.user.is_active);
-        Ok(recipients.map(|member| mail::to(&member.user.email, news(export.clone()))).collect())
+        mail::to_administrators(&self.core.store, row.organization, row.project, news).await
     }
 }

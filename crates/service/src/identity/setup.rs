@@ -138,25 +138,16 @@ impl Identity {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let user = UserRow {
-            id: UserId(weir_store::ids::time_ordered(now)),
-            number: user_rows::next_number(store).await?,
             distinct_id: secrets::name()?,
             first_name,
-            last_name: String::new(),
             email,
-            pending_email: None,
-            is_email_verified: false,
-            must_confirm: false,
             password: Some(hash),
-            second_factor: None,
             is_staff: true,
-            is_active: true,
-            theme_mode: None,
-            current_organization: None,
-            current_project: None,
-            created_at: now,
-            updated_at: now,
-            last_login: None,
+            ..UserRow::new(
+                UserId(weir_store::ids::time_ordered(now)),
+                user_rows::next_number(store).await?,
+                now,
+            )
         };
         let organization = organizations::new_row(organization, now)?;
         let project = ProjectRow::new(

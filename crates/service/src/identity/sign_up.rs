@@ -169,25 +169,16 @@ impl Identity {
         let hash = self.hasher.queue_of(peer)?.hash(password).await?;
         let now = self.core.clock.now();
         let user = UserRow {
-            id: UserId(ids::time_ordered(now)),
-            number: user_rows::next_number(&self.core.store).await?,
             distinct_id: secrets::name()?,
             first_name,
-            last_name: String::new(),
             email: email.clone(),
-            pending_email: None,
-            is_email_verified: false,
             must_confirm: self.sends_mail(),
             password: Some(hash),
-            second_factor: None,
-            is_staff: false,
-            is_active: true,
-            theme_mode: None,
-            current_organization: None,
-            current_project: None,
-            created_at: now,
-            updated_at: now,
-            last_login: None,
+            ..UserRow::new(
+                UserId(ids::time_ordered(now)),
+                user_rows::next_number(&self.core.store).await?,
+                now,
+            )
         };
         let ctx = self.owner(&user, request_id);
         self.accept(&ctx, &open.row, &open.home, &user, true, None).await?;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};
-use weir_model::mail::{Mail, MailContent};
-use weir_model::organizations::Level;
+use weir_model::mail::MailContent;
 use weir_store::plugin_configs::{self as rows, ConfigRow};
-use weir_store::{members, organizations, plugin_runtime, plugins, projects};
+use weir_store::{plugin_runtime, plugins};
 
 use super::name;
 use super::values::{Opened, location_of_attachment};
@@ -86,17 +85,24 @@ impl RunningConfigs {
         let (store, now) = (&self.core.store, self.core.clock.now());
         let found = plugins::rows(store, &[row.plugin]).await?;
         let Some(plugin) = found.into_iter().next() else { return Ok(false) };
+        let plugin_name = name(row, &plugin);
         let changes =
             Changes::none().field("enabled", &true, &false).field("reason", &None, &Some(message));
         let about = About {
             subject: Subject::PluginConfig,
             id: row.id.to_string(),
-            name: name(row, &plugin),
+            name: plugin_name,
             project: Some(row.project),
         };
         let entry =
             activity::own_entry(now, row.organization, about, AuditAction::Disabled, changes);
-        let mails = self.to_administrators(row, name(row, &plugin), message).await?;
+        let news = |organization, project| MailContent::PluginDisabled {
+            plugin: plugin_name.map_or_else(|| row.plugin.to_string(), str::to_owned),
+            project,
+            organization,
+            error: message.to_owned(),
+        };
+        let mails = mail::to_administrators(store, row.organization, row.project, news).await?;
         let letters = self.core.mailing.rows(now, mails);
         let entries = [entry];
         let switched = plugin_runtime::switch_off(store, row, now, message, &letters, &entries);
@@ -105,33 +111,5 @@ impl RunningConfigs {
             self.core.mailing.wake();
         }
         Ok(is_off)
-    }
-
-    /// Mails to the administrators of a config's organization.
-    async fn to_administrators(
-        &self,
-        row: &ConfigRow,
-        plugin: Option<&str>,
-        error: &str,
-    ) -> Result<Vec<Mail>> {
-        let store = &self.core.store;
-        let (Some(home), Some(project)) = (
-            organizations::get(store, row.organization).await?,
-            projects::find(store, row.project).await?,
-        ) else {
-            return Ok(Vec::new());
-        };
-        let news = || MailContent::PluginDisabled {
-            plugin: plugin.map_or_else(|| row.plugin.to_string(), str::to_owned),
-            project: project.brief.name.clone(),
-            organization: home.name.clone(),
-            error: error.to_owned(),
-        };
-        let ids = members::ordered(store, row.organization).await?;
-        let found = members::rows(store, row.organization, &ids).await?;
-        let recipients = found
-            .iter()
-            .filter(|member| member.level >= Level::Administrator && member.user.is_active);
-        Ok(recipients.map(|member| mail::to(&member.user.email, news())).collect())
     }
 }

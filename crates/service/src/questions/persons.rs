@@ -18,6 +18,8 @@ pub struct NumberPersons {
     pub total: u64,
     /// Those of the page.
     pub persons: Vec<NumberPerson>,
+    /// The offset of the next page, if there is one.
+    pub next: Option<u32>,
 }
 
 /// A person behind a number.
@@ -41,9 +43,11 @@ impl Questions {
         let found = self.ask(project, query, Asking::default()).await?;
         let rows: Vec<Vec<Value>> = serde_json::from_str(found.answer.results.get())
             .map_err(|error| Error::Internal(error.to_string()))?;
-        let actors = found.rows.and_then(|rows| rows.actors);
+        let has_more = found.answer.has_more == Some(true);
+        let next = found.rows.as_ref().filter(|_| has_more);
         Ok(NumberPersons {
-            total: actors.map_or(0, |actors| actors.count),
+            next: next.map(|rows| rows.offset.saturating_add(rows.limit)),
+            total: found.rows.and_then(|rows| rows.actors).map_or(0, |actors| actors.count),
             persons: rows.into_iter().filter_map(person).collect(),
         })
     }

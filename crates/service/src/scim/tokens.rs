@@ -1,7 +1,7 @@
 //! The token of a domain, and the levels of its groups: what an owner decides.
 
 use weir_model::DomainId;
-use weir_model::activity::{AuditAction, Subject};
+use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::mail::TokenChange;
 use weir_model::pagination::{Page, Paged};
@@ -13,9 +13,9 @@ use weir_store::users;
 
 use super::levels::level_of;
 use super::{Scim, parse_id};
-use crate::activity::{self, About, Changes};
+use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
-use crate::domains::notices;
+use crate::domains::{about, notices};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Result, secrets};
@@ -217,14 +217,5 @@ impl Scim {
         let id = parse_id(domain).map(DomainId).ok_or(Error::NotFound(NOT_FOUND))?;
         let found = domain_rows::get(&self.core.store, org.organization, id).await?;
         found.ok_or(Error::NotFound(NOT_FOUND))
-    }
-}
-
-fn about(row: &DomainRow) -> About<'_> {
-    About {
-        subject: Subject::Domain,
-        id: row.id.to_string(),
-        name: Some(&row.domain),
-        project: None,
     }
 }

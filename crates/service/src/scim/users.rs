@@ -1,14 +1,19 @@
 //! Users of an identity provider: members of the organization with an address of the
 //! domain, and those whom it deactivated (SSO-52 to SSO-55).
+//!
+//! What does not belong here: which names and addresses a user may have (`names`), and audit
+//! entries (`entries`).
+
+mod entries;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use weir_model::activity::{AuditAction, Entry, Subject};
-use weir_model::invites::USER_FIRST_NAME_MAX;
 use weir_model::mail::UserChange as Mailed;
 use weir_model::organizations::Level;
-use weir_model::{MembershipId, ScimGroupId, UserId, validate};
+use weir_model::{MembershipId, ScimGroupId, UserId};
 use weir_scim::{
     Address, Fault, FaultKind, Membership, Meta, Name, USER, User, UserInput, apply,
     is_same_address,
@@ -18,10 +23,12 @@ use weir_store::mail::MailRow;
 use weir_store::members::{self, MemberRow};
 use weir_store::organizations;
 use weir_store::scim::{
-    self as rows, DeactivatedRow, Join, Outcome, Profile, ScimUserRow, Switch, UserChange,
+    self as rows, DeactivatedRow, Join, Outcome, ScimUserRow, Switch, UserChange,
 };
 use weir_store::users::{self as user_rows, UserRow};
 
+use self::entries::{about, changes, entry, renamed};
+use self::names::{Names, name_key, names, profile};
 use super::{
     Listed, Listing, Precondition, Scim, ScimCtx, ScimError, ScimResult, TRIES, busy, full, json,
     parse_id, taken, version,
@@ -31,7 +38,6 @@ use crate::domains::notices;
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::identity::sso::{AddedUser, Provisioning, domain_of};
-use crate::users::NAME_MAX;
 use crate::{current, limits, mail, members as member_rules};
 
 /// The refusal of a name or an address that another user has.
@@ -526,159 +532,6 @@ fn is_visible(ctx: &ScimCtx, known: &VisibleUser) -> bool {
         (None, None) => false,
     };
     is_own && is_here
-}
-
-/// What a user is called.
-struct Names {
-    /// The address.
-    email: String,
-    /// `userName`; `None`: it is the address.
-    user_name: Option<String>,
-}
-
-/// The names of a user: `userName` if it is an address of the domain, else `userName` and
-/// the main address in `emails`. `present` is the user before a change, who keeps the
-/// address that is not sent.
-fn names(ctx: &ScimCtx, input: &UserInput, present: Option<&UserRow>) -> Result<Names, Fault> {
-    let user_name = &input.user_name;
-    let of_name = own_address(ctx, user_name);
-    // An address elsewhere belongs to the user alone, but does not keep the user in.
-    if let Some(user) = present.filter(|user| !has_own_address(ctx, user)) {
-        let is_address = of_name.is_some() || is_same_address(user_name, &user.email);
-        let user_name = (!is_address).then(|| user_name.clone());
-        return Ok(Names { email: user.email.clone(), user_name });
-    }
-    if let Some(email) = of_name {
-        return match &input.email {
-            Some(other) if !is_same_address(other, &email) => Err(Fault::value(
-                "`userName` and the main address in `emails` must be the same where both are \
-                 addresses of the domain: users have one address.",
-            )),
-            _ => Ok(Names { email, user_name: None }),
-        };
-    }
-    let email = match (&input.email, present) {
-        (Some(email), _) => own_address(ctx, email),
-        (None, Some(user)) => Some(user.email.clone()),
-        (None, None) => None,
-    };
-    let wrong = || {
-        let domain = &ctx.domain.domain;
-        Fault::value(format!(
-            "`userName`, or else the main address in `emails`, must be a mail address of {domain}."
-        ))
-    };
-    Ok(Names { email: email.ok_or_else(wrong)?, user_name: Some(user_name.clone()) })
-}
-
-/// The address in a text; `None`: it is no address of the domain.
-fn own_address(ctx: &ScimCtx, text: &str) -> Option<String> {
-    let email = validate::email("emails", text).ok()?;
-    (domain_of(&email).as_deref() == Some(&*ctx.domain.domain)).then_some(email)
-}
-
-/// The form of a `userName` that must be unique in its domain.
-fn name_key(user_name: &str) -> String {
-    user_name.to_lowercase()
-}
-
-/// The fields of a user after a change. A name that is not sent stays as it is.
-fn profile(input: &UserInput, present: Option<&UserRow>, email: &str) -> Result<Profile, Fault> {
-    let has_name = input.given_name.is_some() || input.family_name.is_some();
-    let (first_name, last_name) = match (has_name, present) {
-        (false, Some(user)) => (user.first_name.clone(), user.last_name.clone()),
-        _ => {
-            let local = email.split('@').next().unwrap_or_default().to_owned();
-            let first = input.given_name.clone().or_else(|| input.display_name.clone());
-            let first = match has_name {
-                true => input.given_name.clone().unwrap_or_default(),
-                false => first.unwrap_or(local),
-            };
-            (first, input.family_name.clone().unwrap_or_default())
-        }
-    };
-    for (name, text, most) in [
-        ("name.givenName", &first_name, USER_FIRST_NAME_MAX),
-        ("name.familyName", &last_name, NAME_MAX),
-    ] {
-        if text.chars().count() > most {
-            let detail = format!("`{name}` may have at most {most} characters.");
-            return Err(Fault::value(detail));
-        }
-    }
-    let email_key = emails::normalise(email);
-    Ok(Profile { first_name, last_name, email: email.to_owned(), email_key })
-}
-
-/// The audit entries of a change; none: nothing changes. Whether a field of the user is
-/// among them.
-fn changes(
-    ctx: &ScimCtx,
-    known: &VisibleUser,
-    after: &ScimUserRow,
-    profile: &Profile,
-    switch: Switch,
-) -> (Vec<Entry>, bool) {
-    let user = &known.user;
-    let of_user = Changes::none()
-        .field("first_name", &user.first_name, &profile.first_name)
-        .field("last_name", &user.last_name, &profile.last_name)
-        .field("email", &user.email, &profile.email);
-    let has_profile = !of_user.is_empty();
-    let before = known.scim.as_ref();
-    let all = of_user
-        .field("user_name", &before.and_then(|row| row.user_name.clone()), &after.user_name)
-        .field("external_id", &before.and_then(|row| row.external_id.clone()), &after.external_id)
-        .field(
-            "display_name",
-            &before.and_then(|row| row.display_name.clone()),
-            &after.display_name,
-        );
-    let mut entries = Vec::new();
-    if !all.is_empty() {
-        entries.push(entry(ctx, known, AuditAction::Updated, all));
-    }
-    match switch {
-        Switch::Keep => {}
-        Switch::Off => {
-            let changes = Changes::none().field("active", &true, &false);
-            entries.push(entry(ctx, known, AuditAction::Disabled, changes));
-        }
-        Switch::On(level) => {
-            let changes = Changes::none().field("active", &false, &true).field(
-                "level",
-                &known.shut.as_ref().map(|shut| shut.level),
-                &Some(i64::from(level)),
-            );
-            entries.push(entry(ctx, known, AuditAction::Enabled, changes));
-        }
-    }
-    (entries, has_profile)
-}
-
-/// The audit entry about the name of a user who existed before; `None`: it is the same.
-fn renamed(
-    ctx: &ScimCtx,
-    membership: MembershipId,
-    before: &UserRow,
-    after: &UserRow,
-) -> Option<Entry> {
-    let changes = Changes::none().field("first_name", &before.first_name, &after.first_name).field(
-        "last_name",
-        &before.last_name,
-        &after.last_name,
-    );
-    let about = about(membership, &after.email);
-    (!changes.is_empty()).then(|| scim_entry(ctx, about, AuditAction::Updated, changes))
-}
-
-fn entry(ctx: &ScimCtx, known: &VisibleUser, action: AuditAction, changes: Changes) -> Entry {
-    let membership = known.membership().unwrap_or(MembershipId(known.user.id.0));
-    scim_entry(ctx, about(membership, &known.user.email), action, changes)
-}
-
-fn about(membership: MembershipId, email: &str) -> About<'_> {
-    About { subject: Subject::Member, id: membership.to_string(), name: Some(email), project: None }
 }
 
 /// A user as it is shown.

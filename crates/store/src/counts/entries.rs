@@ -202,19 +202,29 @@ impl CountWrites {
         Ok(())
     }
 
-    /// Adds the counts to those of the store. No other transaction may write the same slot
-    /// at the same time.
-    pub(crate) async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
+    /// The entries with the sums of the counts and those of the store. No other transaction
+    /// may write the same slot at the same time.
+    pub(crate) async fn sums(&self, tx: &Transaction) -> Result<Vec<Entry>, Failure> {
+        let mut sums = Vec::with_capacity(self.sums.len());
         for some in self.sums.chunks(ENTRIES_PER_READ) {
             let keys: Vec<&[u8]> = some.iter().map(|(key, _)| key.as_slice()).collect();
             for ((key, counts), value) in some.iter().zip(tx.entries(&keys).await?) {
                 let present = value.map_or(Ok(Counts::NONE), |value| Counts::of_value(&value))?;
-                let value = present.with(*counts).value();
-                tx.put(&Entry { key: key.clone(), value }).await?;
+                sums.push(Entry { key: key.clone(), value: present.with(*counts).value() });
             }
         }
-        for merge in &self.merges {
-            tx.put(merge).await?;
+        Ok(sums)
+    }
+
+    /// The entries of the merges.
+    pub(crate) fn merges(&self) -> &[Entry] {
+        &self.merges
+    }
+
+    /// Adds the counts to those of the store, as [`Self::sums`] does, and writes the merges.
+    pub(crate) async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
+        for entry in self.sums(tx).await?.iter().chain(&self.merges) {
+            tx.put(entry).await?;
         }
         Ok(())
     }

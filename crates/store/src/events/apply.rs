@@ -466,19 +466,22 @@ impl Records<Row, Entry> {
                 return Err(tx.refusal("stale block"));
             }
         }
-        tx.insert_entries(&self.uuids).await?;
+        // Every read comes before the writes: a transaction looks for a key among its own
+        // writes first.
+        tx.require_no_entries(&self.uuids).await?;
         // After the index was read: a seal adds its run before it removes entries.
         if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
-        self.counts.write(tx).await?;
-        tx.insert(&self.new).await?;
-        for row in &self.replaced {
-            tx.set(row).await?;
+        tx.require_no_rows(&self.new).await?;
+        let counts = self.counts.sums(tx).await?;
+        for entry in self.uuids.iter().chain(&counts).chain(self.counts.merges()) {
+            tx.put(entry).await?;
         }
-        for change in &self.changed {
-            tx.set(&change.record).await?;
+        let changed = self.changed.iter().map(|change| &change.record);
+        for row in self.new.iter().chain(&self.replaced).chain(changed) {
+            tx.set(row).await?;
         }
         tx.set(&self.position).await
     }

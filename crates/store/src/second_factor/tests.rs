@@ -12,25 +12,11 @@ const FACTOR: Uuid = Uuid::from_u128(2);
 async fn store() -> Store {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let row = UserRow {
-        id: ADA,
-        number: 1,
-        distinct_id: String::new(),
         first_name: "Ada".to_owned(),
-        last_name: String::new(),
         email: EMAIL.to_owned(),
-        pending_email: None,
         is_email_verified: true,
-        must_confirm: false,
         password: Some(PasswordHash("hash".to_owned())),
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: NOW,
-        updated_at: NOW,
-        last_login: None,
+        ..UserRow::new(ADA, 1, NOW)
     };
     users::create(&store, &row, EMAIL).await.unwrap();
     store

@@ -185,7 +185,13 @@ async fn entries_of_an_index_are_written_once() {
             let entries = Arc::new(entries);
             let work = move |tx: Transaction| {
                 let entries = Arc::clone(&entries);
-                async move { tx.insert_entries(&entries).await }
+                async move {
+                    tx.require_no_entries(&entries).await?;
+                    for entry in entries.iter() {
+                        tx.put(entry).await?;
+                    }
+                    Ok(())
+                }
             };
             store.db.transact(WRITE, (), work).await
         };

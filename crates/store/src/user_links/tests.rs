@@ -12,25 +12,11 @@ const NEW: &str = "ada@new.example";
 
 fn row(id: UserId, email: &str) -> UserRow {
     UserRow {
-        id,
-        number: 1,
-        distinct_id: String::new(),
         first_name: "Ada".to_owned(),
-        last_name: String::new(),
         email: email.to_owned(),
-        pending_email: None,
-        is_email_verified: false,
         must_confirm: true,
         password: Some(PasswordHash("old".to_owned())),
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: NOW,
-        updated_at: NOW,
-        last_login: None,
+        ..UserRow::new(id, 1, NOW)
     }
 }
 

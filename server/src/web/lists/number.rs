@@ -34,8 +34,7 @@ pub(super) fn persons(asked: &Asked<'_>, within: Project) -> CsvList {
         async move {
             let query = query.map_err(ServiceError::from)?;
             let found = services.questions.persons(&project, query).await?;
-            let behind = offset + PERSONS_PER_READ;
-            Ok((found.persons, (u64::from(behind) < found.total).then_some(behind)))
+            Ok((found.persons, found.next))
         }
     });
     CsvList::new("persons-behind-a-number", &name, PERSONS, pages)

@@ -26,7 +26,7 @@ pub(super) async fn answer(
         }
         false => {
             let found = ask::<Vec<Vec<FunnelStepResult>>>(services, project, query).await?;
-            (found.results, found.has_others, found.computed_at)
+            (found.results, found.has_more, found.computed_at)
         }
     };
     let first = values.first().into_iter().flatten();

@@ -16,6 +16,7 @@ use weir_service::{Error, ProjectCtx, Services};
 use super::retention::period_labels;
 use super::{INTERVALS_MAX, ask, read, value_label};
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::QuestionForm;
 use crate::questions::lifecycle::status_label;
@@ -37,6 +38,9 @@ const MEMBERS: [(&str, &str); 6] = [
     ("return", "appearance"),
 ];
 
+/// The parameters that name an edge of paths, and the members of the filter of its question.
+const STEPS: [(&str, &str); 2] = [("from", "pathStartKey"), ("to", "pathEndKey")];
+
 /// The parameters of an address.
 type Parameters = BTreeMap<String, String>;
 
@@ -56,7 +60,18 @@ pub(in crate::server_fns) async fn view(
     let query = question(parameters, limit, offset).map_err(|fault| ui_error(fault.into()))?;
     let text = serde_json::to_string(&query);
     let text = text.map_err(|error| ui_error(Error::Internal(error.to_string())))?;
-    let found = services.questions.persons(project, query).await.map_err(ui_error)?;
+    let end = offset.saturating_add(limit);
+    let (mut persons, mut total, mut next) = (Vec::new(), 0, Some(query));
+    // An answer has fewer persons if they have many properties.
+    while let Some(query) = next.take() {
+        let found = services.questions.persons(project, query).await.map_err(ui_error)?;
+        total = found.total;
+        persons.extend(found.persons.into_iter().map(person));
+        if let Some(from) = found.next.filter(|from| *from < end) {
+            let query = question(parameters, end - from, from);
+            next = Some(query.map_err(|fault| ui_error(fault.into()))?);
+        }
+    }
     let (mut details, intervals) = words(services, project, &form, parameters).await?;
     if let Some(text) = value(parameters, "value") {
         details.push(value_label(Some(&BreakdownValue::One(text.to_owned()))));
@@ -64,14 +79,7 @@ pub(in crate::server_fns) async fn view(
     if value(parameters, "before").is_some() {
         details.push("In the period before".to_owned());
     }
-    Ok(NumberView {
-        title: form.title(),
-        details,
-        intervals,
-        total: found.total,
-        persons: found.persons.into_iter().map(person).collect(),
-        query: text,
-    })
+    Ok(NumberView { title: form.title(), details, intervals, total, persons, query: text })
 }
 
 fn form(parameters: &Parameters) -> QuestionForm {
@@ -97,6 +105,11 @@ fn query(form: &QuestionForm, parameters: &Parameters, limit: u32, offset: u32) 
     for (name, member) in MEMBERS.into_iter().chain([("value", breakdown)]) {
         if let Some(value) = value(parameters, name) {
             source[member] = json!(value);
+        }
+    }
+    for (name, member) in STEPS {
+        if let (QuestionForm::Paths(_), Some(value)) = (form, value(parameters, name)) {
+            source["source"]["pathsFilter"][member] = json!(value);
         }
     }
     if value(parameters, "before").is_some() {
@@ -143,12 +156,12 @@ async fn words(
                 (one.compare_label == Some(CompareLabel::Previous)) == is_before
             };
             let first = found.into_iter().find(of_range);
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
         }
         QuestionForm::Lifecycle(_) => {
             let found = ask::<Vec<LifecycleResult>>(services, project, of_form()?).await?.results;
             let first = found.into_iter().next();
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
             details.extend(value(parameters, "status").map(|word| status_label(word).to_owned()));
         }
         QuestionForm::Funnel(form) => {
@@ -180,7 +193,13 @@ async fn words(
             let label = place("active").and_then(|active| labels.get(active.checked_sub(1)?));
             details.extend(label.map(|label| format!("Active in {label}")));
         }
-        QuestionForm::Paths(_) => {}
+        QuestionForm::Paths(_) => {
+            let step = |(name, label): (&str, &str)| {
+                let (step, event) = value(parameters, name)?.split_once('_')?;
+                Some(format!("{label} step {step}: {event}"))
+            };
+            details.extend([("from", "From"), ("to", "To")].into_iter().filter_map(step));
+        }
     }
     if let Some(day) = value(parameters, "day") {
         let label = intervals.iter().find(|(named, _)| named == day);
@@ -190,9 +209,9 @@ async fn words(
 }
 
 /// Intervals by the texts that questions name them by. Too many for a list are none.
-fn named(days: Vec<String>, labels: Vec<String>) -> Vec<(String, String)> {
-    match days.len() <= INTERVALS_MAX {
-        true => days.into_iter().zip(labels).collect(),
+fn named(names: Vec<String>, labels: &[String]) -> Vec<(String, String)> {
+    match names.len() <= INTERVALS_MAX {
+        true => names.into_iter().zip(days::intervals(labels)).collect(),
         false => Vec::new(),
     }
 }
@@ -222,5 +241,17 @@ mod tests {
             assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
             assert_eq!(query["source"][member.0], member.1, "{query}");
         }
+    }
+
+    #[test]
+    fn steps_of_paths_are_in_their_filter() {
+        let all = [("kind", "paths"), ("from", "1_/home"), ("to", "2_/pay")];
+        let parameters: Parameters =
+            all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let query = query(&form(&parameters), &parameters, 50, 0);
+        assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
+        let filter = &query["source"]["source"]["pathsFilter"];
+        assert_eq!(filter["pathStartKey"], "1_/home");
+        assert_eq!(filter["pathEndKey"], "2_/pay");
     }
 }

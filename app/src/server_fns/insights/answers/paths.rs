@@ -15,7 +15,7 @@ pub(super) async fn answer(
     let query = read(&form.query())?;
     let found = ask::<Vec<PathResult>>(services, project, query).await?;
     let edges = found.results.iter().filter_map(edge).collect();
-    let results = ResultsView::Paths(PathsView { edges, has_others: found.has_others });
+    let results = ResultsView::Paths(PathsView { edges, has_others: found.has_more });
     Ok(AnswerView { results, computed_at: found.computed_at })
 }
 

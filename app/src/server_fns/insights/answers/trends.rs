@@ -11,6 +11,7 @@ use super::{
     AnswerView, NumbersView, ResultsView, SeriesView, TrendsView, ask, check_intervals, label, read,
 };
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::trends::TrendsForm;
 
@@ -39,7 +40,7 @@ pub(super) async fn answer(
             numbers.data.clear();
         }
     }
-    let results = TrendsView { series, intervals, has_others: found.has_others };
+    let results = TrendsView { series, intervals, has_others: found.has_more };
     Ok(AnswerView { results: ResultsView::Trends(results), computed_at: found.computed_at })
 }
 
@@ -65,7 +66,7 @@ fn is_sum(query: &TrendsQuery) -> bool {
 /// The texts of the intervals.
 pub(in crate::server_fns) fn intervals(found: &[TrendsResult]) -> Vec<String> {
     let now = found.iter().find(|one| !is_before(one));
-    now.map(|one| one.labels.clone()).unwrap_or_default()
+    now.map(|one| days::intervals(&one.labels)).unwrap_or_default()
 }
 
 /// The series of an answer, each with that of the period before. `wholes`: the answer to the

@@ -548,25 +548,9 @@ impl Drop for Fixture {
 /// An organization with a project.
 async fn home(store: &Store, now: Timestamp) -> OrganizationId {
     let user = UserRow {
-        id: UserId(Uuid::from_u128(1)),
-        number: 1,
-        distinct_id: String::new(),
         first_name: "Ada".to_owned(),
-        last_name: String::new(),
         email: "ada@mail.example".to_owned(),
-        pending_email: None,
-        is_email_verified: false,
-        must_confirm: false,
-        password: None,
-        second_factor: None,
-        is_staff: false,
-        is_active: true,
-        theme_mode: None,
-        current_organization: None,
-        current_project: None,
-        created_at: now,
-        updated_at: now,
-        last_login: None,
+        ..UserRow::new(UserId(Uuid::from_u128(1)), 1, now)
     };
     users::create(store, &user, "ada@mail.example").await.unwrap();
     let id = OrganizationId(Uuid::from_u128(1));

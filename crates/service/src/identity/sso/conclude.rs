@@ -317,25 +317,15 @@ impl Identity {
     ) -> Result<UserRow> {
         let now = self.core.clock.now();
         Ok(UserRow {
-            id: UserId(ids::time_ordered(now)),
-            number: user_rows::next_number(&self.core.store).await?,
             distinct_id: secrets::name()?,
             first_name,
-            last_name: String::new(),
             email,
-            pending_email: None,
             is_email_verified: true,
-            must_confirm: false,
-            password: None,
-            second_factor: None,
-            is_staff: false,
-            is_active: true,
-            theme_mode: None,
-            current_organization: None,
-            current_project: None,
-            created_at: now,
-            updated_at: now,
-            last_login: None,
+            ..UserRow::new(
+                UserId(ids::time_ordered(now)),
+                user_rows::next_number(&self.core.store).await?,
+                now,
+            )
         })
     }
 
