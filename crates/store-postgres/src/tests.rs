@@ -19,9 +19,24 @@ fn settings(url: &str) -> Settings {
     Settings { address, connections: 4, accepts_single_database: true }
 }
 
-/// The storage in the database of a test server.
+/// The storage in the database `postgres` of a test server.
 async fn open(server: &Server) -> Postgres {
-    Postgres::open(&settings(&server.url("postgres")), Uuid::nil()).await.unwrap()
+    open_at(&server.url("postgres")).await
+}
+
+/// The storage in an empty database.
+async fn open_empty() -> Postgres {
+    open_at(&empty().await).await
+}
+
+async fn open_at(url: &str) -> Postgres {
+    Postgres::open(&settings(url), Uuid::nil()).await.unwrap()
+}
+
+/// The address of an empty database.
+async fn empty() -> String {
+    let server = Server::shared().await;
+    server.url(&server.database())
 }
 
 async fn begin(storage: &Postgres, kind: TransactionType) -> Box<dyn Transactable> {
@@ -72,8 +87,7 @@ async fn stored(storage: &Postgres, at: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_transaction_reads_its_snapshot_and_its_own_writes() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     for at in ["a", "b", "c", "d", "e", "f", "g"] {
         set(&storage, at, "1").await;
     }
@@ -149,8 +163,7 @@ async fn a_transaction_reads_its_snapshot_and_its_own_writes() {
 
 #[tokio::test]
 async fn scans_read_several_pages() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     let tx = writing(&storage).await;
     for number in 0..2500 {
         tx.set(key(&format!("{number:05}")), value("1")).await.unwrap();
@@ -180,8 +193,7 @@ async fn scans_read_several_pages() {
 
 #[tokio::test]
 async fn conditions_are_checked_against_the_own_writes() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     set(&storage, "a", "1").await;
     let tx = writing(&storage).await;
     let exists = tx.put(key("a"), value("2")).await.unwrap_err();
@@ -206,8 +218,7 @@ async fn conditions_are_checked_against_the_own_writes() {
 
 #[tokio::test]
 async fn large_values_are_written_in_several_batches() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     let large = |byte: u8| vec![byte; 3 << 20];
     let tx = writing(&storage).await;
     for byte in 1..=4_u8 {

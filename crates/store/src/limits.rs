@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::organizations::{self, NewOrganization, OrganizationRow};
     use crate::projects::ProjectRow;
-    use crate::tests::stores;
+    use crate::tests::{all_stores, stores};
 
     const MONTH: Month = Month(24_312);
 
@@ -297,7 +297,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_of_a_month_add_up_and_old_months_go() {
-        let (stores, _directory) = stores().await;
+        let (stores, _directory) = all_stores().await;
         for store in stores {
             let home = created(&store, 1).await;
             let gone = OrganizationId(Uuid::from_u128(2));

@@ -80,12 +80,8 @@ mod tests {
     use weir_testservers::Postgres as Server;
 
     use super::*;
+    use crate::tests::in_database;
     use crate::{Location, Settings as StoreSettings, Store};
-
-    fn database(server: &Server) -> Settings {
-        let address = server.url("postgres").parse().unwrap();
-        Settings { address, connections: 8, accepts_single_database: true }
-    }
 
     #[test]
     fn a_data_directory_keeps_its_id() {
@@ -100,24 +96,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_database_and_a_store_in_files_do_not_share_a_directory() {
-        let server = Server::durable().await;
+        let server = Server::shared().await;
+        let name = server.database();
         let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        let in_files = Location::Directory(at("files"));
-        let in_database =
-            |name: &str| Location::Database { directory: at(name), database: database(&server) };
-        let open = async |location: &Location| {
-            Store::open(location, StoreSettings::default()).await.map_err(|error| error.to_string())
+        let in_files = |place: &str| Location::Directory(directory.path().join(place));
+        let in_database = |place: &str| in_database(&directory.path().join(place), server, &name);
+        let refusal = async |location: Location| {
+            let opened = Store::open(&location, StoreSettings::default()).await;
+            opened.err().map(|error| error.to_string()).unwrap_or_default()
         };
-        open(&in_files).await.unwrap().close_at_end().await.unwrap();
-        let refused = open(&in_database("files")).await.err().unwrap();
+        let open_and_close = async |location: Location| {
+            let store = Store::open(&location, StoreSettings::default()).await.unwrap();
+            store.close().await.unwrap();
+        };
+        open_and_close(in_files("files")).await;
+        let refused = refusal(in_database("files")).await;
         assert!(refused.contains("has a store of its own"), "{refused}");
-        open(&in_database("one")).await.unwrap().close_at_end().await.unwrap();
-        let refused = open(&Location::Directory(at("one"))).await.err().unwrap();
+        open_and_close(in_database("one")).await;
+        let refused = refusal(in_files("one")).await;
         assert!(refused.contains("in a PostgreSQL database"), "{refused}");
-        let refused = open(&in_database("two")).await.err().unwrap();
+        let refused = refusal(in_database("two")).await;
         assert!(refused.contains("belongs to another data directory"), "{refused}");
         assert!(!refused.contains("horse"), "{refused}");
-        open(&in_database("one")).await.unwrap().close_at_end().await.unwrap();
+        open_and_close(in_database("one")).await;
     }
 }

@@ -1,6 +1,8 @@
 //! Tests of the statements about management data: they read key ranges, they may run
 //! twice, and of concurrent callers one commits.
 
+mod places;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +15,6 @@ use weir_model::organizations::Level;
 use weir_model::scopes::Scope;
 use weir_model::sso::OpenedBy;
 use weir_model::{KeyId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
-use weir_testservers::Postgres;
 
 use crate::activity::Verified;
 use crate::instance::{NewInstance, SetUp};
@@ -22,41 +23,11 @@ use crate::organizations::{Added, NewOrganization, OrganizationRow};
 use crate::projects::ProjectRow;
 use crate::throttle::{CountResult, Rule};
 use crate::users::{PasswordHash, UserRow};
-use crate::{
-    DatabaseSettings, Location, Settings, Store, activity, instance, keys, organizations, projects,
-    sessions, throttle, users,
-};
+use crate::{Store, activity, instance, keys, organizations, projects, sessions, throttle, users};
+
+pub(crate) use self::places::{all_stores, in_database, store, stores};
 
 const NOW: Timestamp = Timestamp::EPOCH;
-
-pub(crate) async fn store() -> Store {
-    Store::open(&Location::Memory, Settings::default()).await.unwrap()
-}
-
-/// What stores of tests need: a directory and a database server. Both are removed when this
-/// is dropped.
-pub(crate) struct Place {
-    _directory: tempfile::TempDir,
-    _server: Postgres,
-}
-
-/// A store of each storage, because they detect conflicts in different ways.
-pub(crate) async fn stores() -> (Vec<Store>, Place) {
-    let directory = tempfile::tempdir().unwrap();
-    let in_files = Location::Directory(directory.path().join("files"));
-    let server = Postgres::durable().await;
-    let database = DatabaseSettings {
-        address: server.url("postgres").parse().unwrap(),
-        connections: 16,
-        accepts_single_database: true,
-    };
-    let in_database = Location::Database { directory: directory.path().join("database"), database };
-    let mut stores = vec![store().await];
-    for location in [in_files, in_database] {
-        stores.push(Store::open(&location, Settings::default()).await.unwrap());
-    }
-    (stores, Place { _directory: directory, _server: server })
-}
 
 fn user(number: u128) -> UserRow {
     UserRow {
@@ -259,7 +230,7 @@ async fn every_transaction_may_run_twice() {
 
 #[tokio::test]
 async fn all_organizations_are_listed_without_what_belongs_to_them() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let owner = user(7);
         users::create(&store, &owner, "ada@mail.example").await.unwrap();
@@ -304,7 +275,7 @@ async fn pointers_belong_to_the_first() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_concurrent_sign_ups_gets_the_address() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         one_of_many_concurrent_sign_ups_gets_the_address_in(store).await;
     }
@@ -333,7 +304,7 @@ async fn one_of_many_concurrent_sign_ups_gets_the_address_in(store: Store) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn conflicts_are_tried_again() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         conflicts_are_tried_again_in(store).await;
     }
@@ -388,7 +359,7 @@ async fn a_free_attempt_delays_no_earlier_caller() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_changes_of_one_organization_all_succeed() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         concurrent_changes_of_one_organization_all_succeed_in(store).await;
     }
@@ -432,7 +403,13 @@ async fn concurrent_changes_of_one_organization_all_succeed_in(store: Store) {
 
 #[tokio::test]
 async fn keys_and_sessions_die_with_their_user() {
-    let store = store().await;
+    let (stores, _directory) = all_stores().await;
+    for store in stores {
+        keys_and_sessions_die_with_their_user_in(store).await;
+    }
+}
+
+async fn keys_and_sessions_die_with_their_user_in(store: Store) {
     let ada = user(1);
     users::create(&store, &ada, "a@b.example").await.unwrap();
     keys::create(&store, &key(1, ada.id), 10, &[]).await.unwrap();
@@ -558,7 +535,7 @@ async fn deletions_wait_until_they_are_done() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_its_organization() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         nothing_outlives_its_organization_in(store).await;
     }

@@ -55,9 +55,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const FIRST_PORT: u32 = 20_000;
 const PORTS: u32 = 12_000;
 
-/// Ends the server when the test has ended, also when the test was killed: then its end
-/// of the pipe is closed.
-const GUARD: &str = r#""$@" </dev/null & server=$!; cat >/dev/null; kill -KILL $server"#;
+/// Ends the server when the test program has ended, also when it was killed: then its end of
+/// the pipe is closed. Nobody else removes the directory in that case.
+const GUARD: &str = r#"
+    directory=$1; shift
+    "$@" </dev/null & server=$!
+    cat >/dev/null; kill -KILL $server; rm -rf -- "$directory"
+"#;
 
 /// A server in a process of its own. Ends when dropped.
 pub struct Process {
@@ -66,7 +70,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program. Its output goes to a file below this directory.
+    /// Starts a program. Its output goes to a file below this directory, which is removed
+    /// if the test program ends before the server does.
     ///
     /// # Panics
     /// When it does not start.
@@ -77,6 +82,7 @@ impl Process {
         let said = File::create(&log).unwrap();
         let mut bash = Command::new("bash");
         bash.args(["-c", GUARD, "guard"])
+            .arg(directory)
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())

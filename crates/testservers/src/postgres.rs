@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::OnceCell;
 
 use super::{Process, free_address};
 
@@ -19,12 +22,16 @@ const LIKE_REDSHIFT: &str = "CREATE DOMAIN super AS jsonb; \
     ALTER DATABASE postgres SET standard_conforming_strings = off; \
     ALTER DATABASE postgres SET escape_string_warning = off";
 
+/// The server of [`Postgres::shared`].
+static SHARED: OnceCell<Postgres> = OnceCell::const_new();
+
 /// A database server. Its superuser is `weir` with the password `correct horse`.
 pub struct Postgres {
     address: SocketAddr,
     directory: tempfile::TempDir,
     process: Option<Process>,
     kind: Kind,
+    databases: AtomicU32,
 }
 
 /// What a server is for.
@@ -50,6 +57,12 @@ impl Postgres {
     /// have checksums.
     pub async fn durable() -> Self {
         Self::started(Kind::Durable).await
+    }
+
+    /// A durable server for all tests of this program, each with a database of its own. It
+    /// ends with the program.
+    pub async fn shared() -> &'static Self {
+        SHARED.get_or_init(Self::durable).await
     }
 
     /// Starts the server without TLS, and makes it accept the SQL of Redshift that
@@ -93,7 +106,9 @@ impl Postgres {
         if kind == Kind::WithTls {
             sign(&data);
         }
-        let mut server = Self { address: free_address(), directory, process: None, kind };
+        let address = free_address();
+        let databases = AtomicU32::new(0);
+        let mut server = Self { address, directory, process: None, kind, databases };
         server.go_on().await;
         server
     }
@@ -120,7 +135,8 @@ impl Postgres {
             "unix_socket_directories=",
             fsync,
             "logging_collector=off",
-            "max_connections=60",
+            // Of all tests that share a server, on a machine with many processors.
+            "max_connections=300",
         ] {
             arguments.extend(["-c", setting]);
         }
@@ -145,6 +161,25 @@ impl Postgres {
     /// The address of a database of this server, with the credentials of the superuser.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://weir:correct%20horse@{}/{database}", self.address)
+    }
+
+    /// Creates an empty database, and returns its name.
+    ///
+    /// # Panics
+    /// As [`Self::ask`].
+    pub fn database(&self) -> String {
+        self.copy_of("template1")
+    }
+
+    /// Creates a copy of a database that has no connections, and returns its name.
+    ///
+    /// # Panics
+    /// As [`Self::ask`].
+    pub fn copy_of(&self, database: &str) -> String {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let copy = format!("copy_{number}");
+        let _ = self.ask(&format!("CREATE DATABASE {copy} TEMPLATE {database}"));
+        copy
     }
 
     /// Runs a statement and returns its rows as lines, with `|` between the columns.

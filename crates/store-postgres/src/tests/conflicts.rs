@@ -63,8 +63,7 @@ async fn committed(storage: &Postgres, before: Option<&str>, own: Own, other: Ot
 
 #[tokio::test]
 async fn the_first_transaction_that_commits_a_key_has_an_effect() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     for before in [Some("before"), None] {
         for own in [Own::Set, Own::Delete, Own::ReadForUpdate, Own::OnlyReadForUpdate, Own::Read] {
             for other in [Other::Nothing, Other::Set, Other::Delete, Other::DeleteAndSet] {
@@ -91,8 +90,7 @@ async fn the_first_transaction_that_commits_a_key_has_an_effect() {
 
 #[tokio::test]
 async fn a_transaction_that_has_read_nothing_overwrites() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     let (one, other) = (writing(&storage).await, writing(&storage).await);
     one.set(key("a"), value("1")).await.unwrap();
     other.set(key("a"), value("2")).await.unwrap();
@@ -103,8 +101,7 @@ async fn a_transaction_that_has_read_nothing_overwrites() {
 
 #[tokio::test]
 async fn reads_for_update_of_one_key_share_it() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     set(&storage, "a", "1").await;
     let (one, other) = (writing(&storage).await, writing(&storage).await);
     assert!(one.shared_locked_reads());
@@ -123,8 +120,7 @@ async fn reads_for_update_of_one_key_share_it() {
 #[tokio::test]
 async fn of_many_concurrent_increments_none_is_lost() {
     const TASKS: usize = 8;
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     let mut tasks = Vec::new();
     for _ in 0..TASKS {
         let storage = storage.clone();

@@ -74,8 +74,7 @@ async fn a_transaction_whose_connection_breaks_is_repeated() {
 
 #[tokio::test]
 async fn a_read_without_its_caller_closes_its_connection() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     set(&storage, "a", "1").await;
     let tx = reading(&storage).await;
     tx.get(key("a"), None).await.unwrap();
@@ -90,8 +89,7 @@ async fn a_read_without_its_caller_closes_its_connection() {
 
 #[tokio::test]
 async fn a_commit_ends_without_its_caller() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     set(&storage, "b", "1").await;
     let tx = writing(&storage).await;
     tx.get(key("a"), None).await.unwrap();
@@ -103,8 +101,7 @@ async fn a_commit_ends_without_its_caller() {
 
 #[tokio::test]
 async fn a_dropped_transaction_has_no_effect_and_its_connection_is_used_again() {
-    let server = Server::durable().await;
-    let storage = open(&server).await;
+    let storage = open_empty().await;
     for number in 0..8 {
         let tx = writing(&storage).await;
         tx.get(key("a"), None).await.unwrap();
@@ -120,8 +117,7 @@ async fn a_dropped_transaction_has_no_effect_and_its_connection_is_used_again() 
 
 #[tokio::test]
 async fn transactions_wait_for_a_connection_within_a_limit() {
-    let server = Server::durable().await;
-    let one = Settings { connections: 1, ..settings(&server.url("postgres")) };
+    let one = Settings { connections: 1, ..settings(&empty().await) };
     let storage = Postgres::open(&one, Uuid::nil()).await.unwrap();
     let first = reading(&storage).await;
     first.get(key("a"), None).await.unwrap();

@@ -21,8 +21,7 @@ async fn a_server_that_could_lose_data_is_refused() {
 
 #[tokio::test]
 async fn a_server_without_standbys_is_accepted_if_the_operator_accepts_that() {
-    let server = Server::durable().await;
-    let accepts = settings(&server.url("postgres"));
+    let accepts = settings(&empty().await);
     let strict = Settings { accepts_single_database: false, ..accepts.clone() };
     let error = refusal(&strict, Uuid::nil()).await.to_string();
     assert!(error.contains("synchronous_standby_names is empty"), "{error}");
@@ -32,8 +31,7 @@ async fn a_server_without_standbys_is_accepted_if_the_operator_accepts_that() {
 
 #[tokio::test]
 async fn a_database_belongs_to_one_data_directory() {
-    let server = Server::durable().await;
-    let settings = settings(&server.url("postgres"));
+    let settings = settings(&empty().await);
     let storage = Postgres::open(&settings, Uuid::from_u128(1)).await.unwrap();
     set(&storage, "a", "1").await;
     let error = refusal(&settings, Uuid::from_u128(2)).await;
@@ -53,7 +51,7 @@ async fn a_table_of_a_newer_program_is_refused() {
 
 #[tokio::test]
 async fn a_wrong_password_or_database_is_named_and_the_password_is_not() {
-    let server = Server::durable().await;
+    let server = Server::shared().await;
     let url = format!("postgres://weir:wrong-horse@{}/postgres", server.address());
     for url in [url, server.url("missing")] {
         let error = refusal(&settings(&url), Uuid::nil()).await.to_string();

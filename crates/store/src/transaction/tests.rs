@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::*;
 use crate::Store;
 use crate::bind::bind;
-use crate::tests::{store, stores};
+use crate::tests::{all_stores, store, stores};
 
 const WRITE: Operation = Operation::write("test");
 const READ: Operation = Operation::read("test");
@@ -96,7 +96,7 @@ async fn a_record_has_the_bytes_that_a_statement_writes() {
     content.insert("z", Vec::<i64>::new());
     let content = Value::Object(content);
     let (stores, _directory) = stores().await;
-    let [one, other, ..] = stores.as_slice() else { panic!("several storages") };
+    let [one, other] = stores.as_slice() else { panic!("two engines") };
     for key in [
         RecordIdKey::Number(-3),
         RecordIdKey::String("a\u{0}b".to_owned()),
@@ -119,7 +119,7 @@ async fn a_record_has_the_bytes_that_a_statement_writes() {
 
 #[tokio::test]
 async fn a_transaction_is_repeated_when_a_record_that_it_read_for_update_changes() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         set(&store, 1, 0).await.unwrap();
         let (keyspace, attempts) =
@@ -145,7 +145,7 @@ async fn a_transaction_is_repeated_when_a_record_that_it_read_for_update_changes
 
 #[tokio::test]
 async fn of_two_inserts_of_a_record_one_fails() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let other = store.clone();
         let work = move |tx: Transaction| {
@@ -174,7 +174,7 @@ async fn of_two_inserts_of_a_record_one_fails() {
 
 #[tokio::test]
 async fn entries_of_an_index_are_written_once() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let keyspace = store.db.keyspace().await.unwrap();
         let entry = |number: i64, value: &[u8]| Entry {
@@ -227,7 +227,7 @@ async fn ranges_have_the_ids_that_statements_find() {
         "SELECT VALUE id FROM event_time:[5]..=[5, ..];
          SELECT VALUE id FROM event_time:[5, 1]..[5, 3];",
     );
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let id = |numbers: &[i64]| {
             let parts = numbers.iter().map(|number| Value::Number((*number).into()));
@@ -293,7 +293,7 @@ async fn records_and_statements_are_written_together_or_not_at_all() {
         Refused,
         Committed,
     }
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let run = async |end: End| {
             let row = Arc::new(row(&store, 1, 1).await);
@@ -363,7 +363,7 @@ async fn poll_once<T>(mut call: std::pin::Pin<&mut impl Future<Output = T>>) -> 
 
 #[tokio::test]
 async fn a_transaction_has_a_time_limit() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let slow = Arc::new(row(&store, 1, 1).await);
         let work = move |tx: Transaction| {

@@ -9,9 +9,9 @@ use crate::events::{
     stored_uuids,
 };
 use crate::persons::PersonWrite;
-use crate::tests::stores;
+use crate::tests::all_stores;
 use crate::warnings::{Affected, AffectedBuilder};
-use crate::{ByteBudget, Error, persons, warnings};
+use crate::{ByteBudget, Error, Store, persons, warnings};
 
 #[tokio::test]
 async fn a_batch_is_applied_once() {
@@ -35,7 +35,7 @@ async fn a_batch_is_applied_once() {
 /// Both begin at the same position, so the events of one must not count.
 #[tokio::test]
 async fn of_two_concurrent_batches_from_one_position_one_is_applied() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let one = apply(&store, batch(0, 0, 10, &events(1, 300, "a")));
         let other = apply(&store, batch(0, 0, 20, &events(301, 600, "b")));
@@ -73,7 +73,13 @@ async fn an_open_block_is_filled_further() {
 
 #[tokio::test]
 async fn persons_and_warnings_are_written_with_the_events() {
-    let store = store().await;
+    let (stores, _directory) = all_stores().await;
+    for store in stores {
+        persons_and_warnings_are_written_with_the_events_in(store).await;
+    }
+}
+
+async fn persons_and_warnings_are_written_with_the_events_in(store: Store) {
     let id = persons::first_id(PROJECT, "a");
     let person = |expected, version, properties: &str| PersonWrite {
         id,

@@ -8,7 +8,7 @@ use crate::Store;
 use crate::events::{
     EventSnapshot, Needed, OpenPart, Part, TimeRange, apply, open_part, purge, snapshot,
 };
-use crate::tests::stores;
+use crate::tests::all_stores;
 
 async fn all(store: &Store) -> EventSnapshot {
     snapshot(store, PROJECT, TimeRange::ALL).await.unwrap()
@@ -45,7 +45,7 @@ async fn arrivals(store: &Store, snapshot: &EventSnapshot) -> Option<Vec<u64>> {
 
 #[tokio::test]
 async fn an_open_block_has_the_events_of_its_snapshot_alone() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         apply(&store, batch(0, 0, 1, &events(1, 3, "a"))).await.unwrap();
         let first = all(&store).await;

@@ -8,7 +8,7 @@ use crate::events::{
     Added, Apply, NewBlock, StoredEvent, apply, arrivals, head, live_partition, open_block, page,
     purge, share,
 };
-use crate::tests::stores;
+use crate::tests::{all_stores, stores};
 
 /// A batch that adds an event to the newest block, and the event as a consumer shares it.
 pub(super) async fn added(store: &Store, from: u64, new: &StoredEvent) -> (Apply, Added) {
@@ -36,7 +36,7 @@ async fn pages(store: &Store) -> [Vec<u64>; 2] {
 
 #[tokio::test]
 async fn readers_see_every_committed_event_and_no_other() {
-    let (stores, _directory) = stores().await;
+    let (stores, _directory) = all_stores().await;
     for store in stores {
         let same = |numbers: &[u64]| [numbers.to_vec(), numbers.to_vec()];
         apply(&store, batch(0, 0, 1, &events(1, 3, "a"))).await.unwrap();
