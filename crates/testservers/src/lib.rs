@@ -56,7 +56,7 @@ const FIRST_PORT: u32 = 20_000;
 const PORTS: u32 = 12_000;
 
 /// Ends the server when the test program has ended, also when it was killed: then its end of
-/// the pipe is closed. Nobody else removes the directory in that case.
+/// the pipe is closed. No other code removes the directory in that case.
 const GUARD: &str = r#"
     directory=$1; shift
     "$@" </dev/null & server=$!
