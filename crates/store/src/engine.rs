@@ -4,6 +4,7 @@
 //! datastore that we build takes explicit cache and buffer sizes (the defaults grow with
 //! the machine's memory) and reports the result of closing it.
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use uuid::Uuid;
 use weir_model::UserId;
 use weir_objects::{Access, BucketLocation};
 
+use crate::calls::Calls;
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
@@ -89,6 +91,9 @@ pub struct Settings {
     pub disk: DiskMarks,
     /// The bucket of event segments; `None`: they are in the data directory alone.
     pub segments: Option<SegmentBucket>,
+    /// Counts the calls of the engine, for measurements. `None`: nothing is between the engine
+    /// and its storage.
+    pub calls: Option<Calls>,
 }
 
 /// A bucket of event segments.
@@ -113,6 +118,7 @@ impl Default for Settings {
             write_buffers: 3,
             disk: DiskMarks::default(),
             segments: None,
+            calls: None,
         }
     }
 }
@@ -136,6 +142,12 @@ pub struct Store {
     pub(crate) people: Arc<PeopleMaps>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -269,15 +281,17 @@ async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Err
     };
     let failed = |detail: String| Error::Open { location: path.clone(), detail };
     let guard = Arc::new(DiskState::new(directory.map(Path::to_owned), settings.disk));
-    let datastore = Datastore::builder()
+    let builder = Datastore::builder()
         .with_config(engine_settings(settings))
         .with_runtime_worker_threads(INLINE)
         .with_capabilities(capabilities())
         .with_query_timeout(Some(QUERY_TIMEOUT))
-        .without_maintenance_tasks()
-        .build_with_path(&path)
-        .await
-        .map_err(|e| failed(format!("{e:#}")))?;
+        .without_maintenance_tasks();
+    let datastore = match &settings.calls {
+        None => builder.build_with_path(&path).await,
+        Some(calls) => builder.build_with_factory_path(&path, calls.clone()).await,
+    };
+    let datastore = datastore.map_err(|e| failed(format!("{e:#}")))?;
     if *location == Location::Memory {
         in_memory::fill(&datastore).await.map_err(|e| failed(format!("{e:#}")))?;
     }

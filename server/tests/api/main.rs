@@ -84,6 +84,7 @@ mod small_machine;
 mod snapshot;
 mod spikes;
 mod starting;
+mod store_calls;
 mod stored;
 mod tls;
 mod traces;
