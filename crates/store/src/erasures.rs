@@ -40,7 +40,7 @@ use crate::persons::{self, LeadsTo, PersonState, PersonWrite, Versioned};
 use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{Error, Result, Store, activity, counts, events};
 
-pub use self::listed::{ErasedIds, FILE, Listed, erased_ids, note_applied, unapplied};
+pub use self::listed::{ErasedIds, FILE, Listed, erased_ids, note_applied, note_failed, unapplied};
 pub use self::work::{
     WithoutLogEnd, changed, erase_stored, finish, note_log_end, request_sweep, without_log_end,
 };

@@ -159,6 +159,7 @@ impl Persons {
             let changes = changes(deletes_events);
             activity::own_entry(now, organization, about, AuditAction::Deleted, changes)
         };
+        let mut failed = None;
         // In the older database, its distinct ids may be those of several persons.
         for person in listed.persons() {
             let new = NewErasure {
@@ -174,11 +175,16 @@ impl Persons {
                         %project, %person,
                         "a person with too many distinct ids is not erased again"
                     );
+                    failed = Some(person);
                 }
                 Begun::TooManyPending => return Err(Error::Unavailable(MANY)),
             }
         }
-        Ok(rows::note_applied(store, listed, now).await?)
+        match failed {
+            None => rows::note_applied(store, listed, now).await?,
+            Some(person) => rows::note_failed(store, listed, person, now).await?,
+        }
+        Ok(())
     }
 }
 

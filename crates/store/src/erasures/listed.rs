@@ -164,7 +164,9 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
     listed.retain(|one| one.requested_at >= oldest);
     is_changed |= listed.len() != before;
     let known: HashSet<Uuid> = listed.iter().map(|one| one.id).collect();
+    let mut pending = HashSet::new();
     for (project, erased) in store.erasures.all() {
+        pending.extend(erased.pending.iter().map(|one| one.id));
         for one in erased.pending.iter().filter(|one| !known.contains(&one.id)) {
             if let Some(report) = rows::report(store, project, one.id).await? {
                 listed.push(Listed::of(project, one.id, &report, &one.ids));
@@ -182,9 +184,12 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
     let mut unknown = Vec::new();
     for one in listed {
         let project = one.project();
-        if rows::report(store, project, one.id).await?.is_some() {
-            continue;
-        }
+        let one = match rows::report(store, project, one.id).await? {
+            None => one,
+            Some(report) if report.done_at.is_some() || pending.contains(&one.id) => continue,
+            // Only the person who could not be erased: the others may be new ones.
+            Some(report) => Listed { person: report.facts().1, ids: Vec::new(), ..one },
+        };
         // After a restore, the number of a project that the backup does not know is given to a
         // new project. No person of that one was erased.
         let found = projects::find(store, project).await?;
@@ -284,5 +289,67 @@ fn write(path: &Path, listed: &[Listed]) -> io::Result<()> {
 /// # Errors
 /// When the store cannot be written.
 pub async fn note_applied(store: &Store, listed: &Listed, now: Timestamp) -> Result<()> {
-    rows::add_done(store, listed, PersonId(listed.person), now).await
+    rows::add_applied(store, listed, PersonId(listed.person), true, now).await
+}
+
+/// Records that a person has too many distinct ids to be erased. The next start tries that
+/// person again.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn note_failed(
+    store: &Store,
+    listed: &Listed,
+    person: PersonId,
+    now: Timestamp,
+) -> Result<()> {
+    rows::add_applied(store, listed, person, false, now).await
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::OrganizationId;
+
+    use super::*;
+    use crate::bind::bind;
+    use crate::db::Statement;
+    use crate::{Location, Settings};
+
+    const PROJECT: ProjectId = ProjectId(1);
+    const ADD: Statement = Statement::write(
+        "add a project",
+        "UPSERT type::record('project', $project.number) CONTENT $project RETURN NONE;",
+    );
+
+    #[tokio::test]
+    async fn a_person_who_was_not_erased_again_is_tried_by_the_next_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_owned());
+        let store = Store::open(&location, Settings::default()).await.unwrap();
+        let now = Timestamp::EPOCH;
+        let (home, name) = (OrganizationId(Uuid::from_u128(1)), "Shop".to_owned());
+        let row = projects::ProjectRow::new(PROJECT, home, name, "phc_1".to_owned(), now);
+        let vars = bind! { project: projects::Stored::from(&row) };
+        store.db.run(ADD, vars).await.unwrap();
+        let listed = Listed {
+            id: Uuid::from_u128(2),
+            project: PROJECT.0,
+            person: Uuid::from_u128(3),
+            requested_at: now.micros(),
+            requested_by: Uuid::from_u128(4),
+            deletes_events: true,
+            ids: vec![Uuid::from_u128(3), Uuid::from_u128(5)],
+        };
+        write(&path(&store).unwrap(), std::slice::from_ref(&listed)).unwrap();
+        assert_eq!(unapplied(&store, now).await.unwrap(), std::slice::from_ref(&listed));
+        let person = PersonId(Uuid::from_u128(5));
+        note_failed(&store, &listed, person, now).await.unwrap();
+        let shown = rows::of_person(&store, PROJECT, person).await.unwrap().unwrap();
+        assert!(shown.failure.is_some() && shown.done_at.is_none(), "{shown:?}");
+        let again = unapplied(&store, now).await.unwrap();
+        let [one] = again.as_slice() else { panic!("{again:?}") };
+        assert!(one.persons().eq([person]));
+        note_applied(&store, one, now).await.unwrap();
+        assert!(unapplied(&store, now).await.unwrap().is_empty());
+    }
 }

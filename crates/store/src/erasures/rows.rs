@@ -25,6 +25,9 @@ const READ_IDS: u32 = 4;
 /// Records that one transaction removes.
 const REMOVED: u32 = 1_000;
 
+/// Why an erasure of the list fails.
+const TOO_MANY_IDS: &str = "The person has too many distinct ids. The next start tries it again.";
+
 const PENDING: Operation = Operation::read("pending erasures");
 const REPORT: Operation = Operation::read("an erasure");
 const LIST: Operation = Operation::read("distinct ids of an erasure");
@@ -314,10 +317,12 @@ pub(super) async fn update(
 }
 
 /// Adds the report of an erasure that was applied again as others, so that this is done once.
-pub(super) async fn add_done(
+/// With a person who could not be erased, it says so, and is not done.
+pub(super) async fn add_applied(
     store: &Store,
     listed: &Listed,
     person: PersonId,
+    is_done: bool,
     now: Timestamp,
 ) -> Result<()> {
     let keyspace = store.db.keyspace().await?;
@@ -327,10 +332,16 @@ pub(super) async fn add_done(
         requested_at: listed.requested_at(),
         requested_by: listed.requested_by(),
     };
-    let done_at = Some(now.micros());
-    let report = Report { done_at, stored_at: done_at, ..Report::new(&new, person, 0, 0) };
+    let done_at = is_done.then_some(now.micros());
+    let failure = (!is_done).then(|| TOO_MANY_IDS.to_owned());
+    let report = Report { done_at, stored_at: done_at, failure, ..Report::new(&new, person, 0, 0) };
     let id = report_key(listed.project(), listed.id);
-    store.db.set_row(UPDATE, keyspace.row(id, report.into_value())?).await
+    store.db.set_row(UPDATE, keyspace.row(id, report.into_value())?).await?;
+    if is_done {
+        return Ok(());
+    }
+    let of = OfRow { erasure: listed.id }.into_value();
+    store.db.set_row(UPDATE, keyspace.row(of_key(listed.project(), person), of)?).await
 }
 
 /// Counts events and samples that were removed in this transaction.
