@@ -15,9 +15,8 @@ const RELOADED: [&str; 2] = ["start", "events"];
 /// events, or has paused.
 const STILL: [&str; 4] = ["selected=", "before=", "to=", "paused="];
 
-/// A complete HTML document. Its type is erased, so that the code that renders the pages is
-/// compiled in this crate, for size, and not again in the crate of the server.
-pub fn shell() -> AnyView {
+/// A complete HTML document.
+pub fn shell() -> impl IntoView {
     let visit = visit();
     let theme = visit.as_ref().map_or(Theme::System, |visit| visit.theme);
     let preferences = visit.map(|visit| visit.preferences).unwrap_or_default();
@@ -44,7 +43,6 @@ pub fn shell() -> AnyView {
             </body>
         </html>
     }
-    .into_any()
 }
 
 fn is_reloaded(uri: &http::Uri) -> bool {

@@ -15,9 +15,8 @@ use serde_json::Value;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::alerts::{
     ALERTS_MAX, Alert, AlertBounds, AlertCheck, AlertCondition, AlertConfig, AlertConfigKind,
-    AlertInput, AlertInsight, AlertPatch, AlertState, AlertThreshold, CalculationInterval,
-    ConditionKind, NAME_MAX, SERIES_INDEX_MAX, SUBSCRIBERS_MAX, ThresholdConfiguration,
-    WEBHOOK_MAX,
+    AlertInput, AlertInsight, AlertPatch, AlertState, AlertThreshold, ConditionKind, NAME_MAX,
+    SERIES_INDEX_MAX, SUBSCRIBERS_MAX, ThresholdConfiguration, WEBHOOK_MAX,
 };
 use weir_model::errors::FieldError;
 use weir_model::exports::addresses::Address;
@@ -104,35 +103,13 @@ impl Alerts {
         let AlertInput { insight, name, threshold, rest } = input.into().read()?;
         let query = self.question(project.project, insight).await?;
         let (store, ctx) = (&self.core.store, &project.org.ctx);
+        let id = (project.project, rows::next_number(store).await?);
         let new = AlertRow {
-            id: rows::next_number(store).await?,
-            project: project.project,
-            insight,
-            revision: ids::time_ordered(ctx.now),
             name: validate::text("name", &name, NAME_MAX)?,
-            condition: ConditionKind::AbsoluteValue,
             threshold: threshold.kind,
             lower: threshold.bounds.lower,
             upper: threshold.bounds.upper,
-            series: 0,
-            is_ongoing: false,
-            interval: CalculationInterval::Daily,
-            skips_weekend: false,
-            subscribers: Vec::new(),
-            webhook: None,
-            enabled: true,
-            snoozed_until: None,
-            is_firing: false,
-            failures: 0,
-            error: None,
-            webhook_error: None,
-            value: None,
-            checked_at: None,
-            notified_at: None,
-            due_at: None,
-            checks: Vec::new(),
-            created_by: ctx.user(),
-            created_at: ctx.now,
+            ..AlertRow::new(id, insight, ids::time_ordered(ctx.now), ctx.user(), ctx.now)
         };
         let mut row = new.clone();
         apply(&rest, &mut row, ctx.now)?;

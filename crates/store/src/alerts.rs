@@ -93,6 +93,49 @@ pub struct AlertRow {
     pub created_at: Timestamp,
 }
 
+impl AlertRow {
+    /// A new alert that is checked each day, without bounds and without recipients.
+    #[must_use]
+    pub fn new(
+        (project, id): (ProjectId, AlertId),
+        insight: InsightId,
+        revision: Uuid,
+        created_by: UserId,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            project,
+            insight,
+            revision,
+            name: String::new(),
+            condition: ConditionKind::AbsoluteValue,
+            threshold: ThresholdKind::Absolute,
+            lower: None,
+            upper: None,
+            series: 0,
+            is_ongoing: false,
+            interval: CalculationInterval::Daily,
+            skips_weekend: false,
+            subscribers: Vec::new(),
+            webhook: None,
+            enabled: true,
+            snoozed_until: None,
+            is_firing: false,
+            failures: 0,
+            error: None,
+            webhook_error: None,
+            value: None,
+            checked_at: None,
+            notified_at: None,
+            due_at: None,
+            checks: Vec::new(),
+            created_by,
+            created_at: now,
+        }
+    }
+}
+
 /// A check as stored.
 #[derive(Debug, Clone, PartialEq, SurrealValue)]
 pub struct CheckRow {

@@ -1,6 +1,6 @@
 use serde_json::json;
 use uuid::Uuid;
-use weir_model::alerts::ThresholdKind;
+use weir_model::alerts::{CalculationInterval, ThresholdKind};
 use weir_model::insights::{InsightInput, InsightPatch};
 
 use super::*;
@@ -9,35 +9,11 @@ use crate::test_support::{ada, set_up};
 
 /// An alert as it is before its first check.
 pub(super) fn row() -> AlertRow {
+    let (id, by) = ((ProjectId(1), AlertId(1)), UserId(Uuid::nil()));
     AlertRow {
-        id: AlertId(1),
-        project: ProjectId(1),
-        insight: InsightId(1),
-        revision: Uuid::nil(),
         name: "Payments".to_owned(),
-        condition: ConditionKind::AbsoluteValue,
-        threshold: ThresholdKind::Absolute,
-        lower: None,
         upper: Some(10.0),
-        series: 0,
-        is_ongoing: false,
-        interval: CalculationInterval::Daily,
-        skips_weekend: false,
-        subscribers: Vec::new(),
-        webhook: None,
-        enabled: true,
-        snoozed_until: None,
-        is_firing: false,
-        failures: 0,
-        error: None,
-        webhook_error: None,
-        value: None,
-        checked_at: None,
-        notified_at: None,
-        due_at: None,
-        checks: Vec::new(),
-        created_by: UserId(Uuid::nil()),
-        created_at: Timestamp::EPOCH,
+        ..AlertRow::new(id, InsightId(1), Uuid::nil(), by, Timestamp::EPOCH)
     }
 }
 

@@ -13,35 +13,11 @@ const PUT: Statement = Statement::write(
 );
 
 fn alert() -> AlertRow {
+    let (id, revision) = ((SHOP, AlertId(1)), Uuid::from_u128(1));
     AlertRow {
-        id: AlertId(1),
-        project: SHOP,
-        insight: InsightId(1),
-        revision: Uuid::from_u128(1),
         name: "Payments".to_owned(),
-        condition: ConditionKind::AbsoluteValue,
-        threshold: ThresholdKind::Absolute,
         lower: Some(1.0),
-        upper: None,
-        series: 0,
-        is_ongoing: false,
-        interval: CalculationInterval::Daily,
-        skips_weekend: false,
-        subscribers: Vec::new(),
-        webhook: None,
-        enabled: true,
-        snoozed_until: None,
-        is_firing: false,
-        failures: 0,
-        error: None,
-        webhook_error: None,
-        value: None,
-        checked_at: None,
-        notified_at: None,
-        due_at: None,
-        checks: Vec::new(),
-        created_by: UserId(Uuid::nil()),
-        created_at: NOW,
+        ..AlertRow::new(id, InsightId(1), revision, UserId(Uuid::nil()), NOW)
     }
 }
 

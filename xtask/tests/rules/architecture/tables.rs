@@ -392,7 +392,7 @@ pub(super) const FORBIDDEN: &[Forbidden] = &[
     Forbidden {
         to: "weir-capture",
         names: PROTOCOL,
-        why: "it is told of a request, not given one",
+        why: "it reads the parts of a request that the server passes on",
     },
 ];
 
