@@ -7,7 +7,8 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use crate::areas::{
     account, activity, alerts, configs, dashboards, definitions, domains, entrance, events,
     explore, export_forms, exports, gallery, health, help, insights, keys, migrations, numbers,
-    organization, overview, people, persons, plugins, project, start, transformations, web,
+    organization, overview, people, persons, plugins, project, start, subscriptions,
+    transformations, web,
 };
 use crate::frame::Frame;
 use crate::pages;
@@ -54,10 +55,12 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/insights/:insight") view=insights::Insight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/dashboards") view=dashboards::DashboardsOfInsight ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/insights/:insight/alerts") view=alerts::Alerts ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/insights/:insight/subscriptions") view=subscriptions::InsightSubscriptions ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/sql") view=explore::Sql ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards") view=dashboards::Dashboards ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/new") view=dashboards::NewDashboard ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard") view=dashboards::Dashboard ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/dashboards/:dashboard/subscriptions") view=subscriptions::DashboardSubscriptions ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard/settings") view=dashboards::DashboardSettings ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard/sharing") view=dashboards::DashboardSharing ssr=SsrMode::Async />
                     <Route path=path!("/projects/:id/dashboards/:dashboard/sharing/link") view=dashboards::NewShareLink ssr=SsrMode::Async />

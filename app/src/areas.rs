@@ -189,6 +189,11 @@ area!(alerts {
     Alerts => pages::alerts::Alerts,
 });
 
+area!(subscriptions {
+    InsightSubscriptions => pages::subscriptions::InsightSubscriptions,
+    DashboardSubscriptions => pages::subscriptions::DashboardSubscriptions,
+});
+
 area!(definitions {
     EventDefinitions => pages::event_definitions::EventDefinitions,
     EventDefinition => pages::event_definition::EventDefinition,
@@ -322,7 +327,7 @@ fn drawn(page: Result<AnyView, SplitLoaderError>) -> AnyView {
 }
 
 /// The pages by the pattern of their path, in the order of the routes.
-const PAGES: [(&str, AreaPage); 84] = [
+const PAGES: [(&str, AreaPage); 86] = [
     ("/setup", entrance::Setup),
     ("/signup/:id", entrance::SignUp),
     ("/verify_email/:id", entrance::ConfirmAddress),
@@ -345,10 +350,12 @@ const PAGES: [(&str, AreaPage); 84] = [
     ("/projects/:id/insights/:insight", insights::Insight),
     ("/projects/:id/insights/:insight/dashboards", dashboards::DashboardsOfInsight),
     ("/projects/:id/insights/:insight/alerts", alerts::Alerts),
+    ("/projects/:id/insights/:insight/subscriptions", subscriptions::InsightSubscriptions),
     ("/projects/:id/sql", explore::Sql),
     ("/projects/:id/dashboards", dashboards::Dashboards),
     ("/projects/:id/dashboards/new", dashboards::NewDashboard),
     ("/projects/:id/dashboards/:dashboard", dashboards::Dashboard),
+    ("/projects/:id/dashboards/:dashboard/subscriptions", subscriptions::DashboardSubscriptions),
     ("/projects/:id/dashboards/:dashboard/settings", dashboards::DashboardSettings),
     ("/projects/:id/dashboards/:dashboard/sharing", dashboards::DashboardSharing),
     ("/projects/:id/dashboards/:dashboard/sharing/link", dashboards::NewShareLink),

@@ -22,6 +22,7 @@ mod behaviours;
 mod client;
 #[cfg(feature = "ssr")]
 pub mod context;
+mod days;
 pub mod destination_test;
 #[cfg(feature = "ssr")]
 mod device;

@@ -120,6 +120,8 @@ def objects(weir, document):
             body = example(operation) or {}
             if "insight" in body:
                 body = body | {"insight": ids["insights"][0]}
+            if "target_value" in body:
+                body = body | {"target_value": "owner@weir.example"}
             made = weir.call(address, body)
             ids.setdefault(name, []).append(made["id"])
     export = f"/api/organizations/{organization}/batch_exports/{ids['batch_exports'][0]}"

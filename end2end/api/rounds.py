@@ -156,6 +156,8 @@ class Round:
         for field in ("plugin", "insight"):
             if field in body:
                 body = body | {field: self.ids[f"{field}_id"]}
+        if "target_value" in body:
+            body = body | {"target_value": "owner@weir.example"}
         made = self.good(create, 201, body)
         self.ids[self.name] = made.id
         read = self.operation(self.path, "get")

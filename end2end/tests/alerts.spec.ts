@@ -125,6 +125,9 @@ test("from a question to a saved chart, a dashboard, a share link and an alert t
   await expect(page.getByText("Saved Many payments.")).toBeVisible();
   await reaches(page, scripts, "Many payments", "Firing");
   await checkPage(page, "an alert that fires");
+  const counted = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Insights" });
+  await expect(counted).toHaveText("Insights1 firing alert");
+  await expect(counted).toHaveAttribute("title", "Many payments fires");
 
   const mail = await mailbox.wait(person.email, "The alert Many payments fires");
   expect(mail.text).toContain("tea paid: the value 3");
@@ -134,6 +137,12 @@ test("from a question to a saved chart, a dashboard, a share link and an alert t
   expect(received.url).toBe(link);
   expect(received).toMatchObject({ state: "Firing", value: 3, alert: { name: "Many payments" } });
 
+  await page.goto(`${root}/insights`);
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Alert fires" }).click();
+  await page.waitForURL(/\/alerts$/);
+  await alive(page, scripts);
+
   await page.goto(link);
   await alive(page, scripts);
   const checks = page.getByRole("table", { name: "Last checks" }).locator("tbody > tr");
@@ -142,6 +151,12 @@ test("from a question to a saved chart, a dashboard, a share link and an alert t
   await page.getByLabel("For", { exact: true }).selectOption("1 week");
   await sent(page, () => page.getByRole("button", { name: "Snooze alert" }).click());
   await expect(state(page, "Many payments")).toContainText("Snoozed");
+  await alive(page, scripts);
+  await page.goto(`${root}/insights`);
+  await alive(page, scripts);
+  await expect(counted).toHaveText("Insights");
+  await expect(page.getByRole("link", { name: "Alert fires" })).toHaveCount(0);
+  await page.goto(link);
   await alive(page, scripts);
   await sent(page, () => page.getByRole("button", { name: "Check again" }).click());
   await expect(state(page, "Many payments")).not.toContainText("Snoozed");

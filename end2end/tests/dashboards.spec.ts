@@ -91,6 +91,19 @@ test("an insight becomes a tile, and tiles are moved, removed and restored", asy
   await expect(page.locator(".tile-wide h2")).toHaveText(["Payers"]);
   await choose(page, "Payers", "Make half as wide");
   await expect(page.locator(".tile-wide")).toHaveCount(0);
+  // Low, usual and high.
+  const height = async (): Promise<number> => (await tile(page, "Payers").boundingBox())?.height ?? 0;
+  const usual = await height();
+  await choose(page, "Payers", "Make higher");
+  await expect(page.locator(".tile-high h2")).toHaveText(["Payers"]);
+  await expect.poll(height).toBeGreaterThan(usual);
+  await choose(page, "Payers", "Make lower");
+  await expect(page.locator(".tile-high")).toHaveCount(0);
+  await choose(page, "Payers", "Make lower");
+  await expect(page.locator(".tile-low h2")).toHaveText(["Payers"]);
+  await checkPage(page, "a dashboard with a low tile");
+  await choose(page, "Payers", "Make higher");
+  await expect(page.locator(".tile-low")).toHaveCount(0);
   await choose(page, "Payers", "Remove from dashboard");
   await expect(names(page)).toHaveText(["Payments"]);
   await alive(page, scripts);

@@ -301,6 +301,14 @@ test("paths are asked, saved and opened again", async ({ page, server, scripts }
   await expect(edges.first().getByRole("rowheader")).toHaveText("tea paid");
   await expect(edges.first().getByRole("cell").first()).toHaveText("tea drunk");
   await checkPage(page, "the answer of paths");
+  await edges.first().getByRole("cell").nth(2).getByRole("link").click();
+  await page.waitForURL(/\/insights\/persons\?/);
+  await alive(page, scripts);
+  await expect(page.getByRole("listitem").filter({ hasText: "To step 2: tea drunk" })).toBeVisible();
+  const persons = page.getByRole("table", { name: "Persons", exact: true }).locator("tbody > tr");
+  await expect(persons).toHaveCount(2);
+  await page.getByRole("link", { name: "Open the question" }).click();
+  await alive(page, scripts);
   await saveAndOpen(page, scripts, insights, "Rituals", "Paths");
   await expect(page.getByLabel("First step")).toHaveValue("tea paid");
   await expect(edges).toHaveCount(1);

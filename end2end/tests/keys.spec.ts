@@ -53,11 +53,11 @@ test("presets list their scopes, and a last day can be chosen", async ({ page, s
   await enter(page, server, scripts, "/account/keys/new");
   await alive(page, scripts);
   await page.getByLabel("Label").fill("Exporter");
-  await page.getByRole("radio", { name: /^Batch exports/ }).check();
+  await page.getByRole("radio", { name: /^Exports/ }).check();
   await page.getByLabel("Expires").selectOption("date");
   await page.getByLabel("Last day").fill("2099-02-18");
   if (scripts) {
-    const sentence = "Can read organizations and projects and write batch exports until 18 Feb 2099.";
+    const sentence = "Can read organizations and projects and write exports until 18 Feb 2099.";
     await expect(page.getByText(sentence)).toBeVisible();
   }
   await page.getByRole("radio", { name: "Some projects" }).check();

@@ -52,7 +52,7 @@ test("staff chooses limits, and members see them and what is used", async ({ pag
   await checkPage(page, "organization with a limit");
 
   await page.goto(`/organizations/${home.id}/activity`);
-  await expect(page.getByText("events_per_month_limit")).toBeVisible();
+  await expect(page.getByText("Events per month: limit")).toBeVisible();
   await expect(page.getByText("3, then refuse more", { exact: true })).toBeVisible();
 });
 

@@ -177,15 +177,15 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   const mary = await onlyMember(server, key, home, { ...grace, name: "Mary", email: "mary@weir.example" });
   await call(server, key, "PATCH", `${path}members/${mary}/`, { level: 8 });
   await open(page, scripts, home, "/activity");
-  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("Yes → No");
+  await expect(row(page, "Mail when a member joins").first()).toContainText("Yes → No");
   await checkPage(page, "activity");
   await shot(page, "activity");
   await page.getByLabel("Kind").selectOption({ label: "Member" });
   if (!scripts) await page.getByRole("button", { name: "Filter" }).click();
   await page.waitForURL("**/activity?*kind=OrganizationMembership*");
   await alive(page, scripts);
-  await expect(row(page, "is_member_join_email_enabled")).toHaveCount(0);
-  await expect(row(page, "level").first()).toContainText(person.name);
+  await expect(row(page, "Mail when a member joins")).toHaveCount(0);
+  await expect(row(page, "Level").first()).toContainText(person.name);
   const file = await page.getByRole("link", { name: "Download CSV" }).getAttribute("href");
   const csv = await page.request.get(file ?? "");
   expect(csv.headers()["content-type"]).toContain("text/csv");
@@ -193,7 +193,7 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   expect(text).toContain('"OrganizationMembership"');
   expect(text).not.toContain('"OrganizationInvite"');
   // A change has an address of its own.
-  await row(page, "level").first().getByRole("link").first().click();
+  await row(page, "Level").first().getByRole("link").first().click();
   await page.waitForURL("**/activity?entry=*#*");
   await expect(page.getByRole("row")).toHaveCount(2);
   await open(page, scripts, home, "/activity?to=2000-01-01");

@@ -157,6 +157,7 @@ test("a person is exported and deleted with its events", async ({ page, server, 
   await checkPage(page, "person that is to be deleted");
   await page.getByRole("button", { name: "Delete the person" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Deleted person" })).toBeVisible();
+  await expect(page.getByRole("navigation", { name: "Breadcrumb" }).locator("[aria-current=page]")).toHaveText("Deleted person");
   expect(new URL(page.url()).pathname).toBe(new URL(address).pathname);
   await expect(page.getByText("This person and its events were deleted.")).toBeVisible();
   await alive(page, scripts);

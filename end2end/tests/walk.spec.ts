@@ -336,6 +336,8 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.stop("/projects/:id/insights/:insight/dashboards", "Dashboards of an insight", walk.follow("Add to a dashboard"));
   await walk.pass("/projects/:id/insights/:insight", "Page views", walk.follow("Back to the insight"));
   await walk.stop("/projects/:id/insights/:insight/alerts", "Alerts", walk.follow("Alerts"));
+  await walk.pass("/projects/:id/insights/:insight", "Page views", walk.follow("Back to the insight"));
+  await walk.stop("/projects/:id/insights/:insight/subscriptions", "Subscriptions", walk.follow("Subscriptions"));
   await walk.pass("/projects/:id/insights", "Insights", walk.rail("Insights"));
   await walk.stop("/projects/:id/sql", "SQL", walk.tab("Questions", "SQL"));
   await walk.stop("/projects/:id/dashboards", "Dashboards", walk.tab("Questions", "Dashboards"));
@@ -343,6 +345,7 @@ test("every page is reached from the others, in one document with scripts", asyn
   await walk.pass("/projects/:id/dashboards", "Dashboards", walk.follow("Back to dashboards"));
   await walk.stop("/projects/:id/dashboards/:dashboard", "Growth", walk.follow("Growth"));
   await walk.stop("/projects/:id/dashboards/:dashboard/sharing", "Share links", walk.follow("Share"));
+  await walk.stop("/projects/:id/dashboards/:dashboard/subscriptions", "Subscriptions", walk.tab("Dashboard", "Subscriptions"));
   await walk.stop("/projects/:id/dashboards/:dashboard/settings", "Dashboard settings", walk.tab("Dashboard", "Settings"));
   const revealed = `/projects/1/dashboards/${made.dashboard}/sharing/link`;
   await walk.stop("/projects/:id/dashboards/:dashboard/sharing/link", "Your new share link", walk.open(revealed));

@@ -61,6 +61,9 @@ test("a site has numbers, and each value is a filter", async ({ page, server, sc
   await page.getByText("Show the numbers").click();
   await expect(page.getByRole("figure").getByRole("table").locator("tbody > tr").last().getByRole("cell")).toHaveText("2");
   await checkPage(page, "numbers of a site");
+  // Each tab is in sight.
+  const sources = page.getByRole("navigation", { name: "Tables of Sources" });
+  expect(await sources.evaluate((tabs) => tabs.scrollWidth - tabs.clientWidth)).toBe(0);
 
   // Another table of the card, and then a filter.
   await page.getByRole("navigation", { name: "Tables of Pages" }).getByRole("link", { name: "Exit" }).click();

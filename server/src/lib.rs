@@ -44,6 +44,7 @@ pub mod setup;
 pub mod site_apps;
 pub mod sso;
 pub mod starting;
+pub mod subscriptions;
 pub mod throttle;
 pub mod tokens;
 pub mod traces;

@@ -19,9 +19,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 pub use labels::{
-    Altered, BeyondLimit, CacheLabel, CheckLabel, Ended, KindLabel, OfEvents, OverLimitLabels,
-    PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel,
-    RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
+    Altered, BeyondLimit, CacheLabel, CheckLabel, DeliveryLabel, Ended, KindLabel, OfEvents,
+    OverLimitLabels, PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason,
+    ReasonLabel, RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
 };
 pub use page::MetricsPage;
 
@@ -128,6 +128,8 @@ pub struct Metrics {
     pub query_memory_bytes: Gauge<i64>,
     /// Checks of alerts by outcome.
     pub alert_checks: Family<CheckLabel, Counter>,
+    /// Subscriptions that were due by outcome.
+    pub subscription_deliveries: Family<DeliveryLabel, Counter>,
     registry: Arc<Registry>,
 }
 
@@ -184,6 +186,7 @@ impl Metrics {
         let query_waiting = Gauge::default();
         let query_memory_bytes = Gauge::default();
         let alert_checks = Family::default();
+        let subscription_deliveries = Family::default();
 
         let mut root = Registry::default();
         // Names that Prometheus uses for every process. They have no prefix.
@@ -418,6 +421,11 @@ impl Metrics {
             "Checks of alerts on insights, by outcome",
             Family::clone(&alert_checks),
         );
+        registry.register(
+            "subscription_deliveries",
+            "Subscriptions that were due, by outcome",
+            Family::clone(&subscription_deliveries),
+        );
         let metrics = Self {
             requests,
             request_seconds,
@@ -469,6 +477,7 @@ impl Metrics {
             query_waiting,
             query_memory_bytes,
             alert_checks,
+            subscription_deliveries,
             registry: Arc::new(root),
         };
         metrics.begin_at_zero();

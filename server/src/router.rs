@@ -28,7 +28,7 @@ use crate::api::{
     activity, alerts, annotations, dashboards, definitions, domains, events, exports, groups,
     insights, instance, invites, limits, members, organizations, personal_api_keys, persons,
     plugin_configs, plugins, projects, query, roles, saml, schema, scim, sessions, signup,
-    user_links, users, warnings,
+    subscriptions, user_links, users, warnings,
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
@@ -40,7 +40,8 @@ use crate::http::guards::{
     DashboardsRead, DashboardsWrite, EventDefinitionsRead, EventsRead, EveryScope, ExportsRead,
     ExportsWrite, GroupsRead, Guard, InsightsRead, InsightsWrite, MembersRead, MembersWrite,
     OrganizationRead, OrganizationWrite, PersonsRead, PersonsWrite, PluginsRead, PluginsWrite,
-    ProjectRead, ProjectWrite, PropertyDefinitionsRead, QueryRead, UserRead, UserWrite,
+    ProjectRead, ProjectWrite, PropertyDefinitionsRead, QueryRead, SubscriptionsRead,
+    SubscriptionsWrite, UserRead, UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::peer::ClientAddress;
@@ -249,6 +250,13 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsRead      alerts::get_alert;
         PATCH  "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsWrite     alerts::update_alert;
         DELETE "/api/projects/{project_id}/alerts/{alert_id}/"           AlertsWrite     alerts::delete_alert;
+
+        GET    "/api/projects/{project_id}/subscriptions/"               SubscriptionsRead  subscriptions::list_subscriptions;
+        POST   "/api/projects/{project_id}/subscriptions/"               SubscriptionsWrite subscriptions::create_subscription;
+        GET    "/api/projects/{project_id}/subscriptions/{subscription_id}/" SubscriptionsRead subscriptions::get_subscription;
+        PATCH  "/api/projects/{project_id}/subscriptions/{subscription_id}/" SubscriptionsWrite subscriptions::update_subscription;
+        DELETE "/api/projects/{project_id}/subscriptions/{subscription_id}/" SubscriptionsWrite subscriptions::delete_subscription;
+        POST   "/api/projects/{project_id}/subscriptions/{subscription_id}/test-delivery/" SubscriptionsWrite subscriptions::test_subscription;
 
         GET    "/api/projects/{project_id}/annotations/"                 AnnotationsRead  annotations::list_annotations;
         POST   "/api/projects/{project_id}/annotations/"                 AnnotationsWrite annotations::create_annotation;

@@ -5,7 +5,8 @@ use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
 use weir_model::scopes::ScopeObject;
 
 use super::{closest, on, within, write};
-use crate::key_words::{Access, access, day, sentence};
+use crate::days::day;
+use crate::key_words::{Access, access, sentence};
 
 /// `data-sentence` in a form: updated at every change of the form.
 pub(super) fn start() {

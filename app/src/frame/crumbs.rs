@@ -10,14 +10,16 @@ use crate::local_path::decode_part;
 /// Pages that `links` does not name: the end of the path, see [`NavTarget::path_end`], and the
 /// name. `*` is any part. The first entry that fits counts. If its last part is any, it is the
 /// page of an object, and the name is that of an object without one.
-const NAMES: [(&str, &str); 41] = [
+const NAMES: [(&str, &str); 43] = [
     ("/insights/new", "New insight"),
     ("/insights/persons", "Persons behind a number"),
     ("/insights/*", "Insight"),
     ("/insights/*/dashboards", "Dashboards"),
     ("/insights/*/alerts", "Alerts"),
+    ("/insights/*/subscriptions", "Subscriptions"),
     ("/dashboards/new", "New dashboard"),
     ("/dashboards/*", "Dashboard"),
+    ("/dashboards/*/subscriptions", "Subscriptions"),
     ("/dashboards/*/settings", "Settings"),
     ("/dashboards/*/sharing", "Sharing"),
     ("/dashboards/*/sharing/link", "Your new share link"),

@@ -52,8 +52,7 @@ pub(super) const RAIL: [Group; 3] = [
             entry("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
             entry("Events", "live", "e", Of::Project, "/events"),
             entry("Web", "web", "w", Of::Project, "/web"),
-            entry("Insights", "insight", "i", Of::Project, "/insights")
-                .with(&["/dashboards", "/sql"]),
+            INSIGHTS,
             entry("Persons", "person", "p", Of::Project, "/persons"),
             entry("Groups", "group", "g", Of::Project, "/groups"),
             entry("Health", "health", "h", Of::Project, "/health"),
@@ -83,6 +82,8 @@ pub(super) const RAIL: [Group; 3] = [
 ];
 
 /// The pages with badges.
+pub(super) const INSIGHTS: NavEntry =
+    entry("Insights", "insight", "i", Of::Project, "/insights").with(&["/dashboards", "/sql"]);
 pub(super) const TRANSFORMATIONS: NavEntry =
     entry("Transformations", "transformation", "t", Of::Project, "/transformations");
 pub(super) const EXPORTS: NavEntry = entry("Exports", "export", "x", Of::Organization, "/exports");

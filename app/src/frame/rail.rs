@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::account_menu::AccountMenu;
-use super::links::{EXPORTS, NavEntry, PLUGINS, RAIL, TRANSFORMATIONS};
+use super::links::{EXPORTS, INSIGHTS, NavEntry, PLUGINS, RAIL, TRANSFORMATIONS};
 use super::nav_target::NavTarget;
 use super::switcher::Switcher;
 use super::{Brand, RAIL_ID};
@@ -89,6 +89,10 @@ fn badge(entry: NavEntry, failing: &NavFailures) -> Option<Badge> {
     } else if entry == PLUGINS {
         let what = ("failing destination or app", "failing destinations or apps");
         (failing.plugins, what, of_configs())
+    } else if entry == INSIGHTS {
+        let first = failing.first_alerts.iter().map(|name| format!("{name} fires")).collect();
+        let what = ("firing alert", "firing alerts");
+        (failing.alerts, what, with_more(first, failing.alerts))
     } else {
         return None;
     };
@@ -130,8 +134,12 @@ fn reasons(failing: &NavFailures) -> String {
             error.unwrap_or_default()
         )
     };
-    let mut lines: Vec<String> = failing.first.iter().map(line).collect();
-    let more = failing.exports.saturating_sub(lines.len() as u64);
+    with_more(failing.first.iter().map(line).collect(), failing.exports)
+}
+
+/// The lines of the first, and how many more there are of so many in total.
+fn with_more(mut lines: Vec<String>, total: u64) -> String {
+    let more = total.saturating_sub(lines.len() as u64);
     if more > 0 {
         lines.push(format!("{} more", grouped(more)));
     }
@@ -140,7 +148,9 @@ fn reasons(failing: &NavFailures) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXPORTS, FailingLine, NavFailures, PLUGINS, TRANSFORMATIONS, badge, reasons};
+    use super::{
+        EXPORTS, FailingLine, INSIGHTS, NavFailures, PLUGINS, TRANSFORMATIONS, badge, reasons,
+    };
 
     #[test]
     fn a_failing_export_has_its_time_its_next_try_and_its_reason() {
@@ -165,11 +175,21 @@ mod tests {
 
     #[test]
     fn what_fails_is_counted_beside_its_own_page() {
-        let failing = NavFailures { exports: 1, transformations: 2, plugins: 3, first: Vec::new() };
-        for (entry, count) in [(EXPORTS, 1), (TRANSFORMATIONS, 2), (PLUGINS, 3)] {
+        let (first, first_alerts) = (Vec::new(), vec!["Payments".to_owned()]);
+        let failing = NavFailures {
+            exports: 1,
+            transformations: 2,
+            plugins: 3,
+            alerts: 4,
+            first,
+            first_alerts,
+        };
+        for (entry, count) in [(EXPORTS, 1), (TRANSFORMATIONS, 2), (PLUGINS, 3), (INSIGHTS, 4)] {
             let shown = badge(entry, &failing).map(|badge| badge.count);
             assert_eq!(shown, Some(count), "{}", entry.label);
             assert!(badge(entry, &NavFailures::default()).is_none(), "{}", entry.label);
         }
+        let title = badge(INSIGHTS, &failing).map(|badge| badge.title);
+        assert_eq!(title.as_deref(), Some("Payments fires\n3 more"));
     }
 }

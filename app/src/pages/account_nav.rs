@@ -16,11 +16,6 @@ const PAGES: [(&str, &str); 5] = [
 /// Links to the pages of the account.
 #[component]
 pub(crate) fn AccountNav() -> impl IntoView {
-    let tab = |(href, label): (&str, &str)| Tab {
-        href: href.to_owned(),
-        label: label.to_owned(),
-        count: None,
-    };
-    let tabs = PAGES.into_iter().map(tab).collect::<Vec<_>>();
+    let tabs = PAGES.into_iter().map(|(href, label)| Tab::new(href, label)).collect::<Vec<_>>();
     view! { <SubNav label="Account" tabs=tabs /> }
 }

@@ -16,7 +16,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::Empty;
-use crate::ui::field::{Choice, Field, Select, ticked};
+use crate::ui::field::{Choice, Field, Select, choices, ticked};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::amount;
@@ -294,10 +294,6 @@ fn form(inputs: &Inputs, found: &AlertsView, form: &AlertForm, alert: String) ->
         </ActionForm>
     }
     .into_any()
-}
-
-fn choices(all: &[(&'static str, &'static str)]) -> Vec<Choice> {
-    all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
 }
 
 fn tick(result: FormResult, name: &'static str, label: &'static str, is_ticked: bool) -> AnyView {

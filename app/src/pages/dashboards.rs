@@ -62,11 +62,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, DashboardList)) -> AnyView {
 
 /// Links between the pages of questions.
 pub(super) fn tabs(project: i64) -> AnyView {
-    let tab = |path: &str, label: &str| Tab {
-        href: format!("/projects/{project}/{path}"),
-        label: label.to_owned(),
-        count: None,
-    };
+    let tab = |path: &str, label: &str| Tab::new(format!("/projects/{project}/{path}"), label);
     let tabs = vec![tab("insights", "Insights"), tab("dashboards", TITLE), tab("sql", "SQL")];
     view! { <SubNav label="Questions" tabs=tabs /> }.into_any()
 }

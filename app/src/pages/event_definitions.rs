@@ -13,7 +13,7 @@ use crate::server_fns::definitions::{EventDefinitionList, EventNameView, list_ev
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::download::DownloadCsv;
-use crate::ui::empty::{Empty, EmptyPage, NoMatch, first_event};
+use crate::ui::empty::{EmptyPage, NoMatch, no_event};
 use crate::ui::menu::RowMenu;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
@@ -103,7 +103,7 @@ fn list(inputs: Inputs, found: EventDefinitionList) -> AnyView {
     let Inputs { project, search, order, list_page } = inputs;
     let EventDefinitionList { total, names, others, is_full } = found;
     if total == 0 && search.is_empty() {
-        return nothing(project);
+        return no_event(project, "The first event with a name adds it to this list.");
     }
     if total == 0 {
         let clear = with_query(&[("q", None), ("offset", None)]);
@@ -138,16 +138,6 @@ fn list(inputs: Inputs, found: EventDefinitionList) -> AnyView {
         {is_full.then(|| view! {
             <p class="hint">"A project keeps at most 10,000 event names. Later names are not listed."</p>
         })}
-    }
-    .into_any()
-}
-
-fn nothing(project: i64) -> AnyView {
-    view! {
-        <Empty title="No event yet">
-            <p>"The first event with a name adds it to this list."</p>
-            {first_event(project)}
-        </Empty>
     }
     .into_any()
 }

@@ -3,7 +3,8 @@
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
+use weir_model::errors::FieldError;
 
 use super::project_in_path;
 use super::sql::file;
@@ -11,23 +12,24 @@ use super::timeline::segment;
 use crate::error::UiError;
 use crate::local_path::encode;
 use crate::row_questions::explore::{
-    ExploreFields, FIELDS, FILTERS, OPERATORS, ORDERED, RANGES, USUAL_ORDER, USUAL_RANGE,
+    ExploreFields, FIELDS, FILTERS, FUNCTION, OPERATORS, ORDERED, RANGES, USUAL_ORDER, USUAL_RANGE,
 };
 use crate::row_questions::sql;
 use crate::server_fns::explore::{
     ChartView, ExploreView, ExploredEvent, ExploredView, PAGE_SIZE, explore_events,
 };
+use crate::server_fns::insights::{NamesView, list_question_names};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::chart::{Bars, Series};
 use crate::ui::code::Code;
-use crate::ui::empty::{Empty, EmptyPage, first_event};
-use crate::ui::field::{Choice, Field, Select};
+use crate::ui::empty::{EmptyPage, no_event};
+use crate::ui::field::{Field, Select, choices, suggestions};
 use crate::ui::form::{FormFailure, FormResult};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
-use crate::ui::query::{in_query, sort_by};
+use crate::ui::query::{fault_in_query, in_query, sort_by};
 use crate::ui::status::Tone;
 use crate::ui::table::{Column, Direction, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::{ProjectZone, Time};
@@ -47,6 +49,8 @@ struct Inputs {
     project: i64,
     fields: ExploreFields,
     list_page: ListPage,
+    /// Why the file of this question was refused.
+    fault: Option<FieldError>,
 }
 
 #[component]
@@ -60,16 +64,24 @@ fn read() -> Inputs {
         project: project_in_path(),
         fields: ExploreFields::read(in_query),
         list_page: ListPage { limit: PAGE_SIZE, offset },
+        fault: fault_in_query(FUNCTION),
     }
 }
 
 async fn load(inputs: Inputs) -> Result<(ProjectView, ExploreView), UiError> {
-    let Inputs { project, fields, list_page } = inputs;
-    try_join(get_project(project), explore_events(project, fields, list_page.offset)).await
+    let Inputs { project, fields, list_page, fault } = inputs;
+    let found = async move {
+        let Some(fault) = fault else {
+            return explore_events(project, fields, list_page.offset).await;
+        };
+        let NamesView { events, properties } = list_question_names(project).await?;
+        Ok(ExploreView { answer: Err(fault), events, properties })
+    };
+    try_join(get_project(project), found).await
 }
 
 fn draw(inputs: Inputs, (of, found): (ProjectView, ExploreView)) -> AnyView {
-    let Inputs { project, fields, list_page } = inputs;
+    let Inputs { project, fields, list_page, .. } = inputs;
     let ExploreView { answer, events, properties } = found;
     let (answer, fault) = match answer {
         Ok(answer) => (Some(answer), None),
@@ -79,13 +91,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, ExploreView)) -> AnyView {
     let has_events = of.has_events;
     let below = answer.map(|answer| match has_events {
         true => answered(project, &fields, list_page, answer),
-        false => view! {
-            <Empty title="No event yet">
-                <p>"Send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any(),
+        false => no_event(project, "Send one first."),
     });
     view! {
         <PageHead title=TITLE within=of.name>
@@ -104,19 +110,11 @@ fn address(project: i64) -> String {
     format!("/projects/{project}/events/explore")
 }
 
-fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
-    let names = names.into_iter().map(|name| view! { <option value=name></option> }).collect_view();
-    view! { <datalist id=id>{names}</datalist> }.into_any()
-}
-
 fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
     let value = |name: &str| fields.get(name).to_owned();
     let or = |name: &str, usual: &str| match fields.get(name) {
         "" => usual.to_owned(),
         value => value.to_owned(),
-    };
-    let choices = |all: &[(&'static str, &'static str)]| -> Vec<Choice> {
-        all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
     };
     let has_more = ["from", "to", "person", "group_type", "group", "where"];
     let has_more = has_more.iter().any(|name| !fields.get(name).is_empty());
@@ -150,7 +148,7 @@ fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
             <Field result=result name="event" label="Event" value=value("event") max=NAME_MAX required=false list=EVENTS />
             <Select result=result name="range" label="Range" choices=choices(&RANGES) value=or("range", USUAL_RANGE) />
             {filters}
-            <Field result=result name="columns" label="Columns" value=value("columns") max=TEXT_MAX required=false hint="Properties, with commas in between." />
+            <Field result=result name="columns" label="Columns" value=value("columns") max=TEXT_MAX required=false hint="Properties, separated by commas." />
             <details class="more-filters" id="more-filters" open=has_more>
                 <summary>"More filters"</summary>
                 <div class="more-filters-fields">
@@ -169,7 +167,7 @@ fn form(project: i64, fields: &ExploreFields, result: FormResult) -> AnyView {
         </form>
         <p class="hint">
             "Write the values of " <em>"is one of"</em> " and the numbers of " <em>"is between"</em>
-            " with commas in between. Each search shows one more filter, up to four."
+            " separated by commas. Each search shows one more filter, up to four."
         </p>
     }
     .into_any()
@@ -207,8 +205,7 @@ fn answered(
         table(project, fields, rows)
     };
     let query: Value = crate::json::read(&query).unwrap_or_default();
-    let path = format!("/api/projects/{project}/query/");
-    let call = ApiCall::new("POST", path, "query:read").with(json!({ "query": query }));
+    let call = ApiCall::question(project, query);
     let of_filters = match filters.as_str() {
         "" => String::new(),
         filters => format!("&{}={}", sql::FILTERS, encode(filters)),

@@ -4,7 +4,7 @@ pub(crate) mod backfill;
 mod calls;
 mod causes;
 mod fields;
-mod form;
+pub(super) mod form;
 mod list;
 pub(crate) mod logs;
 pub(crate) mod new;
@@ -142,11 +142,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let path = export_path(&found.organization.id, &export.id.to_string());
     let (tone, state) = words::condition(&found.condition, export.paused);
     let next = next_run(found.next_run.clone(), export.paused);
-    let tab = |rest: &str, label: &str| Tab {
-        href: format!("{path}{rest}"),
-        label: label.to_owned(),
-        count: None,
-    };
+    let tab = |rest: &str, label: &str| Tab::new(format!("{path}{rest}"), label);
     let tabs = vec![
         tab("", "Runs"),
         tab("/backfill", "Backfill"),

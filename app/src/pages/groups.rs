@@ -125,12 +125,10 @@ fn list(project_view: &ProjectView, inputs: Inputs, found: GroupList) -> AnyView
 
 fn tabs(project: i64, types: Vec<String>) -> Vec<Tab> {
     let all = format!("/projects/{project}/groups");
-    let of_type = |group_type: String| Tab {
-        href: format!("/projects/{project}/groups/{}", segment(&group_type)),
-        label: group_type,
-        count: None,
+    let of_type = |group_type: String| {
+        Tab::new(format!("/projects/{project}/groups/{}", segment(&group_type)), group_type)
     };
-    let first = Tab { href: all, label: "All types".to_owned(), count: None };
+    let first = Tab::new(all, "All types");
     std::iter::once(first).chain(types.into_iter().map(of_type)).collect()
 }
 

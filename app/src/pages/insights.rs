@@ -17,13 +17,16 @@ use super::named_list::{self, Found, Inputs, NamedList, member};
 use crate::error::UiError;
 use crate::server_fns::insights::{InsightLine, InsightList, list_insights};
 use crate::server_fns::projects::{ProjectView, get_project};
-use crate::ui::empty::{Empty, first_event};
+use crate::ui::empty::{Empty, no_event};
 use crate::ui::page::page;
 use crate::ui::pager::ListPage;
+use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, TableRow, cell, truncated_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Insights";
+/// What events are needed for.
+const NO_EVENT: &str = "Questions are about stored events, so send one first.";
 
 static LIST: NamedList = NamedList {
     title: TITLE,
@@ -60,13 +63,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, InsightList)) -> AnyView {
 
 fn nothing(project: i64, has_events: bool) -> AnyView {
     if !has_events {
-        return view! {
-            <Empty title="No event yet">
-                <p>"Questions are about stored events, so send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any();
+        return no_event(project, NO_EVENT);
     }
     view! {
         <Empty title="No insight saved yet">
@@ -82,13 +79,18 @@ fn nothing(project: i64, has_events: bool) -> AnyView {
 }
 
 fn row(project: i64, insight: InsightLine) -> TableRow {
-    let InsightLine { short_id, name, kind, changed_at, changed_by } = insight;
+    let InsightLine { short_id, name, kind, changed_at, changed_by, is_firing } = insight;
     let path = match kind.as_str() {
         "SQL" => format!("/projects/{project}/sql?insight={short_id}"),
         _ => format!("/projects/{project}/insights/{short_id}"),
     };
+    let alerts = is_firing.then(|| {
+        let href = format!("/projects/{project}/insights/{short_id}/alerts");
+        view! { " " <a href=href><Status tone=Tone::Bad label="Alert fires" /></a> }
+    });
+    let name = truncated_link(path, name);
     TableRow::new(vec![
-        truncated_link(path, name),
+        cell(view! { {name} {alerts} }),
         cell(kind),
         cell(view! { <Time iso=changed_at /> }),
         cell(member(changed_by)),

@@ -12,7 +12,7 @@ use crate::ui::icon::Icon;
 /// Presets: value, label, explanation.
 const PRESETS: [(&str, &str, &str); 6] = [
     ("read", "Read-only", "Reads everything you can see, changes nothing."),
-    ("exports", "Batch exports", "Sets up, runs and watches exports."),
+    ("exports", "Exports", "Sets up, runs and watches exports."),
     ("members", "Members", "Invites people, changes levels, removes members."),
     ("plugins", "Plugins", "Installs and configures plugins."),
     ("all", "Everything", "All that you may do, now and later, including deleting organizations."),

@@ -5,7 +5,8 @@ use weir_model::keys::LABEL_MAX;
 use weir_model::scopes::ScopeObject;
 
 use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
-use crate::key_words::{Access, access, day, sentence};
+use crate::days::day;
+use crate::key_words::{Access, access, sentence};
 use crate::server_fns::key_forms::{CreateKey, Expiry, KeyOffer, get_key_offer};
 use crate::ui::field::{Field, Ties, initial};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};

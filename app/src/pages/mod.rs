@@ -58,6 +58,7 @@ pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod sql;
 pub(crate) mod start;
+pub(crate) mod subscriptions;
 mod timeline;
 pub(crate) mod two_step;
 pub(crate) mod web;

@@ -2,6 +2,8 @@
 //! and activity.
 
 pub(crate) mod activity;
+#[cfg(feature = "ssr")]
+pub(crate) mod activity_fields;
 pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;
@@ -93,11 +95,7 @@ fn Tabs(
     /// Id of the organization.
     id: String,
 ) -> impl IntoView {
-    let tab = |path: &str, label: &str| Tab {
-        href: format!("/organizations/{id}{path}"),
-        label: label.to_owned(),
-        count: None,
-    };
+    let tab = |path: &str, label: &str| Tab::new(format!("/organizations/{id}{path}"), label);
     let tabs = vec![
         tab("", "General"),
         tab("/members", "Members"),

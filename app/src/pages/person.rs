@@ -10,7 +10,7 @@ use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
 use crate::local_path::encode;
 use crate::server_fns::persons::{
-    DeletePerson, ErasureView, IdView, PersonPage, PersonView, PropertyView, get_person,
+    DELETED, DeletePerson, ErasureView, IdView, PersonPage, PersonView, PropertyView, get_person,
 };
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
@@ -50,7 +50,7 @@ pub(crate) fn Person() -> impl IntoView {
                 PersonPage::Person(person) => *person,
                 PersonPage::Erased(erasure) => {
                     return view! {
-                        <PageHead title="Deleted person" within=of.name />
+                        <PageHead title=DELETED within=of.name />
                         <ProjectZone zone=of.timezone />
                         {erased(erasure)}
                     }

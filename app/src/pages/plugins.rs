@@ -79,10 +79,8 @@ fn api_call(method: &'static str, organization: &str, line: &PluginLine, rest: &
 
 /// Links to all lists.
 fn tabs(organization: &str) -> Vec<Tab> {
-    let tab = |(name, labels): (&'static str, ListLabels)| Tab {
-        href: format!("/organizations/{organization}/plugins/{name}"),
-        label: labels.title.to_owned(),
-        count: None,
+    let tab = |(name, labels): (&'static str, ListLabels)| {
+        Tab::new(format!("/organizations/{organization}/plugins/{name}"), labels.title)
     };
     ListLabels::all().into_iter().map(tab).collect()
 }

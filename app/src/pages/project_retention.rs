@@ -17,7 +17,7 @@ use crate::ui::number::counted;
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 
-const LABEL: &str = "Days to keep events";
+pub(super) const LABEL: &str = "Days to keep events";
 /// The field for the name of the project. The page has another one.
 const NAME: &str = "retention_name";
 

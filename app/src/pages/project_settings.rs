@@ -72,11 +72,7 @@ fn draw(
 
 /// Links between the pages of a project's settings.
 pub(super) fn tabs(project: i64) -> AnyView {
-    let tab = |path: &str, label: &str| Tab {
-        href: format!("/projects/{project}/{path}"),
-        label: label.to_owned(),
-        count: None,
-    };
+    let tab = |path: &str, label: &str| Tab::new(format!("/projects/{project}/{path}"), label);
     let tabs =
         vec![tab("settings", "General"), tab("settings/keys", "Keys"), tab("start", "Send events")];
     view! { <SubNav label="Project settings" tabs=tabs /> }.into_any()
@@ -226,7 +222,7 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
                 <ul>
                     <li>{counted(facts.events, "stored event", "stored events")} ", with persons and groups"</li>
                     {(exports > 0).then(|| view! {
-                        <li>{counted(exports, "batch export", "batch exports")} ". What was delivered stays there."</li>
+                        <li>{counted(exports, "export", "exports")} ". What was delivered stays there."</li>
                     })}
                     {(configs > 0).then(|| view! {
                         <li>{counted(configs, "configured plugin", "configured plugins")}</li>

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast as _;
 use serde_json::{Value, json};
 use web_sys::{Element, HtmlElement, KeyboardEvent};
+use weir_model::errors::FieldError;
 
 use super::project_in_path;
 use crate::error::UiError;
@@ -23,7 +24,7 @@ use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::number::{counted, duration, grouped};
 use crate::ui::page::{PageHead, page};
-use crate::ui::query::in_query;
+use crate::ui::query::{fault_in_query, in_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Align, Column, Table, TableRow, cell, truncated, truncated_link};
 use crate::ui::time::ProjectZone;
@@ -57,6 +58,8 @@ struct Inputs {
     insight: String,
     text: String,
     filters: String,
+    /// Why the file of this question was refused.
+    fault: Option<FieldError>,
 }
 
 #[component]
@@ -70,12 +73,19 @@ fn read() -> Inputs {
         insight: in_query("insight"),
         text: in_query(sql::TEXT),
         filters: in_query(sql::FILTERS),
+        fault: fault_in_query(sql::FUNCTION),
     }
 }
 
 async fn load(inputs: Inputs) -> Result<(ProjectView, SqlView), UiError> {
-    let Inputs { project, insight, text, filters } = inputs;
-    try_join(get_project(project), get_sql(project, insight, text, filters)).await
+    let Inputs { project, insight, text, filters, fault } = inputs;
+    let found = async move {
+        let Some(fault) = fault else { return get_sql(project, insight, text, filters).await };
+        let empty = String::new;
+        let found = get_sql(project, empty(), empty(), empty()).await?;
+        Ok(SqlView { text, filters, answer: Some(Err(fault)), ..found })
+    };
+    try_join(get_project(project), found).await
 }
 
 fn draw(inputs: Inputs, (of, found): (ProjectView, SqlView)) -> AnyView {
@@ -96,9 +106,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, SqlView)) -> AnyView {
     let result = FormResult::sample(fault.map(UiError::Field));
     let examples = text.is_empty().then(|| examples(&path));
     let call = (!text.is_empty()).then(|| {
-        let body = json!({ "query": question(&text, &filters) });
-        let path = format!("/api/projects/{project}/query/");
-        let call = ApiCall::new("POST", path, "query:read").with(body);
+        let call = ApiCall::question(project, question(&text, &filters));
         view! { <ApiRequest call=call of="ask the question" /> }
     });
     let below = found.map(|found| {

@@ -48,8 +48,9 @@ pub(crate) fn Start() -> impl IntoView {
         },
         |id, (project, rows, help, list)| {
             let organization = project.organization.clone();
+            let title = if project.has_events { "Send events" } else { TITLE };
             view! {
-                <PageHead title=TITLE within=project.name.clone() />
+                <PageHead title=title within=project.name.clone() />
                 <Steps project=project rows=rows help=help />
                 <Checklist project=id organization=organization list=list />
             }

@@ -5,7 +5,6 @@ mod parts;
 
 use futures::future::try_join;
 use leptos::prelude::*;
-use serde_json::json;
 
 use self::parts::{card, filters, numbers, ranges};
 use super::project_in_path;
@@ -64,9 +63,7 @@ fn draw(inputs: Inputs, (of, found): Loaded) -> AnyView {
         }
         .into_any();
     };
-    let body = json!({ "query": selection.overview() });
-    let path = format!("/api/projects/{project}/query/");
-    let call = ApiCall::new("POST", path, "query:read").with(body);
+    let call = ApiCall::question(project, selection.overview());
     let zone = of.timezone.clone();
     let content = panel(found, |found| answered(project, &selection, found, &zone));
     view! {
@@ -122,7 +119,6 @@ fn nothing(project: i64, selection: &WebSelection) -> AnyView {
 /// The visitors of each interval.
 fn chart(selection: &WebSelection, visitors: Vec<(String, u64)>, zone: &str) -> AnyView {
     let (names, counts): (Vec<String>, Vec<u64>) = visitors.into_iter().unzip();
-    let names: Vec<String> = names.into_iter().map(without_seconds).collect();
     let most = counts.iter().max().copied().unwrap_or(0);
     let step = if selection.has_hours() { "hour" } else { "day" };
     let most = counted(most, "visitor", "visitors");
@@ -137,23 +133,4 @@ fn chart(selection: &WebSelection, visitors: Vec<(String, u64)>, zone: &str) -> 
         <NamedLines id="visitors" title=title summary=summary names=names series=series unit="visitors" decimals=0 />
     }
     .into_any()
-}
-
-/// The text of an hour, such as `2026-08-21 14:00`.
-fn without_seconds(text: String) -> String {
-    match text.strip_suffix(":00") {
-        Some(hour) if hour.contains(':') => hour.to_owned(),
-        _ => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_seconds;
-
-    #[test]
-    fn hours_have_no_seconds() {
-        assert_eq!(without_seconds("2026-08-21 14:00:00".to_owned()), "2026-08-21 14:00");
-        assert_eq!(without_seconds("2026-08-21".to_owned()), "2026-08-21");
-    }
 }

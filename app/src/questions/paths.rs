@@ -9,8 +9,9 @@ use super::{USUAL_RANGE, number, set_range, value_or};
 /// The word of the kind in addresses.
 pub(super) const WORD: &str = "paths";
 
-/// The names of the fields.
-pub(super) const FIELDS: &[&str] = &["events", "start", "end", "limit", "range"];
+/// The names of the fields. `limit` is a parameter of lists, such as that of the persons behind a
+/// number.
+pub(super) const FIELDS: &[&str] = &["events", "start", "end", "length", "range"];
 
 /// Which events are steps: word and label. Empty: all events.
 pub(crate) const EVENTS: [(&str, &str); 4] = [
@@ -21,7 +22,7 @@ pub(crate) const EVENTS: [(&str, &str); 4] = [
 ];
 
 /// Most steps of a path without a choice.
-const USUAL_LIMIT: &str = "5";
+const USUAL_LENGTH: &str = "5";
 
 /// The values of the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) struct PathsForm {
     /// The name of the step that paths end with. Empty: any.
     pub(crate) end: String,
     /// Most steps of a path.
-    pub(crate) limit: String,
+    pub(crate) length: String,
     /// A date of [`DAY_RANGES`](super::DAY_RANGES).
     pub(crate) range: String,
 }
@@ -44,7 +45,7 @@ impl PathsForm {
             events: value("events"),
             start: value("start"),
             end: value("end"),
-            limit: value_or(value, "limit", USUAL_LIMIT),
+            length: value_or(value, "length", USUAL_LENGTH),
             range: value_or(value, "range", USUAL_RANGE),
         }
     }
@@ -54,7 +55,7 @@ impl PathsForm {
             ("events", self.events.clone()),
             ("start", self.start.clone()),
             ("end", self.end.clone()),
-            ("limit", self.limit.clone()),
+            ("length", self.length.clone()),
             ("range", self.range.clone()),
         ]
     }
@@ -62,7 +63,7 @@ impl PathsForm {
     pub(crate) fn query(&self) -> Value {
         let events = Some(&self.events).filter(|events| !events.is_empty());
         let events: Vec<&String> = events.into_iter().collect();
-        let mut filter = json!({ "includeEventTypes": events, "stepLimit": number(&self.limit) });
+        let mut filter = json!({ "includeEventTypes": events, "stepLimit": number(&self.length) });
         for (name, point) in [("startPoint", &self.start), ("endPoint", &self.end)] {
             if !point.is_empty() {
                 filter[name] = json!(point);
@@ -82,7 +83,7 @@ impl PathsForm {
             "events" => text(&filter["includeEventTypes"][0]),
             "start" => text(&filter["startPoint"]),
             "end" => text(&filter["endPoint"]),
-            "limit" => filter["stepLimit"].to_string(),
+            "length" => filter["stepLimit"].to_string(),
             _ => text(&query["dateRange"]["date_from"]),
         });
         DAY_RANGES.iter().any(|(from, _)| *from == form.range).then_some(form)
@@ -106,7 +107,7 @@ pub(super) const PARTS: &[(&str, &str)] = &[
     ("pathsFilter__includeEventTypes", "events"),
     ("pathsFilter__startPoint", "start"),
     ("pathsFilter__endPoint", "end"),
-    ("pathsFilter__stepLimit", "limit"),
+    ("pathsFilter__stepLimit", "length"),
     ("dateRange", "range"),
 ];
 
@@ -129,7 +130,7 @@ mod tests {
                     ("events", events),
                     ("start", "/home"),
                     ("end", "/pay"),
-                    ("limit", "20"),
+                    ("length", "20"),
                     ("range", range),
                 ]);
                 assert_eq!(shown(&whole), Some(whole), "{events} {range}");
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(fault_at(&[USUAL, ("events", "clicks")]), Some("events"));
         assert_eq!(fault_at(&[USUAL, ("start", &*long)]), Some("start"));
         assert_eq!(fault_at(&[USUAL, ("end", &*long)]), Some("end"));
-        assert_eq!(fault_at(&[USUAL, ("limit", "1")]), Some("limit"));
+        assert_eq!(fault_at(&[USUAL, ("length", "1")]), Some("length"));
         assert_eq!(fault_at(&[USUAL, ("range", "soon")]), Some("range"));
     }
 

@@ -16,6 +16,8 @@ use weir_questions::query::{EVENTS_LIMIT_MAX, EventsQuery};
 #[cfg(feature = "ssr")]
 use weir_questions::time::{DateText, Interval};
 
+/// The path of the server function of the page.
+pub const FUNCTION: &str = "/_fn/explore_events";
 /// The names of the fields.
 pub const FIELDS: &[&str] = &[
     "event",
@@ -71,7 +73,7 @@ pub(crate) const OPERATORS: [(&str, &str); 19] = [
     ("is_date_before", "is before the date"),
     ("is_date_after", "is after the date"),
 ];
-/// Those with a list of values, with commas in between.
+/// Those with a list of values, separated by commas.
 #[cfg(feature = "ssr")]
 const LISTS: [&str; 4] = ["between", "not_between", "in", "not_in"];
 /// Those without a value.

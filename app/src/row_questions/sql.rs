@@ -9,6 +9,8 @@ use weir_questions::Query;
 #[cfg(feature = "ssr")]
 use weir_questions::query::{HogQLFilters, HogQLQuery};
 
+/// The path of the server function of the page.
+pub const FUNCTION: &str = "/_fn/get_sql";
 /// The field with the text.
 pub const TEXT: &str = "query";
 /// The field with what `{filters}` stands for, as JSON.

@@ -76,6 +76,10 @@ pub(crate) struct NavFailures {
     pub(crate) transformations: u64,
     /// The number of destinations and apps of the project that failed in the last 24 hours.
     pub(crate) plugins: u64,
+    /// The number of alerts of the project that fire.
+    pub(crate) alerts: u64,
+    /// The names of the first of them.
+    pub(crate) first_alerts: Vec<String>,
 }
 
 /// A failing export in the navigation.
@@ -97,7 +101,7 @@ pub(crate) async fn find_failing(
     organization: String,
     project: Option<i64>,
 ) -> Result<NavFailures, UiError> {
-    /// Limit of exports with their reason.
+    /// Limit of exports with their reason, and of alerts with their name.
     const SHOWN: usize = 5;
 
     let (services, ctx) = enter()?;
@@ -105,12 +109,15 @@ pub(crate) async fn find_failing(
         let org = services.organizations.enter(&ctx, &organization).await.ok()?;
         services.exports.failing((&org).into()).await.ok()
     };
-    let configs = async {
+    let of_project = async {
         let project = services.projects.enter(&ctx, &project?.to_string()).await.ok()?;
-        services.plugin_configs.failing(&project).await.ok()
+        let configs = services.plugin_configs.failing(&project);
+        let (configs, alerts) = futures::join!(configs, services.alerts.firing(&project));
+        Some((configs.unwrap_or_default(), alerts.unwrap_or_default()))
     };
-    let (exports, configs) = futures::join!(exports, configs);
-    let (exports, configs) = (exports.unwrap_or_default(), configs.unwrap_or_default());
+    let (exports, of_project) = futures::join!(exports, of_project);
+    let (configs, alerts) = of_project.unwrap_or_default();
+    let exports = exports.unwrap_or_default();
     let line = |export: &weir_service::exports::FailingExport| FailingLine {
         name: export.name.clone(),
         since: export.failing.since.to_string(),
@@ -127,6 +134,8 @@ pub(crate) async fn find_failing(
         first: exports.iter().take(SHOWN).map(line).collect(),
         transformations: configs.transformations as u64,
         plugins: configs.others as u64,
+        alerts: alerts.len() as u64,
+        first_alerts: alerts.into_iter().take(SHOWN).map(|alert| alert.name).collect(),
     })
 }
 

@@ -14,6 +14,8 @@ use super::members::full_name;
 #[cfg(feature = "ssr")]
 use crate::context::{enter_organization, ui_error};
 use crate::error::UiError;
+#[cfg(feature = "ssr")]
+use crate::pages::organization::activity_fields::label;
 
 /// Limit of members in the actor filter.
 const ACTORS: u64 = 200;
@@ -53,11 +55,32 @@ pub(crate) struct EntryView {
     pub(crate) item: String,
     /// Name of the object at that time.
     pub(crate) name: Option<String>,
-    /// Changed fields and parts of fields: name, value before, value after. Empty means no
-    /// value.
-    pub(crate) changes: Vec<(String, String, String)>,
+    /// Changed fields and parts of fields.
+    pub(crate) changes: Vec<ChangeView>,
     /// Time of the change.
     pub(crate) at: String,
+}
+
+/// A changed field, or a changed part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChangeView {
+    /// Its name, as the API has it.
+    pub(crate) field: String,
+    /// The label of the field, and the path of the part. `None`: it has no label.
+    pub(crate) label: Option<(String, String)>,
+    /// The value before. Empty: there was none.
+    pub(crate) before: String,
+    /// The value after. Empty: there is none.
+    pub(crate) after: String,
+}
+
+#[cfg(feature = "ssr")]
+impl ChangeView {
+    fn new(subject: Subject, (field, before, after): (String, String, String)) -> Self {
+        let label = label(subject, &field);
+        let label = label.map(|(label, part)| (label.into_owned(), part.to_owned()));
+        Self { label, field, before, after }
+    }
 }
 
 #[cfg(feature = "ssr")]
@@ -77,7 +100,13 @@ impl From<Activity> for EntryView {
             subject: entry.scope,
             item: entry.item_id,
             name: entry.detail.name,
-            changes: entry.detail.changes.into_iter().flat_map(lines).collect(),
+            changes: entry
+                .detail
+                .changes
+                .into_iter()
+                .flat_map(lines)
+                .map(|change| ChangeView::new(entry.scope, change))
+                .collect(),
             at: entry.created_at.to_string(),
         }
     }
@@ -124,7 +153,7 @@ async fn name_objects(
     let mut names = Names { services, org, organizations: None, plugins: BTreeMap::new() };
     for entry in entries {
         let subject = entry.subject;
-        for (field, before, after) in &mut entry.changes {
+        for ChangeView { field, before, after, .. } in &mut entry.changes {
             for value in [before, after].into_iter().filter(|value| !value.is_empty()) {
                 match (subject, field.as_str()) {
                     (Subject::Project, "organization") => {

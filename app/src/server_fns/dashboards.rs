@@ -5,10 +5,13 @@ mod answers;
 #[cfg(feature = "ssr")]
 mod results;
 pub(crate) mod sharing;
+#[cfg(feature = "ssr")]
+mod site;
 pub(crate) mod tiles;
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::dashboards::TileHeight;
 #[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
 
@@ -74,6 +77,7 @@ pub(crate) struct TileView {
     pub(crate) description: String,
     /// Whether it is as wide as the page.
     pub(crate) is_wide: bool,
+    pub(crate) height: TileHeight,
 }
 
 /// An insight that can be added to a dashboard.
@@ -163,7 +167,8 @@ pub(crate) async fn get_dashboard(
         id: tile.id,
         insight: tile.insight.id.0,
         name: super::insights::name_of(&tile.insight),
-        is_wide: is_wide(tile.layouts),
+        is_wide: tile.layouts.is_wide(),
+        height: tile.layouts.height(),
         short_id: tile.insight.short_id,
         description: tile.insight.description.unwrap_or_default(),
     };
@@ -373,12 +378,6 @@ fn at_range(error: UiError) -> UiError {
         }
         other => other,
     }
-}
-
-/// Whether a tile has more than half of the width.
-#[cfg(feature = "ssr")]
-fn is_wide(layouts: weir_model::dashboards::TileLayouts) -> bool {
-    layouts.sm.is_some_and(|place| place.w > weir_model::dashboards::COLUMNS / 2)
 }
 
 #[cfg(all(test, feature = "ssr"))]

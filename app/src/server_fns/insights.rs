@@ -33,6 +33,8 @@ pub(crate) struct InsightLine {
     pub(crate) changed_at: String,
     /// Who changed it last. Empty: a former member.
     pub(crate) changed_by: String,
+    /// Whether one of its alerts fires.
+    pub(crate) is_firing: bool,
 }
 
 /// A page of the list.
@@ -78,7 +80,10 @@ pub(crate) async fn list_insights(
     let page = Page { limit: limit.clamp(1, 1000).into(), offset: offset.into() };
     let query = crate::filters::insights(&search);
     let found = services.insights.list(&project, &query, page).await.map_err(ui_error)?;
+    // The list is of use without them.
+    let firing = services.alerts.firing(&project).await.unwrap_or_default();
     let line = |insight: Insight| InsightLine {
+        is_firing: firing.iter().any(|alert| alert.insight == insight.id),
         name: name_of(&insight),
         kind: kind_of(&insight).to_owned(),
         short_id: insight.short_id,

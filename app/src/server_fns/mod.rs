@@ -56,6 +56,7 @@ pub(crate) mod security;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod sql;
+pub(crate) mod subscriptions;
 pub(crate) mod traffic;
 pub(crate) mod warnings;
 pub(crate) mod web;

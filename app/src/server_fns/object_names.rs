@@ -50,8 +50,14 @@ async fn in_project(services: &Services, project: &ProjectCtx, parts: &[&str]) -
 
     match *parts {
         ["persons", id] => {
-            let person = services.persons.get(project, id.parse().ok()?).await.ok()?;
-            Some(weir_service::persons::display_name(&person))
+            let id = id.parse().ok()?;
+            match services.persons.get(project, id).await {
+                Ok(person) => Some(weir_service::persons::display_name(&person)),
+                Err(_) => {
+                    let erasure = services.persons.erasure(project, id).await.ok()?;
+                    erasure.map(|_| super::persons::DELETED.to_owned())
+                }
+            }
         }
         ["groups", group_type, key] => {
             let group = services.groups.get(project, group_type, key).await.ok();

@@ -101,8 +101,8 @@ pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, Str
         (count, if count == 1 { one.to_owned() } else { many.to_owned() })
     };
     Ok(vec![
-        word(stake.exports, "batch export", "batch exports"),
-        word(stake.plugin_configs, "plugin config", "plugin configs"),
+        word(stake.exports, "export", "exports"),
+        word(stake.plugin_configs, "plugin in a project", "plugins in projects"),
         word(stake.domains, "domain", "domains"),
         word(stake.invites, "invite", "invites"),
     ])

@@ -8,6 +8,8 @@ use weir_model::erasures::ErasureState;
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
+/// The name of a deleted person.
+pub(crate) const DELETED: &str = "Deleted person";
 /// Limit of distinct ids per person in the list.
 const IDS: usize = 3;
 /// Events on one page of a timeline.

@@ -36,6 +36,9 @@ pub(crate) const USUAL_RANGE: &str = "-7d";
 const TODAY: &str = "dStart";
 /// Rows of a table.
 const ROWS: u32 = 10;
+/// The labels of the numbers on top, in the order of answers.
+pub(crate) const NUMBERS: [&str; 5] =
+    ["Visitors", "Views", "Sessions", "Session duration", "Bounce rate"];
 
 /// A table: one row for each value.
 pub(crate) struct WebTable {
@@ -293,7 +296,7 @@ pub(crate) async fn get_web(
     };
     let of_interval = |item: WebTrendsItem| {
         let visitors = item.metrics.get("UniqueUsers").map_or(0.0, |amount| amount.value());
-        (item.bucket, visitors as u64)
+        (crate::days::interval(&item.bucket), visitors as u64)
     };
     Ok(WebView {
         numbers: numbers.results.into_iter().map(number).collect(),

@@ -1,7 +1,7 @@
 //! Shows an action of a page as a request to the API, so that users can automate it.
 
 use leptos::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::blanks::{self, Conversion};
 use super::copy::CopyButton;
@@ -33,6 +33,12 @@ impl ApiCall {
     /// A request without a body.
     pub(crate) fn new(method: &'static str, path: String, scope: &'static str) -> Self {
         Self { method, path, scope, body: None }
+    }
+
+    /// The request that asks a question of a project.
+    pub(crate) fn question(project: i64, query: Value) -> Self {
+        let path = format!("/api/projects/{project}/query/");
+        Self::new("POST", path, "query:read").with(json!({ "query": query }))
     }
 
     /// The request with a body.

@@ -38,6 +38,17 @@ pub(crate) fn first_event(project: i64) -> AnyView {
     .into_any()
 }
 
+/// A page that needs events, in a project without one. The text says what for.
+pub(crate) fn no_event(project: i64, why: &'static str) -> AnyView {
+    view! {
+        <Empty title="No event yet">
+            <p>{why}</p>
+            {first_event(project)}
+        </Empty>
+    }
+    .into_any()
+}
+
 /// There is data, but none matches the filter.
 #[component]
 pub(crate) fn NoMatch(

@@ -17,10 +17,10 @@ use super::icon::Icon;
 use crate::edits::{FormFingerprints, SEEN, TICKED, fingerprint};
 use crate::form_names::FUNCTION;
 
-pub(crate) use choice::{Check, Choice, RadioCards, Select};
+pub(crate) use choice::{Check, Choice, RadioCards, Select, choices};
 pub(crate) use instant::{MomentField, parse_time, shown as moment_shown};
 pub(crate) use secret::SecretField;
-pub(crate) use text::{Field, TextArea, TextLine};
+pub(crate) use text::{Field, TextArea, TextLine, suggestions};
 
 /// Typed values of a form that was not saved.
 #[derive(Debug, Clone, Default)]

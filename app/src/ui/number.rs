@@ -121,6 +121,11 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     }
 }
 
+/// The same of a time in seconds.
+pub(crate) fn seconds(seconds: f64) -> String {
+    duration((seconds * 1000.0).round() as u64)
+}
+
 /// `0.3 ms`, `9.5 ms`; longer times are formatted like [`duration`]. Times above zero are
 /// never shown as zero.
 pub(crate) fn brief(microseconds: u64) -> String {

@@ -2,14 +2,26 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
+use weir_model::errors::FieldError;
 
 use super::icon::Icon;
 use super::table::{Direction, Sort};
+use crate::error::UiError;
+use crate::form_names::{ERROR, FAILED};
 use crate::local_path;
 
 /// The value of a query parameter. Empty if it is missing.
 pub(crate) fn in_query(name: &str) -> String {
     use_query_map().with(|query| query.get(name)).unwrap_or_default()
+}
+
+/// The fault in the address of a question that was refused elsewhere, such as that of a file. The
+/// page shows it instead of asking again. `function` is the path of its server function.
+pub(crate) fn fault_in_query(function: &str) -> Option<FieldError> {
+    match UiError::from_query(&in_query(ERROR)) {
+        UiError::Field(fault) if in_query(FAILED) == function => Some(fault),
+        _ => None,
+    }
 }
 
 /// The current path and query with these values set or removed. If a value other than

@@ -3,8 +3,6 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::number::grouped;
-
 /// A card with a heading.
 #[component]
 pub(crate) fn Section(
@@ -34,10 +32,14 @@ pub(crate) fn Section(
 /// A page in a group of related pages.
 pub(crate) struct Tab {
     /// The address of the page.
-    pub(crate) href: String,
-    pub(crate) label: String,
-    /// Number of entries on the page.
-    pub(crate) count: Option<u64>,
+    href: String,
+    label: String,
+}
+
+impl Tab {
+    pub(crate) fn new(href: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { href: href.into(), label: label.into() }
+    }
 }
 
 /// Links between related pages.
@@ -54,14 +56,11 @@ pub(crate) fn SubNav(
     let links = tabs
         .into_iter()
         .enumerate()
-        .map(|(at, Tab { href, label, count })| {
+        .map(|(at, Tab { href, label })| {
             let is_page = href.split('?').next() == Some(path.as_str());
             let current = (here == Some(at)).then_some(if is_page { "page" } else { "true" });
             view! {
-                <a href=href aria-current=current>
-                    {label}
-                    {count.map(|count| view! { " " <span class="chip">{grouped(count)}</span> })}
-                </a>
+                <a href=href aria-current=current>{label}</a>
             }
         })
         .collect_view();

@@ -469,8 +469,7 @@ impl<'a> FunnelCounter<'_, 'a> {
             }
             FunnelVisualization::Trends => {
                 let trend = |(value, of): (Option<_>, ValueTotals)| {
-                    let steps = query.series.len();
-                    FunnelTrendResult::new(steps, &self.span.axis, &of.intervals, value.as_ref())
+                    FunnelTrendResult::new(&self.span.axis, &of.intervals, value.as_ref())
                 };
                 FunnelResults::Trends(values.into_iter().map(trend).collect())
             }

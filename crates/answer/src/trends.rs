@@ -519,6 +519,7 @@ impl ResultMaker<'_> {
             };
             return ranges.flat_map(of_range).collect();
         }
+        let is_cumulative = self.query.filter.display == Display::Cumulative;
         let mut results = Vec::new();
         for (number, formula) in formulas.iter().enumerate() {
             for range in ranges.clone() {
@@ -526,7 +527,7 @@ impl ResultMaker<'_> {
                     let all = (0..self.series.len()).map(|at| self.result(range, at, place));
                     let all: Vec<TrendsResult> = all.collect();
                     let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                    results.extend(with_formula(formula, number, &all));
+                    results.extend(with_formula(formula, number, is_cumulative, &all));
                 }
             }
         }

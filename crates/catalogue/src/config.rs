@@ -88,7 +88,7 @@ impl<'a> Config<'a> {
 
     /// A list of texts, or a text with commas.
     pub(crate) fn list(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
-        let wrong = || ConfigError::new(key, "This must be names with commas between them.");
+        let wrong = || ConfigError::new(key, "This must be names separated by commas.");
         let mut list: Vec<String> = match self.value(key).as_deref() {
             None => Vec::new(),
             Some(Value::String(text)) => text.split(',').map(str::to_owned).collect(),

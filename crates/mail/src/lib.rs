@@ -2,11 +2,13 @@
 //! server.
 //!
 //! What belongs here: turning a mail ([`weir_model::mail`]) into a [`Message`] and a
-//! message into an SMTP message, and SMTP. What does not: when a mail is stored, retried or
-//! given up (`weir-service`), and the task that sends (the server).
+//! message into an SMTP message, and SMTP. What does not: drawing charts (`weir-charts`),
+//! when a mail is stored, retried or given up (`weir-service`), and the task that sends (the
+//! server).
 
 mod line;
 mod message;
+mod reports;
 mod sender;
 mod smtp_url;
 mod texts;

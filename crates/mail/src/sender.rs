@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use lettre::address::Envelope;
-use lettre::message::{Mailbox, MultiPart};
+use lettre::message::header::{ContentType, ContentTypeErr};
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::extension::ClientId;
@@ -16,7 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 use weir_model::{MailId, Timestamp};
 
 use crate::line;
-use crate::message::Message;
+use crate::message::{Message, content_id};
 use crate::smtp_url::SmtpServer;
 use crate::texts::Site;
 
@@ -96,7 +97,11 @@ impl MailSender {
         message: &Message,
         written_at: Timestamp,
     ) -> Result<(), Failure> {
-        let smtp_message = self.smtp_message(id, message, written_at)?;
+        let (sender, message) = (self.clone(), message.clone());
+        // Drawing charts takes a while.
+        let made =
+            tokio::task::spawn_blocking(move || sender.smtp_message(id, &message, written_at));
+        let smtp_message = made.await.map_err(|error| Failure::Refused(error.to_string()))??;
         match tokio::time::timeout(LIMIT, self.hand_over(&smtp_message)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => {
@@ -135,9 +140,8 @@ impl MailSender {
                 .map_err(|error| hopeless("the address for answers is none", &error))?;
             builder = builder.reply_to(Mailbox::new(Some(name.clone()), address));
         }
-        builder
-            .multipart(MultiPart::alternative_plain_html(message.plain(), message.html()))
-            .map_err(|error| hopeless("no message", &error))
+        let body = body(message).map_err(|error| hopeless("no images", &error))?;
+        builder.multipart(body).map_err(|error| hopeless("no message", &error))
     }
 
     async fn hand_over(&self, message: &SmtpMessage) -> Result<(), Failure> {
@@ -167,6 +171,21 @@ impl MailSender {
             Err(error) => Err(unreachable(&error)),
         }
     }
+}
+
+/// Both forms of a message. The images of its charts belong to the form in HTML.
+fn body(message: &Message) -> Result<MultiPart, ContentTypeErr> {
+    let (plain, html) = (message.plain(), message.html());
+    if message.charts().next().is_none() {
+        return Ok(MultiPart::alternative_plain_html(plain, html));
+    }
+    let mut related = MultiPart::related().singlepart(SinglePart::html(html));
+    for (number, chart) in (1..).zip(message.charts()) {
+        let image = Attachment::new_inline(content_id(number));
+        let image = image.body(weir_charts::png(chart), ContentType::parse("image/png")?);
+        related = related.singlepart(image);
+    }
+    Ok(MultiPart::alternative().singlepart(SinglePart::plain(plain)).multipart(related))
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

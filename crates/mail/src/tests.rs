@@ -11,6 +11,7 @@ use weir_model::mail::{
     AlertNews, ExportNamed, Mail, MailContent, OneTimeLink, SignInChange, TokenChange, UserChange,
 };
 use weir_model::organizations::Level;
+use weir_model::reports::{Chart, ChartKind, ChartSeries, Digest, Finite, Report, ReportTable};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Failure, MailSender, Message, Site, SmtpUrl, message};
@@ -203,6 +204,46 @@ fn alert(news: AlertNews) -> Message {
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
+/// A mail with two answers.
+fn subscription(is_test: bool, hidden: u64) -> Message {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let line = Report {
+        name: "Payments <week>".to_owned(),
+        range: "2026-11-15 to 2026-11-21, Europe/Berlin".to_owned(),
+        chart: Some(Chart {
+            kind: ChartKind::Lines,
+            labels: texts(&["20-Nov-2026", "21-Nov-2026"]),
+            series: vec![ChartSeries {
+                label: "paid".to_owned(),
+                values: vec![Finite::new(3.0), Finite::new(1_204.0)],
+            }],
+        }),
+        table: Some(ReportTable {
+            columns: texts(&["Series", "20-Nov-2026", "21-Nov-2026"]),
+            rows: vec![texts(&["paid", "3", "1,204"])],
+        }),
+        notes: texts(&["The table has the last 2 of 7 intervals."]),
+        path: "/projects/1/insights/abcdefgh".to_owned(),
+        ..Report::default()
+    };
+    let number = Report {
+        name: "Visitors".to_owned(),
+        number: Some("1,204".to_owned()),
+        path: "/projects/1/insights/hgfedcba".to_owned(),
+        ..Report::default()
+    };
+    let digest = Digest {
+        title: "Sales & marketing".to_owned(),
+        project: "Shop".to_owned(),
+        reports: vec![line, number],
+        hidden,
+        path: "/projects/1/dashboards/3".to_owned(),
+        settings: "/projects/1/dashboards/3/subscriptions?subscription=2".to_owned(),
+    };
+    let news = MailContent::Subscription { first_name: "Grace".to_owned(), is_test, digest };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
 fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let smtp_message = sender().smtp_message(id, message, at()).unwrap();
@@ -319,12 +360,40 @@ fn mails_look_like_their_files() {
             )),
         ),
         ("alert_fails", alert(AlertNews::Fails("The question took too long.".to_owned()))),
+        ("subscription", subscription(false, 3)),
+        ("subscription_test", subscription(true, 0)),
         ("limit_exports", limit(LimitName::Exports, 80, (8, 10), LimitAction::Warn)),
     ] {
         let text = format!("{}\n{}", headers(&message), message.plain());
         assert_snapshot(&format!("{name}.txt"), &text);
         assert_snapshot(&format!("{name}.html"), &message.html());
     }
+}
+
+#[test]
+fn a_chart_is_an_image_of_the_mail() {
+    let message = subscription(false, 0);
+    let sent = sender().smtp_message(MailId(Uuid::nil()), &message, at()).unwrap();
+    let text = String::from_utf8(sent.formatted()).unwrap();
+    let at = |part: &str| {
+        assert_eq!(text.matches(part).count(), 1, "{part}");
+        text.find(part).unwrap()
+    };
+    let order = [
+        at("Content-Type: multipart/alternative;"),
+        at("Content-Type: text/plain; charset=utf-8"),
+        at("Content-Type: multipart/related;"),
+        at("Content-Type: text/html; charset=utf-8"),
+        at("Content-ID: <chart-1@weir>"),
+        at("Content-Type: image/png"),
+    ];
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(text.contains("iVBORw0KGgo"), "the image is a PNG file");
+    assert!(message.html().contains("<img src=\"cid:chart-1@weir\" alt=\"Chart of Payments"));
+    assert_eq!(message.charts().count(), 1);
+    // A mail without charts has no such part.
+    let other = sender().smtp_message(MailId(Uuid::nil()), &joined(), Timestamp::EPOCH).unwrap();
+    assert!(!String::from_utf8(other.formatted()).unwrap().contains("multipart/related"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use weir_model::user_links::LinkKind;
 use self::changes::{sign_in_changed, user_changed};
 use self::limits::{amount, beyond, limit_noun, limit_words};
 use crate::message::{Message, Part};
+use crate::reports;
 
 /// The instance that mails come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +94,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             };
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
-                Part::Text(format!("The batch export {place} failed for {range}.")),
+                Part::Text(format!("The export {place} failed for {range}.")),
             ];
             parts.extend(because(error.as_deref()));
             parts.push(Part::Text(
@@ -109,7 +110,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
                 Part::Text(format!(
-                    "The batch export {place} was paused, because {failed} of its last {of} runs \
+                    "The export {place} was paused, because {failed} of its last {of} runs \
                      failed. Its backfills were cancelled."
                 )),
             ];
@@ -229,6 +230,11 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             ];
             (subject, None, parts)
         }
+        MailContent::Subscription { first_name, is_test, digest } => {
+            let (subject, mut parts) = reports::parts(digest, *is_test, site);
+            parts.insert(0, Part::Text(greeting(first_name)));
+            (subject, None, parts)
+        }
         MailContent::LimitReached {
             first_name,
             organization,
@@ -343,7 +349,7 @@ fn greeting(first_name: &str) -> String {
 }
 
 /// A text as one line. Text of users must not begin a new header or another paragraph.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

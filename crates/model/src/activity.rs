@@ -93,6 +93,8 @@ words! {
         Annotation => "Annotation",
         /// An alert.
         Alert => "AlertConfiguration",
+        /// A subscription.
+        Subscription => "Subscription",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
         /// A user.

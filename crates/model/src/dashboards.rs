@@ -108,6 +108,59 @@ impl TileLayouts {
     pub fn position(&self) -> (i64, i64) {
         self.sm.map_or((i64::MAX, 0), |place| (place.y, place.x))
     }
+
+    /// Whether pages show the tile as wide as they are: it has more than half of the columns.
+    pub fn is_wide(&self) -> bool {
+        self.sm.is_some_and(|place| place.w > COLUMNS / 2)
+    }
+
+    /// How high pages show the tile.
+    pub fn height(&self) -> TileHeight {
+        self.sm.map_or(TileHeight::Usual, |place| TileHeight::of(place.h))
+    }
+}
+
+/// How high pages show a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TileHeight {
+    /// A low chart, and a table that scrolls.
+    Low,
+    /// As high as most charts.
+    Usual,
+    /// A high chart.
+    High,
+}
+
+impl TileHeight {
+    /// The height of a tile with this many rows of the grid.
+    pub fn of(rows: i64) -> Self {
+        match rows {
+            ..=3 => Self::Low,
+            4..=7 => Self::Usual,
+            _ => Self::High,
+        }
+    }
+
+    /// The rows of the grid that a tile of this height gets.
+    pub fn rows(self) -> i64 {
+        match self {
+            Self::Low => 3,
+            Self::Usual => 5,
+            Self::High => 9,
+        }
+    }
+}
+
+/// A width or a height that a tile gets. The other one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileSize {
+    /// Half as wide as the page.
+    Half,
+    /// As wide as the page.
+    Wide,
+    /// This high.
+    Height(TileHeight),
 }
 
 /// Where a tile is moved in the order of pages.

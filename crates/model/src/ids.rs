@@ -113,6 +113,8 @@ number_ids! {
     AnnotationId,
     /// An alert of a project: a small positive integer.
     AlertId,
+    /// A subscription of a project: a small positive integer.
+    SubscriptionId,
 }
 
 /// A personal API key's record id: a random token, not the key itself.

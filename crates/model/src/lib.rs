@@ -38,6 +38,7 @@ pub mod plugin_configs;
 pub mod plugins;
 pub mod preferences;
 pub mod projects;
+pub mod reports;
 pub mod roles;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -47,6 +48,7 @@ pub mod sessions;
 pub mod sso;
 #[cfg(feature = "store")]
 mod store;
+pub mod subscriptions;
 pub mod time;
 pub mod traces;
 pub mod traffic;
@@ -58,7 +60,7 @@ pub mod warnings;
 pub use ids::{
     AlertId, AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId,
     KeyId, MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId,
-    RoleId, RoleMembershipId, RunId, ScimGroupId, UserId,
+    RoleId, RoleMembershipId, RunId, ScimGroupId, SubscriptionId, UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

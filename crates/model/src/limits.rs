@@ -85,7 +85,7 @@ impl LimitName {
             Self::EventsPerSecond => "Events per second",
             Self::DiskBytes => "Disk space",
             Self::Members => "Members",
-            Self::Exports => "Batch exports",
+            Self::Exports => "Exports",
         }
     }
 

@@ -11,6 +11,7 @@ use crate::ids::{InviteId, UserId};
 use crate::invites::LinkToken;
 use crate::limits::{LimitAction, LimitName};
 use crate::organizations::Level;
+use crate::reports::Digest;
 use crate::time::Timestamp;
 
 /// A mail to one recipient.
@@ -142,6 +143,15 @@ pub enum MailContent {
         news: AlertNews,
         /// The page of the alert, as a path.
         path: String,
+    },
+    /// The answers of a subscription.
+    Subscription {
+        /// First name of the recipient.
+        first_name: String,
+        /// Whether a member asked for it as a test.
+        is_test: bool,
+        /// The answers.
+        digest: Digest,
     },
     /// An organization uses most of a limit, or all of it.
     LimitReached {
@@ -350,6 +360,13 @@ impl fmt::Debug for OneTimeLink {
 }
 
 impl MailContent {
+    /// Removes the answers, which can have data of persons, from a mail that is not sent.
+    pub fn forget_answers(&mut self) {
+        if let Self::Subscription { digest, .. } = self {
+            digest.reports.clear();
+        }
+    }
+
     /// The invite that the mail is about. A mail of a deleted invite is not sent.
     pub fn invite(&self) -> Option<InviteId> {
         match self {
@@ -363,6 +380,7 @@ impl MailContent {
             | Self::UserChanged { .. }
             | Self::SignInChanged { .. }
             | Self::Alert { .. }
+            | Self::Subscription { .. }
             | Self::LimitReached { .. } => None,
         }
     }
@@ -373,7 +391,19 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Mail, MailContent, OneTimeLink};
+    use crate::reports::{Digest, Report};
     use crate::{Timestamp, UserId};
+
+    #[test]
+    fn a_mail_that_is_given_up_has_no_answers() {
+        let report = Report { name: "Payments".to_owned(), ..Report::default() };
+        let digest = Digest { reports: vec![report], ..Digest::default() };
+        let first_name = "Grace".to_owned();
+        let mut news = MailContent::Subscription { first_name, is_test: false, digest };
+        news.forget_answers();
+        let text = serde_json::to_string(&news).unwrap();
+        assert!(!text.contains("Payments"), "{text}");
+    }
 
     #[test]
     fn what_waits_in_the_store_has_no_link() {

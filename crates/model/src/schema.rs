@@ -16,6 +16,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::domains::{SSO_ENFORCEMENT_MAX, SsoEnforcement};
 use crate::ids::{
     AlertId, AnnotationId, DashboardId, InsightId, KeyId, PluginConfigId, PluginId, ProjectId,
+    SubscriptionId,
 };
 use crate::organizations::Level;
 use crate::pagination::Envelope;
@@ -62,6 +63,7 @@ schemas! {
     DashboardId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     AnnotationId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     AlertId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    SubscriptionId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     Timestamp = text(Some("date-time"));
     Level = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))

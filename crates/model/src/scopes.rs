@@ -64,6 +64,7 @@ impl ScopeObject {
         Self::Dashboard,
         Self::Annotation,
         Self::Alert,
+        Self::Subscription,
         Self::BatchExport,
         Self::Plugin,
         Self::User,

@@ -12,12 +12,13 @@ use crate::domains::SsoEnforcement;
 use crate::ids::{
     AlertId, AnnotationId, BackfillId, BatchExportId, DashboardId, DomainId, InsightId, InviteId,
     KeyId, MailId, MembershipId, OrganizationId, PersonId, PluginConfigId, PluginId, ProjectId,
-    RoleId, RoleMembershipId, RunId, ScimGroupId, UserId,
+    RoleId, RoleMembershipId, RunId, ScimGroupId, SubscriptionId, UserId,
 };
 use crate::limits::{LimitChoice, LimitChoices, LimitName};
 use crate::organizations::Level;
 use crate::plugin_configs::OnFailure;
 use crate::plugins::PluginsAccess;
+use crate::subscriptions::{Frequency, Weekday};
 use crate::time::Timestamp;
 
 /// Stores a type as a value of another one.
@@ -62,6 +63,7 @@ stored_as! {
     DashboardId = i64: |id| id.0, Self;
     AnnotationId = i64: |id| id.0, Self;
     AlertId = i64: |id| id.0, Self;
+    SubscriptionId = i64: |id| id.0, Self;
     KeyId = String: |id| id.0, Self;
     Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
     // A word of a newer program stores no event that a step did not see.
@@ -93,7 +95,9 @@ macro_rules! stored_as_words {
     )+};
 }
 
-stored_as_words! { AlertState, CalculationInterval, ConditionKind, ThresholdKind }
+stored_as_words! {
+    AlertState, CalculationInterval, ConditionKind, Frequency, ThresholdKind, Weekday,
+}
 
 impl SurrealValue for Level {
     fn kind_of() -> Kind {

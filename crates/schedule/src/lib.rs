@@ -1,4 +1,5 @@
-//! When an export runs: the boundaries of its intervals (EXP-19, EXP-20).
+//! When an export runs: the boundaries of its intervals (EXP-19, EXP-20), and when a
+//! subscription is due (`recurrence`).
 //!
 //! What belongs here: calendar and time zones. What does not: what is due
 //! (`weir-export`), and who may change it (`weir-service`). Nothing here reads a clock or
@@ -8,11 +9,15 @@
 //! clocks are set forward or back. Such a day has 23 or 25 hours, and is neither cut nor
 //! skipped.
 
+mod recurrence;
+
 use jiff::civil::{Date, Weekday};
 use jiff::tz::{self, TimeZone};
 use jiff::{Span, Timestamp as Instant, ToSpan};
 use weir_model::Timestamp;
 use weir_model::exports::{BatchExport, Interval, LAST_DAY, LAST_HOUR};
+
+pub use recurrence::{Recurrence, local_text};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400;

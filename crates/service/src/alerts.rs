@@ -30,11 +30,11 @@ use weir_store::insights::{self as insight_rows, InsightRow};
 use weir_store::numbered::Created;
 use weir_store::update::lock;
 
-use self::counts::CheckCounts;
 use self::evaluate::{check_bounds, check_question};
 use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::outcome_counts::OutcomeCounts;
 use crate::policy::{self, Action};
 use crate::questions::Questions;
 use crate::unchecked::Unchecked;
@@ -44,12 +44,21 @@ use crate::{Core, Result, members};
 pub use counts::CheckOutcome;
 pub use webhooks::DueWebhook;
 
+/// An alert that fires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FiringAlert {
+    /// Its name.
+    pub name: String,
+    /// The insight whose number is beyond a bound.
+    pub insight: InsightId,
+}
+
 /// The service for alerts.
 #[derive(Clone)]
 pub struct Alerts {
     core: Arc<Core>,
     questions: Questions,
-    checks: Arc<CheckCounts>,
+    checks: Arc<OutcomeCounts<CheckOutcome>>,
 }
 
 impl Alerts {
@@ -79,6 +88,26 @@ impl Alerts {
         Ok(Paged { count, results: self.shown(project, results).await? })
     }
 
+    /// The alerts of the project that fire, in the order of their creation, without those of
+    /// hidden insights.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn firing(&self, project: &ProjectCtx) -> Result<Vec<FiringAlert>> {
+        policy::check(&project.org, Action::ReadAlerts)?;
+        let store = &self.core.store;
+        let mut found = rows::all(store, project.project).await?;
+        found.retain(|row| state(row) == AlertState::Firing);
+        let ids: BTreeSet<InsightId> = found.iter().map(|row| row.insight).collect();
+        let ids: Vec<InsightId> = ids.into_iter().collect();
+        let insights = insight_rows::rows(store, project.project, &ids).await?.into_iter();
+        let shown: BTreeSet<InsightId> =
+            insights.filter(|row| !row.deleted).map(|row| row.id).collect();
+        found.retain(|row| shown.contains(&row.insight));
+        let firing = |row: AlertRow| FiringAlert { name: row.name, insight: row.insight };
+        Ok(found.into_iter().map(firing).collect())
+    }
+
     /// One alert.
     ///
     /// # Errors
@@ -99,7 +128,7 @@ impl Alerts {
         project: &ProjectCtx,
         input: impl Into<Unchecked<'_, AlertInput>>,
     ) -> Result<Alert> {
-        policy::check(&project.org, Action::WriteAlerts)?;
+        policy::check_sending(&project.org, Action::WriteAlerts)?;
         let AlertInput { insight, name, threshold, rest } = input.into().read()?;
         let query = self.question(project.project, insight).await?;
         let (store, ctx) = (&self.core.store, &project.org.ctx);
@@ -140,7 +169,7 @@ impl Alerts {
         alert: &str,
         patch: impl Into<Unchecked<'_, AlertPatch>>,
     ) -> Result<Alert> {
-        policy::check(&project.org, Action::WriteAlerts)?;
+        policy::check_sending(&project.org, Action::WriteAlerts)?;
         let before = self.find(project, alert).await?;
         let patch = patch.into().read()?;
         let now = project.org.ctx.now;

@@ -32,6 +32,7 @@ use weir_store::numbered::Created;
 use weir_store::update::{Updated, lock, update_with};
 
 use self::filters::NO_FILTERS;
+pub(crate) use self::questions::{TileQuestion, questions_of};
 use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};

@@ -33,6 +33,7 @@ pub mod members;
 pub mod messages;
 pub mod offline;
 pub mod organizations;
+mod outcome_counts;
 pub mod overview;
 pub mod persons;
 pub mod plugin_configs;
@@ -49,6 +50,7 @@ pub mod search;
 pub mod secrets;
 pub mod sessions;
 pub mod sso;
+pub mod subscriptions;
 #[cfg(test)]
 mod test_support;
 pub mod traffic;
@@ -126,6 +128,8 @@ pub struct Services {
     pub annotations: annotations::Annotations,
     /// Alerts of projects.
     pub alerts: alerts::Alerts,
+    /// Subscriptions of projects.
+    pub subscriptions: subscriptions::Subscriptions,
     /// The activity log.
     pub activity: activity::ActivityLog,
     /// How pages look for each user.
@@ -187,6 +191,7 @@ impl Services {
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             roles: roles::Roles::new(Arc::clone(&core)),
             alerts: alerts::Alerts::new(Arc::clone(&core), questions.clone()),
+            subscriptions: subscriptions::Subscriptions::new(Arc::clone(&core), questions.clone()),
             questions,
             traffic: traffic::Traffic::new(Arc::clone(&core)),
             overview: overview::Overview::new(Arc::clone(&core)),

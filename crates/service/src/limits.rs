@@ -43,7 +43,7 @@ pub const MEMBERS_FULL: &str =
 pub const INVITES_FULL: &str = "The organization has as many members, with those who are \
      invited, as the operator of this instance allows.";
 /// The message where an organization has as many exports as its limit.
-pub const EXPORTS_FULL: &str = "The organization has as many batch exports as the operator of \
+pub const EXPORTS_FULL: &str = "The organization has as many exports as the operator of \
      this instance allows. Delete one first.";
 
 /// Organizations whose records are in memory at a time.

@@ -160,7 +160,9 @@ impl Mails {
         let (mail, reason) = (row.id, failure.reason());
         if matches!(failure, SendError::Hopeless(_)) || next > end {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was given up");
-            rows::give_up(store, row, reason, failure.was_refused(), now).await?;
+            let mut kept = row.clone();
+            kept.mail.news.forget_answers();
+            rows::give_up(store, &kept, reason, failure.was_refused(), now).await?;
         } else {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was not sent yet");
             rows::again(store, row, next, failure.was_refused()).await?;

@@ -81,11 +81,15 @@ pub enum Action {
     ReadAlerts,
     /// Create, change and delete alerts.
     WriteAlerts,
+    /// See subscriptions.
+    ReadSubscriptions,
+    /// Create, change and delete subscriptions, and have mails sent.
+    WriteSubscriptions,
 }
 
 impl Action {
     /// All actions, for tests of the whole table.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -115,6 +119,8 @@ impl Action {
         Self::WriteAnnotations,
         Self::ReadAlerts,
         Self::WriteAlerts,
+        Self::ReadSubscriptions,
+        Self::WriteSubscriptions,
     ];
 
     /// The scope a key needs.
@@ -139,6 +145,8 @@ impl Action {
             Self::WriteAnnotations => Scope::write(ScopeObject::Annotation),
             Self::ReadAlerts => Scope::read(ScopeObject::Alert),
             Self::WriteAlerts => Scope::write(ScopeObject::Alert),
+            Self::ReadSubscriptions => Scope::read(ScopeObject::Subscription),
+            Self::WriteSubscriptions => Scope::write(ScopeObject::Subscription),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites | Self::ManageProvisioning => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -174,7 +182,9 @@ impl Action {
             | Self::ReadAnnotations
             | Self::WriteAnnotations
             | Self::ReadAlerts
-            | Self::WriteAlerts => Level::Member,
+            | Self::WriteAlerts
+            | Self::ReadSubscriptions
+            | Self::WriteSubscriptions => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject
@@ -198,6 +208,17 @@ pub fn check(org: &OrgCtx, action: Action) -> Result<(), Error> {
         return Err(Error::Forbidden(LEVEL.to_owned()));
     }
     Ok(())
+}
+
+/// Checks a caller who has numbers of insights sent by an alert or a subscription: without the
+/// scopes to read them, a key could have them sent to it.
+///
+/// # Errors
+/// [`Error::MissingScope`] or [`Error::Forbidden`].
+pub fn check_sending(org: &OrgCtx, action: Action) -> Result<(), Error> {
+    check(org, action)?;
+    check(org, Action::ReadInsights)?;
+    check(org, Action::AskQuestions)
 }
 
 /// Refuses all callers except users in the web app.

@@ -71,6 +71,8 @@ pub enum Asker {
     Visitors(OrganizationId),
     /// Its alerts.
     Alerts(OrganizationId),
+    /// Its subscriptions.
+    Subscriptions(OrganizationId),
 }
 
 impl Asker {
@@ -78,7 +80,8 @@ impl Asker {
         match self {
             Self::Members(organization)
             | Self::Visitors(organization)
-            | Self::Alerts(organization) => organization,
+            | Self::Alerts(organization)
+            | Self::Subscriptions(organization) => organization,
         }
     }
 }
@@ -275,6 +278,21 @@ impl Questions {
         let now = self.core.clock.now();
         let owner = EventOwner { asker: Asker::Alerts(organization), project, now };
         self.answer(owner, query, Refresh::Always, None).await
+    }
+
+    /// Answers a question for the mails of a subscription.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) async fn ask_for_subscription(
+        &self,
+        organization: OrganizationId,
+        project: ProjectId,
+        query: Query,
+    ) -> Result<Answered> {
+        let now = self.core.clock.now();
+        let owner = EventOwner { asker: Asker::Subscriptions(organization), project, now };
+        self.answer(owner, query, Refresh::Usual, None).await
     }
 
     async fn answer(

@@ -23,6 +23,7 @@ use weir_model::{DashboardId, InsightId, OrganizationId, ProjectId, Timestamp, U
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, ids, lists};
 
@@ -301,12 +302,13 @@ const DELETE: Statement = Statement::delete(
          FOR $link IN $row.links {
              DELETE type::record('dashboard_link', [$project, $link.hash]) RETURN NONE;
          };
-         DELETE type::record('project_dashboard', [$project, $record_number]) RETURN NONE;"
+         DELETE type::record('project_dashboard', [$project, $record_number]) RETURN NONE;",
+        remove_subscriptions!("dashboard")
     ),
 );
 
-/// Deletes a dashboard with its tiles and share links. Its insights stay. Does nothing when it
-/// is already deleted.
+/// Deletes a dashboard with its tiles, share links and subscriptions. Its insights stay. Does
+/// nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

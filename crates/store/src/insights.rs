@@ -23,6 +23,7 @@ use crate::bind::bind;
 use crate::dashboards::TileRow;
 use crate::db::Statement;
 use crate::numbered::{self, Created, NumberedKey};
+use crate::subscriptions::remove_subscriptions;
 use crate::update::{Row, update_text};
 use crate::{Result, Store, lists};
 
@@ -245,11 +246,12 @@ const DELETE: Statement = Statement::delete(
          };
          DELETE type::record('insight_short', [$project, $row.short_id]) RETURN NONE;
          DELETE type::record('project_insight', [$project, $record_number]) RETURN NONE;",
-        remove_alerts!()
+        remove_alerts!(),
+        remove_subscriptions!("insight")
     ),
 );
 
-/// Deletes an insight with its alerts and its tiles, whose dashboards get the revision
+/// Deletes an insight with its alerts, its subscriptions and its tiles, whose dashboards get the revision
 /// `revision`. Does nothing when it is already deleted.
 ///
 /// # Errors

@@ -70,6 +70,7 @@ pub mod sealing;
 pub mod second_factor;
 pub mod sessions;
 pub mod sso;
+pub mod subscriptions;
 pub mod throttle;
 pub mod traffic;
 pub mod update;

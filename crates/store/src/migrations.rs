@@ -62,6 +62,7 @@ const ALL: &[Migration] = migrations! {
     28 "0028" "erasures";
     29 "0029" "dashboards";
     30 "0030" "alerts";
+    31 "0031" "subscriptions";
 };
 
 /// A migration that is not applied yet.

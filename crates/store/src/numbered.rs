@@ -1,5 +1,5 @@
 //! Records that belong to a project and have a number: insights, dashboards,
-//! annotations, alerts.
+//! annotations, alerts, subscriptions.
 //!
 //! What belongs here: their keys, the order of their lists, new numbers, their creation and
 //! deletion, and their removal with the project. What does not: their fields, which are in the

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -20,6 +22,8 @@ pub struct Received {
     pub to: Vec<String>,
     /// Headers and body, with quoted-printable decoded.
     pub text: String,
+    /// Headers and body as they were sent.
+    pub raw: String,
 }
 
 impl Received {
@@ -27,6 +31,17 @@ impl Received {
     pub fn header(&self, name: &str) -> Option<&str> {
         let (headers, _) = self.text.split_once("\n\n")?;
         headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// The PNG images that are parts of the mail.
+    pub fn images(&self) -> Vec<Vec<u8>> {
+        let parts = self.raw.split("Content-Type: image/png\n").skip(1);
+        let decoded = |part: &str| {
+            let (_, body) = part.split_once("\n\n").expect("a part has a body");
+            let lines = body.lines().take_while(|line| !line.starts_with("--"));
+            BASE64_STANDARD.decode(lines.collect::<String>()).expect("a part is base64")
+        };
+        parts.map(decoded).collect()
     }
 }
 
@@ -148,7 +163,8 @@ async fn talk(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
                     text.push_str(line.strip_prefix('.').unwrap_or(&line));
                     text.push('\n');
                 }
-                let mail = Received { from: from.clone(), to: to.clone(), text: decoded(&text) };
+                let (from, to) = (from.clone(), to.clone());
+                let mail = Received { from, to, text: decoded(&text), raw: text };
                 shared.received.lock().unwrap_or_else(PoisonError::into_inner).push(mail);
                 shared.arrived.notify_waiters();
                 "250 kept\r\n"

@@ -45,7 +45,7 @@ pub async fn list_alerts(
 }
 
 /// Add an alert. It is checked immediately, and then after the end of each
-/// `calculation_interval`.
+/// `calculation_interval`. The key also needs `insight:read` and `query:read`.
 pub async fn create_alert(
     auth: Authorized<AlertsWrite, InProject>,
     State(app): State<App>,
@@ -64,7 +64,7 @@ pub async fn get_alert(
 }
 
 /// Change some fields. The insight stays. After a change of what is compared, the alert is
-/// checked immediately.
+/// checked immediately. The key also needs `insight:read` and `query:read`.
 pub async fn update_alert(
     auth: Authorized<AlertsWrite, InProject>,
     State(app): State<App>,

@@ -33,6 +33,7 @@ pub mod scim;
 pub mod sessions;
 pub mod signup;
 pub mod streamed;
+pub mod subscriptions;
 pub mod user_links;
 pub mod users;
 pub mod warnings;

@@ -79,6 +79,10 @@ guards! {
     AlertsRead = [Scope::read(ScopeObject::Alert)];
     /// `alert:write`
     AlertsWrite = [Scope::write(ScopeObject::Alert)];
+    /// `subscription:read`
+    SubscriptionsRead = [Scope::read(ScopeObject::Subscription)];
+    /// `subscription:write`
+    SubscriptionsWrite = [Scope::write(ScopeObject::Subscription)];
     /// `annotation:read`
     AnnotationsRead = [Scope::read(ScopeObject::Annotation)];
     /// `annotation:write`

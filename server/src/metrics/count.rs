@@ -11,13 +11,14 @@ use weir_plugins::{Children, Effect, Ending};
 use weir_service::alerts::CheckOutcome;
 use weir_service::limits::Admission;
 use weir_service::questions;
+use weir_service::subscriptions::DeliveryOutcome;
 use weir_store::disk::DiskMarks;
 
 use super::Metrics;
 use super::labels::{
-    Altered, BeyondLimit, CacheLabel, CheckLabel, Ended, KindLabel, OfEvents, OverLimitLabels,
-    PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason, ReasonLabel,
-    RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
+    Altered, BeyondLimit, CacheLabel, CheckLabel, DeliveryLabel, Ended, KindLabel, OfEvents,
+    OverLimitLabels, PluginEffect, PluginEnding, PluginLabels, QueryLabels, QueryOutcome, Reason,
+    ReasonLabel, RequestLabels, StatusLabel, SurfaceLabel, WarningLabel,
 };
 use crate::backup::LastBackup;
 use crate::dispatcher::Surface;
@@ -66,6 +67,7 @@ impl Metrics {
             drop(self.query_answers.get_or_create(&CacheLabel { cache }));
         }
         self.count_alert_checks(CheckOutcome::ALL.map(|outcome| (outcome, 0)));
+        self.count_deliveries(DeliveryOutcome::ALL.map(|outcome| (outcome, 0)));
     }
 
     /// Counts a question that has ended.
@@ -145,6 +147,14 @@ impl Metrics {
         for (outcome, count) in taken {
             let label = CheckLabel { outcome: outcome.text() };
             self.alert_checks.get_or_create(&label).inc_by(count);
+        }
+    }
+
+    /// Counts the subscriptions that were due since the previous call.
+    pub fn count_deliveries(&self, taken: impl IntoIterator<Item = (DeliveryOutcome, u64)>) {
+        for (outcome, count) in taken {
+            let label = DeliveryLabel { outcome: outcome.text() };
+            self.subscription_deliveries.get_or_create(&label).inc_by(count);
         }
     }
 

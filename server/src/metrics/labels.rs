@@ -97,6 +97,13 @@ pub struct CheckLabel {
     pub outcome: &'static str,
 }
 
+/// Label of a subscription that was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct DeliveryLabel {
+    /// The word of its outcome.
+    pub outcome: &'static str,
+}
+
 /// The outcome of a question as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QueryOutcome(pub questions::Outcome);

@@ -25,6 +25,7 @@ fn the_page_names_everything() {
     metrics
         .count_plugins([((weir_plugins::Effect::Transformed, weir_plugins::Ending::Dropped), 3)]);
     metrics.count_alert_checks([(weir_service::alerts::CheckOutcome::Firing, 2)]);
+    metrics.count_deliveries([(weir_service::subscriptions::DeliveryOutcome::Sent, 7)]);
     metrics.count_children(weir_plugins::Children { alive: 6, replaced: 2 });
     let page = metrics.page().unwrap();
     for line in [
@@ -32,6 +33,7 @@ fn the_page_names_everything() {
         "weir_export_rows_total 5",
         "weir_plugin_calls_total{effect=\"transformed\",outcome=\"dropped\"} 3",
         "weir_alert_checks_total{outcome=\"firing\"} 2",
+        "weir_subscription_deliveries_total{outcome=\"sent\"} 7",
         "weir_plugin_children 6",
         "weir_plugin_children_replaced_total 2",
         "weir_http_requests_total{surface=\"capture\",status=\"200\"} 1",
@@ -89,6 +91,7 @@ fn every_known_label_has_a_series_from_the_start() {
         "weir_tls_certificate_expiry_seconds 0.0",
         "weir_trace_spans_lost_total 0",
         "weir_alert_checks_total{outcome=\"not_firing\"} 0",
+        "weir_subscription_deliveries_total{outcome=\"skipped\"} 0",
     ] {
         assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
     }

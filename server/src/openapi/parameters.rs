@@ -62,6 +62,7 @@ const PATH_IDS: &[PathId] = &[
     PathId("dashboards", Id::Integer, "The dashboard."),
     PathId("annotations", Id::Integer, "The annotation."),
     PathId("alerts", Id::Integer, "The alert."),
+    PathId("subscriptions", Id::Integer, "The subscription."),
     PathId("share_links", Id::Integer, "The share link."),
     PathId("shared_dashboards", Id::Text, "The token of the share link."),
 ];

@@ -23,6 +23,7 @@ use crate::alerts;
 use crate::app::App;
 use crate::backup;
 use crate::metrics::memory;
+use crate::subscriptions;
 
 /// Time between two checks of states that send no notification.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -89,6 +90,7 @@ pub(super) fn begin(
     tasks.spawn(purge_deleted(app.clone()));
     tasks.spawn(check_domains(app.clone()));
     tasks.spawn(alerts::check(app.services.alerts.clone()));
+    tasks.spawn(subscriptions::deliver(app.services.subscriptions.clone()));
     tasks.spawn(write_notes(app.clone()));
     tasks.spawn(prune_counters(app.clone()));
     tasks.spawn(prune_pending_logins(app.clone()));
@@ -301,6 +303,7 @@ async fn watch(app: App, store: Store) {
         app.metrics.sign_ins_refused.inc_by(found.saturating_sub(refused));
         refused = found;
         app.metrics.count_alert_checks(app.services.alerts.take_checks());
+        app.metrics.count_deliveries(app.services.subscriptions.take_deliveries());
         if let Some(resident) = memory::resident_bytes() {
             app.metrics.process_resident_bytes.set(resident);
         }

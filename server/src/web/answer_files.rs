@@ -16,8 +16,9 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, header};
 use serde_json::value::RawValue;
 use uuid::Uuid;
+use weir_app::error::UiError;
 use weir_app::local_path;
-use weir_app::row_questions::explore::{Exploration, ExploreFields, file_columns};
+use weir_app::row_questions::explore::{self, Exploration, ExploreFields, file_columns};
 use weir_app::row_questions::sql;
 use weir_export::parquet_file;
 use weir_export::rows::{Cell, Column, Kind};
@@ -29,7 +30,7 @@ use weir_service::Error as ServiceError;
 use weir_service::questions::{Answered, Asking};
 
 use super::csv::{cell, file_word, line};
-use super::{Web, visit};
+use super::{Web, functions, visit};
 use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
@@ -87,9 +88,13 @@ async fn open(web: &Web, project: &str, file: &str, parts: &Parts) -> ApiResult<
     };
     let names = page.columns(query);
     let answered = match found {
-        // The page shows the fault at its field.
-        Err(ServiceError::Invalid(_)) if visit::wants_page(&parts.headers) => {
-            return Ok(Redirect::to(&page.address(project.project, query)).into_response());
+        // The page shows the fault at its field. It does not ask again, which takes long after a
+        // timeout.
+        Err(ServiceError::Invalid(fault)) if visit::wants_page(&parts.headers) => {
+            let error = UiError::Field(page.at_field(query, fault));
+            let address = page.address(project.project, query);
+            let address = functions::failed(&address, page.function(), &error);
+            return Ok(Redirect::to(&address).into_response());
         }
         found => found?,
     };
@@ -136,6 +141,28 @@ impl Page {
                 Ok(Query::Events(found.query))
             }
             Self::Sql => sql::query(&value(sql::TEXT), &value(sql::FILTERS)),
+        }
+    }
+
+    /// The fault of the question at its field of the page.
+    fn at_field(self, query: &str, fault: FieldError) -> FieldError {
+        match self {
+            Self::Explore => {
+                let fields = ExploreFields::read(|name| value(query, name));
+                match Exploration::new(&fields, EVENTS_LIMIT_MAX, 0) {
+                    Ok(found) => found.at_field(fault),
+                    Err(fault) => fault,
+                }
+            }
+            Self::Sql => sql::at_field(fault),
+        }
+    }
+
+    /// The path of the server function of the page.
+    fn function(self) -> &'static str {
+        match self {
+            Self::Explore => explore::FUNCTION,
+            Self::Sql => sql::FUNCTION,
         }
     }
 

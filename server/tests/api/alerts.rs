@@ -57,9 +57,34 @@ fn paid(count: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_alert_needs_the_scopes_to_read_its_numbers() {
+    let app = TestApp::with_owner().await;
+    let all = app.owner().key(&["*"]).await;
+    let insight = insight(&app, &all).await;
+    let body = above(&insight, 10.0);
+    let alert = made(&all, &path(&app), &body).await;
+    for (scopes, missing) in [
+        (&["alert:write"][..], "insight:read"),
+        (&["alert:write", "insight:read"][..], "query:read"),
+        (&["alert:write", "query:read"][..], "insight:read"),
+    ] {
+        let caller = app.owner().key(scopes).await;
+        let detail = format!("API key missing required scope '{missing}'");
+        let change = json!({"name": "Other"});
+        for answer in
+            [caller.post(&path(&app), &body).await, caller.patch(&one(&app, &alert), &change).await]
+        {
+            answer.assert_error(403, "authentication_error", "permission_denied", &detail);
+        }
+    }
+    let caller = app.owner().key(&["alert:write"]).await;
+    assert_eq!(caller.delete(&one(&app, &alert)).await.status, 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_alert_is_added_changed_and_deleted() {
     let app = TestApp::with_owner().await;
-    let scopes = ["alert:write", "insight:write", "activity_log:read"];
+    let scopes = ["alert:write", "insight:write", "query:read", "activity_log:read"];
     let caller = app.owner().key(&scopes).await;
     let insight = insight(&app, &caller).await;
     let mut body = above(&insight, 10.0);

@@ -1,5 +1,7 @@
 //! Answers as files: their values are those of the API, and who may download them.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Map, Value, json};
 use weir_testkit::{TestApp, parquet_rows};
@@ -194,11 +196,36 @@ async fn a_file_of_a_refused_question_is_the_fault_with_its_position() {
             assert_eq!(led.status, 303, "{sql}");
             let to = led.header("location").unwrap();
             assert!(to.starts_with(&format!("/projects/{project}/sql?query=")), "{to}");
+            assert!(to.contains("&__path=/_fn/get_sql&__err="), "{to}");
         }
     }
     let long = "x".repeat(5_000);
     let refused = page(&app, &address(&project, "sql.csv", &[("query", &long)]), &cookie).await;
     assert_eq!(refused.error().2, "max_length");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_refused_file_shows_its_fault_and_does_not_ask_again() {
+    let app = TestApp::start(|_| {}, |limits| limits.question_time = Duration::ZERO).await;
+    let app = app.set_up().await;
+    send(&app, json!([{"event": "tea paid", "distinct_id": "ada"}])).await;
+    let cookie = session(&app).await;
+    let project = app.project().to_string();
+    for (file, fields) in [
+        ("sql.csv", [("query", "SELECT event FROM events")]),
+        ("events.parquet", [("range", "all")]),
+    ] {
+        let call = app.anonymous().call(Method::GET, &address(&project, file, &fields));
+        let led = call.header("cookie", &cookie).header("accept", "text/html").send().await;
+        assert_eq!(led.status, 303, "{file}");
+        let to = led.header("location").unwrap().to_owned();
+        assert!(to.contains("query_timeout"), "{to}");
+        // The page has the text of the address.
+        let other = to.replace("longer%20than", "more%20than");
+        assert_ne!(other, to);
+        let shown = page(&app, &other, &cookie).await;
+        assert!(shown.text().contains("The question took more than"), "{file}: {}", shown.text());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

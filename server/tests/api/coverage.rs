@@ -98,6 +98,15 @@ const SPECIFICATION: &[(&str, &str)] = &[
          DELETE /api/projects/{}/alerts/{}/",
     ),
     (
+        "Subscriptions",
+        "GET    /api/projects/{}/subscriptions/
+         POST   /api/projects/{}/subscriptions/
+         GET    /api/projects/{}/subscriptions/{}/
+         PATCH  /api/projects/{}/subscriptions/{}/
+         DELETE /api/projects/{}/subscriptions/{}/
+         POST   /api/projects/{}/subscriptions/{}/test-delivery/",
+    ),
+    (
         "Annotations",
         "GET    /api/projects/{}/annotations/
          POST   /api/projects/{}/annotations/

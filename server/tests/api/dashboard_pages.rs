@@ -177,10 +177,14 @@ async fn tiles_are_moved_by_buttons_and_removed() {
     }
     assert!(all.call("order_tiles", "wanted=3,1").await.status < 400);
     assert_eq!(all.names().await, ["Three", "Two", "One"]);
-    assert!(all.call("resize_tile", "tile=2&wide=true").await.status < 400);
+    for size in ["wide", "half", "low", "high", "usual"] {
+        let answer = all.call("resize_tile", &format!("tile=2&size={size}")).await;
+        assert!(answer.status < 400, "{size}");
+    }
+    assert_eq!(all.call("resize_tile", "tile=2&size=huge").await.status, 400);
     assert!(all.call("remove_tile", &format!("insight={first}")).await.status < 400);
     assert_eq!(all.names().await, ["Three", "Two"]);
-    for (of, rest) in [("move_tile", "tile=1&to=later"), ("resize_tile", "tile=1&wide=true")] {
+    for (of, rest) in [("move_tile", "tile=1&to=later"), ("resize_tile", "tile=1&size=wide")] {
         assert_eq!(all.call(of, rest).await.status, 404, "{of}");
     }
 

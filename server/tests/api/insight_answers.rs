@@ -257,9 +257,9 @@ async fn retention_has_the_numbers_of_the_api() {
     let cohorts = cohorts.as_array().unwrap();
     let counts: Vec<&Value> = cohorts.iter().map(|cohort| &cohort["counts"]).collect();
     assert_eq!(counts, [&json!([2, 1, 2]), &json!([1, 1]), &json!([0])]);
-    // Such as 21-Aug-2026, with the year of the clock.
+    // Such as 21 Aug 2026, with the year of the clock.
     let last = cohorts[2]["label"].as_str().unwrap();
-    assert_eq!((last.split('-').count(), last.rsplit('-').next()), (3, ago(now, 0).get(..4)));
+    assert_eq!((last.split(' ').count(), last.rsplit(' ').next()), (3, ago(now, 0).get(..4)));
 
     let (insight, of_api) = saved(&app, &cookie, &caller, &question).await;
     let of_api = of_api.as_array().unwrap().iter().map(|cohort| {
@@ -330,7 +330,9 @@ async fn a_lifecycle_has_the_numbers_of_the_api() {
     let (insight, of_api) = saved(&app, &cookie, &caller, &lifecycle).await;
     assert_eq!(insight["derived_name"], "Lifecycle: seen");
     assert_eq!(shown(&app, &cookie, &insight).await["kind"], "lifecycle");
-    assert_eq!(found["intervals"], of_api[0]["labels"]);
+    // The page has the days of the API in the form of its charts.
+    let labels = of_api[0]["labels"].to_string().replace('-', " ");
+    assert_eq!(found["intervals"].to_string(), labels);
     let (of_page, of_api) = (found["statuses"].as_array().unwrap(), of_api.as_array().unwrap());
     assert_eq!(of_page.len(), 4);
     let numbers = |data: &Value| -> Vec<f64> {
@@ -379,7 +381,11 @@ async fn paths_have_the_numbers_of_the_api() {
         ("2_paid".to_owned(), "3_drunk".to_owned(), json!(1), Some(60_000.0)),
     ];
     assert_eq!(of_page, expected);
-    for (name, value) in [("limit", "1"), ("limit", "many"), ("events", "clicks")] {
+    let number = [("from", "1_seen"), ("to", "2_paid"), ("length", "3")];
+    let found = behind(&app, &cookie, &[&paths[..], &number[..]].concat()).await;
+    assert_eq!(names(&found), ["ada", "bob"]);
+    assert_eq!(found["details"], json!(["From step 1: seen", "To step 2: paid"]));
+    for (name, value) in [("length", "1"), ("length", "many"), ("events", "clicks")] {
         refused(&app, &cookie, &[("kind", "paths"), (name, value)], name).await;
     }
 }

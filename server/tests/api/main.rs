@@ -85,6 +85,7 @@ mod snapshot;
 mod spikes;
 mod starting;
 mod stored;
+mod subscriptions;
 mod tls;
 mod traces;
 mod traffic;

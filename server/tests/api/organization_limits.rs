@@ -459,7 +459,7 @@ async fn no_more_exports_are_created_than_the_limit() {
     let projects = format!("/api/organizations/{}/projects/", app.organization());
     let second = owner.post(&projects, &json!({"name": "Second"})).await.json()["id"].clone();
     let elsewhere = owner.post(&format!("/api/projects/{second}/batch_exports/"), &export).await;
-    let detail = "The organization has as many batch exports as the operator of this instance \
+    let detail = "The organization has as many exports as the operator of this instance \
                   allows. Delete one first.";
     elsewhere.assert_field_error(400, "validation_error", "limit_reached", detail, None);
     assert_eq!(shown(&app).await["exports"]["usage"], 1);

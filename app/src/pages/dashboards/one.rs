@@ -3,6 +3,7 @@
 use futures::future::try_join3;
 use leptos::prelude::*;
 use serde_json::json;
+use weir_model::dashboards::TileHeight;
 
 use super::tiles::{self, Outcome, Source, Tile};
 use super::{api_path, settings};
@@ -14,6 +15,7 @@ use crate::server_fns::dashboards::{
     DashboardView, InsightOffer, TileView, get_dashboard, list_insights_to_add,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
+use crate::server_fns::subscriptions::root;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
 use crate::ui::field::{Choice, Select};
@@ -83,6 +85,7 @@ fn draw(inputs: Inputs, (of, found, offer, outcomes, total): Loaded) -> AnyView 
     let title = found.name.clone();
     let settings = format!("/projects/{project}/dashboards/{dashboard}/settings");
     let sharing = format!("/projects/{project}/dashboards/{dashboard}/sharing");
+    let subscriptions = root(project, "", &dashboard);
     let description = found.description.clone();
     let description =
         (!description.is_empty()).then(|| view! { <p class="lead">{description}</p> });
@@ -104,6 +107,7 @@ fn draw(inputs: Inputs, (of, found, offer, outcomes, total): Loaded) -> AnyView 
     view! {
         <PageHead title=title within=of.name>
             <a class="button" href=sharing>"Share"</a>
+            <a class="button" href=subscriptions>"Subscriptions"</a>
             <a class="button" href=settings>"Settings"</a>
         </PageHead>
         <ProjectZone zone=of.timezone />
@@ -243,26 +247,29 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: A
     };
     let earlier = moves.earlier.then(|| shift("earlier", "Move earlier"));
     let later = moves.later.then(|| shift("later", "Move later"));
-    let (insight, dashboard) = (tile.insight.to_string(), dashboard.to_owned());
-    let of = dashboard.clone();
-    let (wide, width) = match tile.is_wide {
-        true => ("false", "Make half as wide"),
-        false => ("true", "Make as wide as the page"),
+    let size = |(size, label): (&'static str, &'static str)| {
+        let dashboard = dashboard.to_owned();
+        view! {
+            <li>
+                <ActionForm action=actions.resize>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="dashboard" value=dashboard />
+                    <input type="hidden" name="tile" value=number.to_string() />
+                    <input type="hidden" name="size" value=size />
+                    <ReturnAddress part=tiles::part(number) />
+                    <button type="submit" data-busy="Resizing...">{label}</button>
+                </ActionForm>
+            </li>
+        }
+        .into_any()
     };
+    let sizes = sizes(tile).into_iter().map(size).collect_view();
+    let (insight, dashboard) = (tile.insight.to_string(), dashboard.to_owned());
     view! {
         <RowMenu of=tile.name.clone()>
             {earlier}
             {later}
-            <li>
-                <ActionForm action=actions.resize>
-                    <input type="hidden" name="project" value=project.to_string() />
-                    <input type="hidden" name="dashboard" value=of />
-                    <input type="hidden" name="tile" value=number.to_string() />
-                    <input type="hidden" name="wide" value=wide />
-                    <ReturnAddress part=tiles::part(number) />
-                    <button type="submit" data-busy="Resizing...">{width}</button>
-                </ActionForm>
-            </li>
+            {sizes}
             <li>
                 <ActionForm action=actions.remove>
                     <input type="hidden" name="project" value=project.to_string() />
@@ -275,6 +282,22 @@ fn menu(project: i64, dashboard: &str, tile: &TileView, moves: Moves, actions: A
         </RowMenu>
     }
     .into_any()
+}
+
+/// The words of the sizes that a tile can get, with the labels of their buttons.
+fn sizes(tile: &TileView) -> Vec<(&'static str, &'static str)> {
+    const LOWER: &str = "Make lower";
+    const HIGHER: &str = "Make higher";
+    let width = match tile.is_wide {
+        true => ("half", "Make half as wide"),
+        false => ("wide", "Make as wide as the page"),
+    };
+    let heights = match tile.height {
+        TileHeight::Low => vec![("usual", HIGHER)],
+        TileHeight::Usual => vec![("low", LOWER), ("high", HIGHER)],
+        TileHeight::High => vec![("usual", LOWER)],
+    };
+    std::iter::once(width).chain(heights).collect()
 }
 
 /// Adds an insight.

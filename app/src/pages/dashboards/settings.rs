@@ -51,14 +51,15 @@ fn draw((project, dashboard): (i64, String), (of, found): (ProjectView, Dashboar
 }
 
 /// Links between the pages of a dashboard.
-pub(super) fn tabs(project: i64, dashboard: &str) -> AnyView {
+pub(in crate::pages) fn tabs(project: i64, dashboard: &str) -> AnyView {
     let root = format!("/projects/{project}/dashboards/{dashboard}");
-    let tab = |path: &str, label: &str| Tab {
-        href: format!("{root}{path}"),
-        label: label.to_owned(),
-        count: None,
-    };
-    let tabs = vec![tab("", "Tiles"), tab("/sharing", "Sharing"), tab("/settings", "Settings")];
+    let tab = |path: &str, label: &str| Tab::new(format!("{root}{path}"), label);
+    let tabs = vec![
+        tab("", "Tiles"),
+        tab("/sharing", "Sharing"),
+        tab("/subscriptions", "Subscriptions"),
+        tab("/settings", "Settings"),
+    ];
     view! { <SubNav label="Dashboard" tabs=tabs /> }.into_any()
 }
 

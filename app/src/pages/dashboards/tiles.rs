@@ -3,6 +3,7 @@
 //! slow tile delays no other one.
 
 use leptos::prelude::*;
+use weir_model::dashboards::TileHeight;
 
 use super::answer::answer;
 use crate::error::UiError;
@@ -143,8 +144,14 @@ fn one(
     menu: Option<AnyView>,
     shown: ArcRwSignal<Shown>,
 ) -> AnyView {
-    let TileView { id, name, description, is_wide, .. } = tile;
-    let class = if is_wide { "tile tile-wide" } else { "tile" };
+    let TileView { id, name, description, is_wide, height, .. } = tile;
+    let width = if is_wide { " tile-wide" } else { "" };
+    let height = match height {
+        TileHeight::Low => " tile-low",
+        TileHeight::Usual => "",
+        TileHeight::High => " tile-high",
+    };
+    let class = format!("tile{width}{height}");
     let labelled_by = format!("tile-{id}-title");
     let description =
         (!description.is_empty()).then(|| view! { <p class="hint">{description}</p> });

@@ -19,9 +19,9 @@ use crate::ui::form::{Advanced, FormResult, ReturnAddress, ShownValues, Summary}
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
-const WEEKS: &str = "Weeks begin on";
-const DAYS: &str = "Days begin at";
-const ZONE: &str = "Time zone";
+pub(in crate::pages) const WEEKS: &str = "Weeks begin on";
+pub(in crate::pages) const DAYS: &str = "Days begin at";
+pub(in crate::pages) const ZONE: &str = "Time zone";
 /// The advanced fields that do not depend on the destination.
 const ADVANCED: [&str; 6] =
     ["hogql_query", "offset_day", "offset_hour", "timezone", "start_at", "end_at"];

@@ -15,7 +15,7 @@ use crate::server_fns::exports::{
 use crate::ui::bulk::{self, BulkBar, BulkButton, selectable};
 use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
-use crate::ui::field::{Choice, Select, TextLine};
+use crate::ui::field::{Choice, Select, TextLine, choices};
 use crate::ui::form::{FormFailure, FormResult, form_result};
 use crate::ui::form_action::form_action;
 use crate::ui::icon::Icon;
@@ -131,8 +131,7 @@ impl Inputs {
 }
 
 fn filters(asked: Inputs, organization: &OrganizationView, result: FormResult) -> AnyView {
-    let states: Vec<Choice> =
-        STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
+    let states = choices(&STATES);
     let mut kinds = vec![Choice::new("", "Any destination")];
     kinds.extend(ALL.iter().map(|kind| Choice::new(kind.name, kind.label)));
     let projects = (organization.projects.len() > 1).then(|| {

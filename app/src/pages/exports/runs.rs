@@ -16,7 +16,7 @@ use crate::ui::code::Code;
 use crate::ui::confirm::Confirm;
 use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
-use crate::ui::field::{Choice, MomentField, Select};
+use crate::ui::field::{MomentField, Select, choices};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
@@ -131,8 +131,7 @@ fn draw(asked: &Inputs, found: &ExportHead, list: RunList) -> AnyView {
 }
 
 fn filters(asked: &Inputs, result: FormResult) -> AnyView {
-    let states: Vec<Choice> =
-        STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
+    let states = choices(&STATES);
     let Inputs { state, after, before, .. } = asked.clone();
     view! {
         <FilterForm label="Filter runs">

@@ -169,8 +169,19 @@ pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
         ("Databricks", "table_name") => ("Table", "It is created if it does not exist."),
         _ => shared(path),
     };
-    if own.0.is_empty() { ("Setting", "") } else { own }
+    if own.0.is_empty() { (UNNAMED, "") } else { own }
 }
+
+/// The label of a setting, of any destination. `None`: no destination has it.
+#[cfg(feature = "ssr")]
+pub(in crate::pages) fn setting_label(path: &str) -> Option<&'static str> {
+    // Each setting is shared, or is one of these destinations.
+    let labels = ["S3", "Snowflake"].map(|kind| setting(kind, path).0);
+    labels.into_iter().find(|label| *label != UNNAMED)
+}
+
+/// The label of a setting without one.
+const UNNAMED: &str = "Setting";
 
 const PREFIX: &str = "Directory of the files. {year}, {month}, {day}, {hour} and {table} are replaced, as in weir/{year}/{month}.";
 const PREFIX_OR_ROOT: &str = "Directory of the files; empty for the root. {year}, {month}, {day}, {hour} and {table} are replaced.";
@@ -287,7 +298,9 @@ mod tests {
             assert!(!destination(kind.name).is_empty(), "{}", kind.name);
             for one in form_settings(kind) {
                 let (label, _) = setting(kind.name, &one.path);
-                assert_ne!(label, "Setting", "{} {}", kind.name, one.path);
+                assert_ne!(label, UNNAMED, "{} {}", kind.name, one.path);
+                #[cfg(feature = "ssr")]
+                assert_eq!(setting_label(&one.path), Some(label), "{} {}", kind.name, one.path);
             }
         }
     }

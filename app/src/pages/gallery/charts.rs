@@ -42,7 +42,7 @@ pub(super) fn sections() -> AnyView {
         Series::numbered(label, number, is_before, values, texts)
     };
     let browsers = (0..NUMBERED).map(browsers).collect();
-    let days = (1..13).map(|day| format!("{day}-Aug-2026")).collect();
+    let days = (1..13).map(|day| format!("{day} Aug 2026")).collect();
     let nothing = vec![Series::new("Accepted", Tone::Busy, Vec::new())];
     view! {
         <Section id="charts" title="Charts">
@@ -65,7 +65,7 @@ pub(super) fn sections() -> AnyView {
             <NamedLines
                 id="chart-named"
                 title="Average by browser"
-                summary="From 1-Aug-2026 to 12-Aug-2026, in UTC."
+                summary="From 1 Aug 2026 to 12 Aug 2026, in UTC."
                 names=days
                 series=browsers
                 unit="average"

@@ -98,16 +98,11 @@ pub(super) fn sections() -> AnyView {
 }
 
 fn navigation() -> AnyView {
-    let tab = |href: &str, label: &str, count| Tab {
-        href: href.to_owned(),
-        label: label.to_owned(),
-        count,
-    };
     let tabs = vec![
-        tab("/gallery", "General", None),
-        tab("/gallery/members", "Members", Some(1_204)),
-        tab("/gallery/invites", "Invites", Some(0)),
-        tab("/gallery/domains", "Domains", None),
+        Tab::new("/gallery", "General"),
+        Tab::new("/gallery/members", "Members"),
+        Tab::new("/gallery/invites", "Invites"),
+        Tab::new("/gallery/domains", "Domains"),
     ];
     view! { <SubNav label="Organization" tabs=tabs /> }.into_any()
 }

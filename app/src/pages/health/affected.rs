@@ -120,7 +120,7 @@ fn list(found: AffectedPage, is_filtered: bool) -> AnyView {
     });
     let entries = events.into_iter().map(entry).collect_view();
     view! {
-        <ol class="timeline">{entries}</ol>
+        <ol class="timeline affected">{entries}</ol>
         {older}
     }
     .into_any()
@@ -132,8 +132,7 @@ fn entry(affected: AffectedView) -> AnyView {
     let name = event.event.clone().filter(|name| !name.trim().is_empty());
     let name = name.unwrap_or_else(|| "No name".to_owned());
     let why = codes.first().and_then(|code| Meaning::of(code));
-    let why =
-        why.map(|found| view! { " " <span class="timeline-why">{prose(found.sentence)}</span> });
+    let why = why.map(|found| prose(found.sentence));
     let whom = event.distinct_id.clone().unwrap_or_default();
     let at = event.received_at.clone();
     let reasons = codes
@@ -148,7 +147,9 @@ fn entry(affected: AffectedView) -> AnyView {
             <details>
                 <summary>
                     {label.map(badge)}
-                    <span class="timeline-event">{name} {why}</span>
+                    <span class="timeline-event">{name}</span>
+                    " "
+                    <span class="timeline-why">{why}</span>
                     <span class="timeline-id mono faint">{whom}</span>
                     <Time iso=at />
                 </summary>

@@ -3,14 +3,14 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, PROPERTIES, computed, notes};
 use crate::questions::funnel::{FunnelForm, ORDERS, STEPS, UNITS};
 use crate::questions::{DAY_RANGES, VALUES};
 use crate::server_fns::insights::answers::{FunnelValue, FunnelView, StepView};
 use crate::ui::chart::{NUMBERED, ShareBar, series_class};
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
-use crate::ui::number::{amount, counted, duration, grouped, percent};
+use crate::ui::number::{amount, counted, grouped, percent, seconds};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
 
 /// What the form does not say in its labels.
@@ -199,11 +199,10 @@ fn rows(
 }
 
 /// A time in seconds. Its title has all digits.
-fn time(seconds: Option<f64>) -> AnyView {
-    let Some(seconds) = seconds else { return cell("-") };
-    let title = format!("{} seconds", amount(seconds));
-    let text = duration((seconds * 1000.0).round() as u64);
-    view! { <data value=seconds.to_string() title=title>{text}</data> }.into_any()
+fn time(time: Option<f64>) -> AnyView {
+    let Some(time) = time else { return cell("-") };
+    let title = format!("{} seconds", amount(time));
+    view! { <data value=time.to_string() title=title>{seconds(time)}</data> }.into_any()
 }
 
 #[cfg(test)]

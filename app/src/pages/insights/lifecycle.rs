@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, computed, notes};
 use super::trends::summary;
 use crate::questions::lifecycle::{DORMANT_NOTE, LifecycleForm, status_label};
 use crate::questions::{INTERVALS, RANGES};
 use crate::server_fns::insights::answers::{LifecycleView, StatusView};
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::amount;
 use crate::ui::table::{Column, Table, TableRow, cell};

@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::question::{NAME_MAX, choices, computed, notes};
+use super::links::PersonLinks;
+use super::question::{NAME_MAX, computed, notes};
 use crate::questions::DAY_RANGES;
 use crate::questions::paths::{EVENTS, PathsForm};
 use crate::server_fns::insights::answers::{EdgeView, PathsView};
 use crate::ui::chart::ShareBar;
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{amount, duration, grouped};
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
@@ -17,19 +18,24 @@ pub(super) const HINT: &str = "The name of a step is the address of a page witho
 
 /// The fields of the form.
 pub(super) fn fields(form: &PathsForm, result: FormResult) -> AnyView {
-    let PathsForm { events, start, end, limit, range } = form.clone();
+    let PathsForm { events, start, end, length, range } = form.clone();
     view! {
         <Select result=result name="events" label="Steps" choices=choices(&EVENTS) value=events />
         <Field result=result name="start" label="First step" value=start max=NAME_MAX required=false />
         <Field result=result name="end" label="Last step" value=end max=NAME_MAX required=false />
-        <Field result=result name="limit" label="Most steps of a path" value=limit kind="number" required=false inputmode="numeric" />
+        <Field result=result name="length" label="Most steps of a path" value=length kind="number" required=false inputmode="numeric" />
         <Select result=result name="range" label="Range" choices=choices(DAY_RANGES) value=range />
     }
     .into_any()
 }
 
 /// The answer to the question of a form.
-pub(super) fn answer(form: &PathsForm, found: PathsView, computed_at: String) -> AnyView {
+pub(super) fn answer(
+    form: &PathsForm,
+    found: PathsView,
+    links: &PersonLinks,
+    computed_at: String,
+) -> AnyView {
     let PathsView { mut edges, has_others } = found;
     if edges.is_empty() {
         return view! {
@@ -50,7 +56,7 @@ pub(super) fn answer(form: &PathsForm, found: PathsView, computed_at: String) ->
         Column::number("How often"),
         Column::number("Average time"),
     ];
-    let rows = edges.into_iter().map(|edge| row(edge, most)).collect();
+    let rows = edges.into_iter().map(|edge| row(edge, most, links)).collect();
     view! {
         <h3>{form.title()}</h3>
         <Table caption="What persons do after what" columns=columns rows=rows />
@@ -60,16 +66,20 @@ pub(super) fn answer(form: &PathsForm, found: PathsView, computed_at: String) ->
     .into_any()
 }
 
-fn row(edge: EdgeView, most: u64) -> TableRow {
+fn row(edge: EdgeView, most: u64, links: &PersonLinks) -> TableRow {
     let EdgeView { step, from, to, count, average } = edge;
+    let next = step.saturating_add(1);
+    let steps = (format!("{step}_{from}"), format!("{next}_{to}"));
+    let persons = [("from", steps.0.as_str()), ("to", steps.1.as_str())];
+    let persons = links.count(count, &persons, grouped(count));
     let title = format!("{} milliseconds", amount(average));
     let time = duration(average.round() as u64);
     TableRow::new(vec![
         truncated(from),
         truncated(to),
-        cell(format!("{step} to {}", step.saturating_add(1))),
+        cell(format!("{step} to {next}")),
         view! {
-            {grouped(count)}
+            {persons}
             <ShareBar part=count whole=most />
         }
         .into_any(),

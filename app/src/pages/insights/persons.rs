@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use futures::future::try_join;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::UiError;
 use crate::local_path::encode;
@@ -83,8 +83,7 @@ fn draw(inputs: Inputs, (of, found): (ProjectView, NumberView)) -> AnyView {
         view! { <ul>{details.into_iter().map(item).collect_view()}</ul> }
     });
     let call = crate::json::read::<Value>(&query).ok().map(|query| {
-        let path = format!("/api/projects/{project}/query/");
-        let call = ApiCall::new("POST", path, "query:read").with(json!({ "query": query }));
+        let call = ApiCall::question(project, query);
         view! { <ApiRequest call=call of="list the persons" /> }
     });
     view! {

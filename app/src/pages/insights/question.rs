@@ -12,7 +12,7 @@ use super::links::PersonLinks;
 use super::{funnel, lifecycle, paths, retention, stickiness, trends};
 use crate::error::UiError;
 use crate::pages::dashboards::of_insight;
-use crate::pages::{alerts, in_path, project_in_path};
+use crate::pages::{alerts, in_path, project_in_path, subscriptions};
 use crate::questions::{KIND, KINDS, QuestionFields, QuestionForm};
 use crate::server_fns::insights::answers::{AnswerView, ResultsView};
 use crate::server_fns::insights::{
@@ -22,8 +22,8 @@ use crate::server_fns::insights::{
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
-use crate::ui::empty::{Empty, first_event};
-use crate::ui::field::{Choice, Field};
+use crate::ui::empty::no_event;
+use crate::ui::field::{Field, suggestions};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
@@ -125,13 +125,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
     };
     let content = match asked {
         None => unshown(project, saved.as_ref()),
-        Some(_) if !of.has_events => view! {
-            <Empty title="No event yet">
-                <p>"Questions are about stored events, so send one first."</p>
-                {first_event(project)}
-            </Empty>
-        }
-        .into_any(),
+        Some(_) if !of.has_events => no_event(project, super::NO_EVENT),
         Some((fields, answer)) => {
             let form = fields.form();
             let path = match &saved {
@@ -140,7 +134,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
             };
             let kinds = saved.is_none().then(|| kinds(&path));
             let call = answer.as_ref().map(|_| {
-                let call = query_call(project, form.query());
+                let call = ApiCall::question(project, form.query());
                 view! { <ApiRequest call=call of="ask the question" /> }
             });
             let (found, failure) = match answer {
@@ -166,12 +160,14 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
     };
     let dashboards = saved.as_ref().map(|saved| of_insight::link(project, &saved.short_id));
     let alerts = saved.as_ref().map(|saved| alerts::link(project, &saved.short_id));
+    let subscriptions = saved.as_ref().map(|saved| subscriptions::link(project, &saved.short_id));
     let ending = saved.map(|saved| ending(project, &saved));
     view! {
         {head}
         {content}
         {dashboards}
         {alerts}
+        {subscriptions}
         {ending}
     }
     .into_any()
@@ -181,7 +177,7 @@ fn draw(inputs: Inputs, (of, names, saved, asked): Loaded) -> AnyView {
 fn kinds(path: &str) -> AnyView {
     let tab = |(word, label): (&str, &str)| {
         let query = if word.is_empty() { String::new() } else { format!("?{KIND}={word}") };
-        Tab { href: format!("{path}{query}"), label: label.to_owned(), count: None }
+        Tab::new(format!("{path}{query}"), label)
     };
     let tabs = KINDS.into_iter().map(tab).collect();
     view! { <SubNav label="Kinds of questions" tabs=tabs /> }.into_any()
@@ -208,7 +204,7 @@ fn answered(project: i64, form: &QuestionForm, found: AnswerView, zone: &str) ->
             lifecycle::answer(form, found, zone, links, computed_at)
         }
         (QuestionForm::Paths(form), ResultsView::Paths(found)) => {
-            paths::answer(form, found, computed_at)
+            paths::answer(form, found, links, computed_at)
         }
         // The server answers each kind with its own results.
         _ => ().into_any(),
@@ -226,16 +222,6 @@ pub(super) fn notes<const N: usize>(notes: [Option<String>; N]) -> AnyView {
     notes.map(|note| view! { <p class="hint">{note}</p> }).collect_view().into_any()
 }
 
-/// The options of words with labels.
-pub(super) fn choices(all: &[(&'static str, &'static str)]) -> Vec<Choice> {
-    all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
-}
-
-fn query_call(project: i64, query: Value) -> ApiCall {
-    let path = format!("/api/projects/{project}/query/");
-    ApiCall::new("POST", path, "query:read").with(json!({ "query": query }))
-}
-
 /// A saved question that the form cannot show.
 fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
     let query = saved.and_then(|saved| crate::json::read::<Value>(&saved.query).ok());
@@ -249,7 +235,7 @@ fn unshown(project: i64, saved: Option<&InsightView>) -> AnyView {
         .into_any();
     }
     let call = query.map(|query| {
-        view! { <ApiRequest call=query_call(project, query) of="ask the question" /> }
+        view! { <ApiRequest call=ApiCall::question(project, query) of="ask the question" /> }
     });
     view! {
         <Alert kind="note">
@@ -300,11 +286,6 @@ fn question(
         {suggestions(PROPERTIES, names.properties)}
     }
     .into_any()
-}
-
-fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
-    let names = names.into_iter().map(|name| view! { <option value=name></option> }).collect_view();
-    view! { <datalist id=id>{names}</datalist> }.into_any()
 }
 
 /// Saves the question that was answered.

@@ -3,11 +3,11 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, computed, notes};
 use crate::questions::retention::{PERIODS, RetentionForm, TOTAL_MAX, TYPES};
 use crate::server_fns::insights::answers::CohortView;
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Field, Select};
+use crate::ui::field::{Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{grouped, percent};
 use crate::ui::table::{Align, Column, Table, TableRow, cell};
@@ -172,7 +172,7 @@ mod tests {
     use super::{CohortView, SHADES, shade, summary, totals};
 
     fn cohorts() -> [CohortView; 3] {
-        [("19-Aug-2026", vec![4, 2, 1]), ("20-Aug-2026", vec![0, 0]), ("21-Aug-2026", vec![3])]
+        [("19 Aug 2026", vec![4, 2, 1]), ("20 Aug 2026", vec![0, 0]), ("21 Aug 2026", vec![3])]
             .map(|(label, counts)| CohortView { label: label.to_owned(), counts })
     }
 
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn the_summary_names_the_cohorts() {
         let all = cohorts();
-        let expected = "Persons who began from 19-Aug-2026 to 21-Aug-2026, in UTC.";
+        let expected = "Persons who began from 19 Aug 2026 to 21 Aug 2026, in UTC.";
         assert_eq!(summary(&all, "UTC"), expected);
-        let expected = "Persons who began in one period: 19-Aug-2026, in UTC.";
+        let expected = "Persons who began in one period: 19 Aug 2026, in UTC.";
         assert_eq!(summary(&all[..1], "UTC"), expected);
     }
 

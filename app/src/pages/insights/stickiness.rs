@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, choices, computed};
+use super::question::{EVENTS, NAME_MAX, computed};
 use crate::questions::stickiness::StickinessForm;
 use crate::questions::{DAY_RANGES, INTERVALS};
 use crate::server_fns::insights::answers::StickinessView;
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Check, Field, Select};
+use crate::ui::field::{Check, Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::{counted, grouped, percent};
 use crate::ui::table::{Column, Table, TableRow, cell};

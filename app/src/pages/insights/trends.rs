@@ -4,12 +4,12 @@
 use leptos::prelude::*;
 
 use super::links::PersonLinks;
-use super::question::{EVENTS, NAME_MAX, PROPERTIES, choices, computed, notes};
+use super::question::{EVENTS, NAME_MAX, PROPERTIES, computed, notes};
 use crate::questions::trends::{MATHS, TrendsForm};
 use crate::questions::{INTERVALS, RANGES, VALUES};
 use crate::server_fns::insights::answers::{NumbersView, SeriesView, TrendsView};
 use crate::ui::chart::{NamedLines, Series};
-use crate::ui::field::{Check, Choice, Field, Select};
+use crate::ui::field::{Check, Choice, Field, Select, choices};
 use crate::ui::form::FormResult;
 use crate::ui::number::amount;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated};
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_summary_names_the_range() {
-        let days = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
-        assert_eq!(summary(&days, "UTC"), "From 20-Aug-2026 to 21-Aug-2026, in UTC.");
-        assert_eq!(summary(&days[..1], "UTC"), "20-Aug-2026, in UTC.");
+        let days = ["20 Aug 2026", "21 Aug 2026"].map(str::to_owned);
+        assert_eq!(summary(&days, "UTC"), "From 20 Aug 2026 to 21 Aug 2026, in UTC.");
+        assert_eq!(summary(&days[..1], "UTC"), "20 Aug 2026, in UTC.");
     }
 }

@@ -126,6 +126,6 @@ fn hint(name: LimitName) -> &'static str {
         }
         LimitName::DiskBytes => "1 GiB is 1073741824 bytes. Measured every hour.",
         LimitName::Members => "Existing members stay.",
-        LimitName::Exports => "Existing batch exports stay.",
+        LimitName::Exports => "Existing exports stay.",
     }
 }

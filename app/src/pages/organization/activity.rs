@@ -10,7 +10,7 @@ use super::Tabs;
 use super::activity_words::{Shown, action, kind, shown};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
-use crate::server_fns::activity::{ActivityView, EntryView, list_activity};
+use crate::server_fns::activity::{ActivityView, ChangeView, EntryView, list_activity};
 use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::download::DownloadCsv;
@@ -279,14 +279,14 @@ fn export_path(here: &str, subject: Subject, item: &str) -> String {
 }
 
 /// Each field before and after the change.
-fn difference(mut changes: Vec<(String, String, String)>, export: &str) -> AnyView {
+fn difference(mut changes: Vec<ChangeView>, export: &str) -> AnyView {
     if changes.is_empty() {
         return "-".into_any();
     }
     let more = changes.split_off(shown_of(changes.len()));
     let more = (!more.is_empty()).then(|| {
-        let label = format!("{} more", grouped(more.len() as u64));
-        view! { <details><summary>{label}</summary>{fields(more, export)}</details> }
+        let count = format!("{} more", grouped(more.len() as u64));
+        view! { <details><summary>{count}</summary>{fields(more, export)}</details> }
     });
     view! { {fields(changes, export)} {more} }.into_any()
 }
@@ -297,8 +297,9 @@ fn shown_of(count: usize) -> usize {
     if count > FIELDS_MAX + 1 { FIELDS_MAX } else { count }
 }
 
-fn fields(changes: Vec<(String, String, String)>, export: &str) -> AnyView {
-    let lines = changes.into_iter().map(|(field, before, after)| {
+fn fields(changes: Vec<ChangeView>, export: &str) -> AnyView {
+    let lines = changes.into_iter().map(|ChangeView { field, label, before, after }| {
+        let name = name(label, &field);
         let is_secret = before == SECRET && after == SECRET;
         let values = match (before.is_empty(), after.is_empty()) {
             // A changed secret is recorded as `SECRET` before and after.
@@ -311,9 +312,18 @@ fn fields(changes: Vec<(String, String, String)>, export: &str) -> AnyView {
             }
             .into_any(),
         };
-        view! { <li><code>{field}</code>{values}</li> }
+        view! { <li>{name}{values}</li> }
     });
     view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
+}
+
+/// The label of a field. Its name, which files and the API have, is in the title.
+fn name(label: Option<(String, String)>, field: &str) -> AnyView {
+    let Some((label, part)) = label else {
+        return view! { <code>{field.to_owned()}</code> }.into_any();
+    };
+    let part = (!part.is_empty()).then(|| view! { " " <code>{part}</code> });
+    view! { <span title=field.to_owned()>{label} {part}</span> }.into_any()
 }
 
 /// A value. Long texts are collapsed to their beginning.

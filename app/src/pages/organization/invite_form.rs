@@ -64,7 +64,7 @@ fn PeopleForm(result: FormResult, people: String) -> impl IntoView {
     view! {
         <form method="get" action=path>
             <TextArea result=result name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
-                hint="One on each line, or with commas between them, 20 at most. A name can precede an address: Ada <ada@mail.example>." />
+                hint="One on each line, or separated by commas, 20 at most. A name can precede an address: Ada <ada@mail.example>." />
             <div class="submit">
                 <button type="submit" class="button" data-busy="Checking addresses...">"Check addresses"</button>
             </div>

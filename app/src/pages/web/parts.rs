@@ -3,10 +3,10 @@
 use leptos::prelude::*;
 
 use crate::server_fns::web::{
-    RANGE, RANGES, USUAL_RANGE, WebCard, WebNumber, WebRow, WebRows, WebSelection, WebView,
+    NUMBERS, RANGE, RANGES, USUAL_RANGE, WebCard, WebNumber, WebRow, WebRows, WebSelection, WebView,
 };
 use crate::ui::icon::Icon;
-use crate::ui::number::{Count, amount, duration, grouped, percent};
+use crate::ui::number::{Count, amount, grouped, percent, seconds};
 use crate::ui::query::with_query;
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Table, TableRow, cell, truncated, truncated_link};
@@ -56,20 +56,20 @@ pub(super) fn filters(selection: &WebSelection) -> Option<AnyView> {
 
 /// The numbers on top, each with that of the period before.
 pub(super) fn numbers(project: i64, found: &WebView) -> AnyView {
+    let [visitors, views, sessions, length, bounces] = NUMBERS;
     let of = |at: usize| found.numbers.get(at).copied();
     let count = |number: f64| view! { <Count value=number as u64 /> }.into_any();
     let plain = |number: f64| grouped(number as u64);
-    let time = |seconds: f64| duration((seconds * 1000.0).round() as u64);
     let share = |percent: f64| format!("{}%", amount((percent * 10.0).round() / 10.0));
     let live = found.live;
     let at_least = found.is_least.then_some("at least ");
     view! {
         <div class="overview-numbers">
-            {number("Visitors", of(0), count, plain)}
-            {number("Views", of(1), count, plain)}
-            {number("Sessions", of(2), count, plain)}
-            {number("Session duration", of(3), |of| time(of).into_any(), time)}
-            {number("Bounce rate", of(4), |of| share(of).into_any(), share)}
+            {number(visitors, of(0), count, plain)}
+            {number(views, of(1), count, plain)}
+            {number(sessions, of(2), count, plain)}
+            {number(length, of(3), |of| seconds(of).into_any(), seconds)}
+            {number(bounces, of(4), |of| share(of).into_any(), share)}
             <section class="card overview-number">
                 <h2><a href=format!("/projects/{project}/events")>"Live visitors"</a></h2>
                 <p class="overview-value">{at_least} <Count value=live /></p>

@@ -1,11 +1,11 @@
 //! Answers of tiles: asks their questions. What does not belong here: the chart and the table
-//! of an answer (`results`).
+//! of an answer (`results`, `site`).
 
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use weir_model::dashboards::{DashboardPatch, TileChange};
 use weir_questions::Query;
-use weir_questions::query::{FunnelVisualization, FunnelsQuery, WebTrendsQuery};
+use weir_questions::query::{FunnelVisualization, FunnelsQuery};
 use weir_questions::results::{
     FunnelStepResult, RetentionResult, TrendsResult, WebOverviewItem, WebTrendsItem,
 };
@@ -13,9 +13,10 @@ use weir_service::questions::{Answered, Asking};
 use weir_service::{Error, ProjectCtx, Services, SharedProject};
 
 use super::results::{
-    of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_site, of_steps, of_stickiness,
-    of_times, of_trends,
+    of_lifecycle, of_paths, of_rates, of_retention, of_rows, of_steps, of_stickiness, of_times,
+    of_trends,
 };
+use super::site::{of_overview, of_site, of_visits};
 use super::tiles::TileAnswer;
 use crate::context::{ui_error, visit};
 use crate::error::UiError;
@@ -95,8 +96,10 @@ pub(super) async fn answered(
         Query::Paths(_) => of_paths(results(&found)?),
         Query::Stickiness(_) => of_stickiness(results(&found)?),
         Query::Lifecycle(query) => of_lifecycle(query.interval.word(), results(&found)?),
-        Query::WebOverview(_) => of_overview(results(&found)?),
-        Query::WebTrends(query) => of_visits(query, results(&found)?),
+        Query::WebOverview(query) => {
+            of_overview(query.compare.is_some(), &results::<Vec<WebOverviewItem>>(&found)?)
+        }
+        Query::WebTrends(query) => of_visits(query, &results::<Vec<WebTrendsItem>>(&found)?),
         Query::WebTable(query) => of_site(query, &results::<Vec<Vec<Value>>>(&found)?),
         Query::Events(_) | Query::HogQL(_) | Query::Actors(_) => {
             of_rows(columns(&found), results(&found)?)
@@ -113,25 +116,6 @@ pub(super) async fn answered(
 /// The columns of an answer in rows.
 fn columns(found: &Answered) -> Vec<String> {
     found.rows.iter().flat_map(|rows| rows.columns.iter().cloned()).collect()
-}
-
-/// The numbers of a site.
-fn of_overview(items: Vec<WebOverviewItem>) -> TileAnswer {
-    let columns = ["number", "value", "period before"].map(str::to_owned);
-    let row =
-        |item: WebOverviewItem| vec![json!(item.key), json!(item.value), json!(item.previous)];
-    of_rows(columns.into(), items.into_iter().map(row).collect())
-}
-
-/// The numbers of a site over time.
-fn of_visits(query: &WebTrendsQuery, items: Vec<WebTrendsItem>) -> TileAnswer {
-    let words: Vec<&str> = query.metrics.iter().map(|metric| metric.word()).collect();
-    let row = |item: WebTrendsItem| {
-        let numbers = words.iter().map(|word| json!(item.metrics.get(*word)));
-        std::iter::once(json!(item.bucket)).chain(numbers).collect()
-    };
-    let columns = std::iter::once(query.interval.word()).chain(words.iter().copied());
-    of_rows(columns.map(str::to_owned).collect(), items.into_iter().map(row).collect())
 }
 
 fn results<T: DeserializeOwned>(found: &Answered) -> Result<T, UiError> {

@@ -1,18 +1,19 @@
-//! The chart and the table of an answer, for each kind of question.
+//! The chart and the table of an answer, for each kind of question. Those of a site are in
+//! `site`.
 
 use serde_json::Value;
-use weir_questions::query::{TrendsQuery, WebTableQuery};
+use weir_questions::query::TrendsQuery;
 use weir_questions::results::{
     CompareLabel, FunnelStepResult, FunnelTrendResult, LifecycleResult, PathResult,
     RetentionResult, StickinessResult, TimeToConvertResult, TrendsResult,
 };
 
 use super::tiles::{TileAnswer, TileChart, TileColumn, TileValue};
+use crate::days;
 use crate::questions::lifecycle::{DORMANT_NOTE, status_label};
 use crate::questions::trends::MATHS;
 use crate::server_fns::insights::answers::trends::{intervals, series};
 use crate::server_fns::insights::answers::{NumbersView, SeriesView, value_label};
-use crate::server_fns::web;
 use crate::ui::chart::NUMBERED;
 
 /// The most rows of a tile.
@@ -25,7 +26,7 @@ const INTERVALS_MAX: usize = 100;
 const TEXT_MAX: usize = 200;
 
 /// A table without a chart. The asked question adds zone and time.
-fn table(columns: Vec<TileColumn>, mut rows: Vec<Vec<TileValue>>) -> TileAnswer {
+pub(super) fn table(columns: Vec<TileColumn>, mut rows: Vec<Vec<TileValue>>) -> TileAnswer {
     let hidden_rows = rows.len().saturating_sub(ROWS_MAX) as u64;
     rows.truncate(ROWS_MAX);
     TileAnswer {
@@ -51,15 +52,15 @@ fn with_chart(tile: TileAnswer, chart: TileChart) -> TileAnswer {
     tile
 }
 
-fn texts(label: &str) -> TileColumn {
+pub(super) fn texts(label: &str) -> TileColumn {
     TileColumn { label: label.to_owned(), has_numbers: false }
 }
 
-fn numbers(label: &str) -> TileColumn {
+pub(super) fn numbers(label: &str) -> TileColumn {
     TileColumn { label: label.to_owned(), has_numbers: true }
 }
 
-fn text(text: &str) -> TileValue {
+pub(super) fn text(text: &str) -> TileValue {
     TileValue::Text(text.chars().take(TEXT_MAX).collect())
 }
 
@@ -170,7 +171,7 @@ pub(super) fn of_rates(
         tile.notes.push(format!("The current {interval} is not over, so it is omitted."));
     }
     tile.notes.push("Intervals in which no person begins have 0%.".to_owned());
-    let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
+    let intervals = found.first().map(|one| days::intervals(&one.labels)).unwrap_or_default();
     let series = found.iter().take(NUMBERED).map(|one| SeriesView {
         label: label(one),
         value: None,
@@ -253,7 +254,7 @@ pub(super) fn of_lifecycle(interval: &str, found: Vec<LifecycleResult>) -> TileA
     let columns = vec![texts("Status"), numbers("Sum of the intervals")];
     let mut tile = table(columns, found.iter().map(row).collect());
     tile.notes.push(DORMANT_NOTE.to_owned());
-    let intervals = found.first().map(|one| one.labels.clone()).unwrap_or_default();
+    let intervals = found.first().map(|one| days::intervals(&one.labels)).unwrap_or_default();
     let series = found.iter().map(|one| SeriesView {
         label: status_label(&one.status).to_owned(),
         value: None,
@@ -289,31 +290,6 @@ pub(super) fn of_rows(columns: Vec<String>, found: Vec<Vec<Value>>) -> TileAnswe
         tile.notes.push(format!("A tile shows the first {COLUMNS_MAX} columns."));
     }
     tile
-}
-
-/// The table of a site: the value of each row, its numbers, and its bounces in percent.
-pub(super) fn of_site(query: &WebTableQuery, found: &[Vec<Value>]) -> TileAnswer {
-    let breakdown = query.breakdown.word();
-    let table_of = web::tables().find(|table| table.breakdown == breakdown);
-    let label = table_of.map_or("Value", |table| table.label);
-    let mut columns = vec![texts(label), numbers("Visitors"), numbers("Views")];
-    if query.has_bounces {
-        columns.push(numbers("Bounce rate"));
-    }
-    let row = |cells: &Vec<Value>| {
-        // A number stands beside that of the period before, which the tile does not show.
-        let number = |at: usize| cells.get(at).and_then(|pair| pair[0].as_f64());
-        let count = |at: usize| number(at).map_or(TileValue::Missing, TileValue::Number);
-        let value = cells.first().and_then(Value::as_str);
-        let mut row = vec![value.map_or(TileValue::Missing, text), count(1), count(2)];
-        if query.has_bounces {
-            // One decimal place, as on the page of the site.
-            let percent = |rate: f64| TileValue::Percent((rate * 1000.0).round() / 10.0);
-            row.push(number(3).map_or(TileValue::Missing, percent));
-        }
-        row
-    };
-    table(columns, found.iter().map(row).collect())
 }
 
 #[cfg(test)]
@@ -388,31 +364,6 @@ mod tests {
     }
 
     #[test]
-    fn a_site_has_plain_columns_and_bounces_in_percent() {
-        let of = |breakdown: &str, has_bounces: bool, found: Value| {
-            let query = json!({"kind": "WebStatsTableQuery", "breakdownBy": breakdown,
-                "includeBounceRate": has_bounces});
-            let Query::WebTable(query) = Query::read(&query).unwrap() else { panic!("{query}") };
-            let tile = of_site(&query, &read::<Vec<Vec<Value>>>(found));
-            let labels: Vec<String> = tile.columns.into_iter().map(|one| one.label).collect();
-            (labels, tile.rows)
-        };
-        let found = json!([
-            ["/a", [6, 2], [9, null], [0.3333, 0.5], 0.75],
-            [null, [2, 0], [2, null], [null, null], 0.25],
-        ]);
-        let (labels, rows) = of("InitialPage", true, found);
-        assert_eq!(labels, ["Entry page", "Visitors", "Views", "Bounce rate"]);
-        let number = TileValue::Number;
-        let first = vec![text("/a"), number(6.0), number(9.0), TileValue::Percent(33.3)];
-        let second = vec![TileValue::Missing, number(2.0), number(2.0), TileValue::Missing];
-        assert_eq!(rows, [first, second]);
-        let (labels, rows) = of("InitialUTMTerm", false, json!([["tea", [1, null], [1, null], 1]]));
-        assert_eq!(labels, ["Value", "Visitors", "Views"]);
-        assert_eq!(rows, [[text("tea"), number(1.0), number(1.0)]]);
-    }
-
-    #[test]
     fn steps_have_their_part_of_the_first_one() {
         let step = |order: usize, count: u64| {
             json!({
@@ -462,10 +413,10 @@ mod tests {
             period(json!([value(2, 0)]), "2026-08-21"),
         ]);
         let found: Vec<RetentionResult> = read(found);
-        let labels = ["20-Aug-2026", "21-Aug-2026"].map(str::to_owned);
+        let labels = ["20 Aug 2026", "21 Aug 2026"].map(str::to_owned);
         let tile = of_retention(&labels, &found);
         assert_eq!(tile.columns[2].label, "Day 1");
         assert_eq!(tile.rows[0][2], share(1, 4));
-        assert_eq!(tile.rows[1], [text("21-Aug-2026"), count(2), TileValue::Missing]);
+        assert_eq!(tile.rows[1], [text("21 Aug 2026"), count(2), TileValue::Missing]);
     }
 }

@@ -138,7 +138,8 @@ pub(crate) async fn get_shared_dashboard(token: String) -> Result<Option<SharedV
         short_id: String::new(),
         name: tile.name.unwrap_or_else(|| "Insight".to_owned()),
         description: tile.description.unwrap_or_default(),
-        is_wide: super::is_wide(tile.layouts),
+        is_wide: tile.layouts.is_wide(),
+        height: tile.layouts.height(),
     };
     Ok(Some(SharedView {
         name: found.name,

@@ -155,16 +155,27 @@ pub(crate) async fn order_tiles(
     services.dashboards.order_tiles(&project, &dashboard, &wanted).await.map_err(ui_error)
 }
 
-/// Makes a tile as wide as the page, or half as wide.
+/// Changes the width or the height of a tile. `size` is `half`, `wide`, `low`, `usual` or
+/// `high`.
 #[server(prefix = "/_fn", endpoint = "resize_tile")]
 pub(crate) async fn resize_tile(
     project: i64,
     dashboard: String,
     tile: i64,
-    wide: bool,
+    size: String,
 ) -> Result<(), UiError> {
+    use weir_model::dashboards::{TileHeight, TileSize};
+
     let (services, project) = enter_project(project).await?;
-    services.dashboards.resize_tile(&project, &dashboard, tile, wide).await.map_err(ui_error)
+    let size = match size.as_str() {
+        "half" => TileSize::Half,
+        "wide" => TileSize::Wide,
+        "low" => TileSize::Height(TileHeight::Low),
+        "usual" => TileSize::Height(TileHeight::Usual),
+        "high" => TileSize::Height(TileHeight::High),
+        _ => return Err(UiError::field("size", "invalid_choice", "Choose a size.")),
+    };
+    services.dashboards.resize_tile(&project, &dashboard, tile, size).await.map_err(ui_error)
 }
 
 #[cfg(feature = "ssr")]

@@ -8,6 +8,8 @@ use weir_model::plugins::{Plugin, PluginFields, PluginList};
 #[cfg(feature = "ssr")]
 use weir_service::plugins::{ListedPlugin, PluginUse};
 
+#[cfg(feature = "ssr")]
+use crate::pages::organization::activity_fields::words_of;
 use crate::pages::organization::activity_words::action;
 use crate::plugin_settings::{Part, parts};
 
@@ -112,7 +114,7 @@ pub(crate) struct AuditEntryView {
     pub(crate) who: String,
     /// The audit action, in words.
     pub(crate) what: String,
-    /// Names of the changed fields. Empty if the plugin was added or removed.
+    /// Labels of the changed fields. Empty if the plugin was added or removed.
     pub(crate) fields: Vec<String>,
 }
 
@@ -253,6 +255,7 @@ impl UseView {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl From<Activity> for AuditEntryView {
     fn from(entry: Activity) -> Self {
         let person = entry.user.map(|user| user.first_name);
@@ -261,7 +264,7 @@ impl From<Activity> for AuditEntryView {
         let is_change =
             !matches!(entry.activity, AuditAction::Installed | AuditAction::Uninstalled);
         let changes = entry.detail.changes.into_iter().filter(|_| is_change);
-        let fields = changes.map(|change| change.field).collect();
+        let fields = changes.map(|change| words_of(change.subject, &change.field)).collect();
         Self {
             at: entry.created_at.to_string(),
             who: person.unwrap_or_else(|| unknown_author.to_owned()),

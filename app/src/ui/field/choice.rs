@@ -34,6 +34,11 @@ impl Choice {
     }
 }
 
+/// The options of words with labels.
+pub(crate) fn choices(all: &[(&'static str, &'static str)]) -> Vec<Choice> {
+    all.iter().map(|(word, label)| Choice::new(*word, *label)).collect()
+}
+
 /// A drop-down list.
 #[component]
 pub(crate) fn Select(

@@ -139,3 +139,9 @@ pub(crate) fn TextArea(
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
+
+/// The names that fields with this `list` suggest.
+pub(crate) fn suggestions(id: &'static str, names: Vec<String>) -> AnyView {
+    let names = names.into_iter().map(|name| view! { <option value=name></option> }).collect_view();
+    view! { <datalist id=id>{names}</datalist> }.into_any()
+}

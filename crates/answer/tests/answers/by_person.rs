@@ -292,7 +292,7 @@ pub(crate) fn expected_funnel(case: &Case, query: &FunnelsQuery) -> Found<Funnel
         }
     };
     let trend = |(value, of): &(Option<BreakdownValue>, FunnelValue)| {
-        FunnelTrendResult::new(steps, &axis, &of.intervals, value.as_ref())
+        FunnelTrendResult::new(&axis, &of.intervals, value.as_ref())
     };
     let shown_steps = |(value, of): &(Option<BreakdownValue>, FunnelValue)| {
         funnel_steps(&query.series, filter.order, &of.totals.steps(), value.as_ref())

@@ -308,6 +308,7 @@ pub(crate) fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResu
             }
         }
     }
+    let is_cumulative = query.filter.display == Display::Cumulative;
     for (number, formula) in query.filter.formulas.iter().enumerate() {
         for range in 0..ranges.len() {
             let series = 0..query.series.len();
@@ -319,7 +320,7 @@ pub(crate) fn expected(case: &Case, query: &TrendsQuery) -> Found<Vec<TrendsResu
                 let all: Vec<TrendsResult> =
                     series.clone().map(|at| result(range, at, value)).collect();
                 let all: Vec<Option<&TrendsResult>> = all.iter().map(Some).collect();
-                results.push(with_formula(formula, number, &all).unwrap());
+                results.push(with_formula(formula, number, is_cumulative, &all).unwrap());
             }
         }
     }

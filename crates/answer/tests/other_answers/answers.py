@@ -85,12 +85,14 @@ class Calendar:
         """So many units earlier, at the same time of the day."""
         if unit in CLOCK:
             return instant - count * CLOCK[unit]
-        local = self.local(instant)
+        return self.instant(self.local_back(self.local(instant), count, unit))
+
+    def local_back(self, local, count, unit):
         if unit in "dw":
             days = count * {"d": 1, "w": 7}[unit]
-            return self.instant(local - datetime.timedelta(days=days))
+            return local - datetime.timedelta(days=days)
         date = date_before(local.date(), count * {"m": 1, "q": 3, "y": 12}[unit])
-        return self.instant(datetime.datetime.combine(date, local.time()))
+        return datetime.datetime.combine(date, local.time())
 
     def relative(self, count, unit, edge):
         moved = self.back(self.now, count, unit)
@@ -205,7 +207,13 @@ def previous_range(calendar, dates, current, compare_to):
     """The range that a range is compared with."""
 
     def moved(count, unit):
-        return calendar.back(current.begin, count, unit), calendar.back(current.end, count, unit)
+        """The range of the same length that begins so many units earlier."""
+        begin = calendar.back(current.begin, count, unit)
+        if unit in CLOCK:
+            return begin, begin + current.end - current.begin
+        first, last = calendar.local(current.begin), calendar.local(current.end)
+        end = calendar.instant(calendar.local_back(first, count, unit) + (last - first))
+        return begin, max(begin, end)
 
     def bounds():
         if compare_to:
@@ -802,7 +810,8 @@ def trends(asked):
                 else:
                     rows = zip(*[part["data"] for part in parts])
                     found["data"] = [amount(formula.value(row)) for row in rows]
-                    found["count"] = amount(exact_sum(found["data"]))
+                    numbers = found["data"]
+                    found["count"] = numbers[-1] if is_cumulative else amount(exact_sum(numbers))
                 results.append(found)
     more = any(others(at, spans[0]) for at in every) if is_divided else None
     return {"results": results, "hasMore": more, "range": spans[0].written()}
@@ -1094,7 +1103,7 @@ def funnels(asked):
             amount(hundredths(converted * 100 / began) if began else 0)
             for began, converted in buckets or [(0, 0)] * len(span)
         ]
-        result = {"count": len(funnel.steps), "data": rates, "days": span.days,
+        result = {"count": len(span), "data": rates, "days": span.days,
                   "labels": span.labels}
         if value is not None:
             result["breakdown_value"] = value

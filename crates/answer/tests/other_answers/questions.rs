@@ -134,9 +134,16 @@ fn fixed_trends() -> Vec<Value> {
             { "date_from": "-30h" } })),
         trends(json!({ "compareFilter": { "compare": true, "compare_to": "-1m" }, "dateRange":
             { "date_from": "-10d" } })),
+        // The month before has 30 days.
+        trends(json!({ "compareFilter": { "compare": true, "compare_to": "-1m" }, "dateRange":
+            { "date_from": "2026-10-30", "date_to": "2026-10-30" } })),
+        trends(json!({ "compareFilter": { "compare": true, "compare_to": "-1m" }, "dateRange":
+            { "date_from": "2026-10-28", "date_to": "2026-10-31" } })),
         trends(json!({ "series": [price("sum"), { "event": "buy" }], "trendsFilter":
             { "formulaNodes": [{ "formula": "A / B" }, { "formula": "(A - B) * 2 + 1",
             "custom_name": "more" }] } })),
+        trends(json!({ "series": [{ "event": "buy" }, {}], "trendsFilter":
+            { "formula": "A / B", "display": "ActionsLineGraphCumulative" } })),
         trends(json!({ "series": [{ "event": "buy" }, {}], "trendsFilter": { "formula": "A / B * 100" },
             "breakdownFilter": { "breakdown": "plan", "breakdown_limit": 2 },
             "compareFilter": { "compare": true } })),

@@ -9,7 +9,7 @@ pub(crate) const ENTRY: Entry = Entry {
     description: "Marks the first event with a name: in the project, and of each distinct id.",
     icon: Some("plus"),
     direction: Direction::In,
-    items: &[Item::text("events", "Events", "Names, with commas between them.").required()],
+    items: &[Item::text("events", "Events", "Names, separated by commas.").required()],
     code: Code::Source(Source {
         files: &[SourceFile {
             name: "index.ts",

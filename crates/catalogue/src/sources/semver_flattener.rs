@@ -9,7 +9,7 @@ pub(crate) const ENTRY: Entry = Entry {
     description: "Splits versions such as 1.2.3-beta, so that you can compare their parts.",
     icon: Some("plus"),
     direction: Direction::In,
-    items: &[Item::text("properties", "Properties", "Names, with commas between them.").required()],
+    items: &[Item::text("properties", "Properties", "Names, separated by commas.").required()],
     code: Code::Source(Source {
         files: &[SourceFile {
             name: "index.ts",

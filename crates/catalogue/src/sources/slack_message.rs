@@ -14,7 +14,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text("webhookUrl", "Incoming webhook", "The address that Slack gives for a channel.")
             .required()
             .secret(),
-        Item::text("events", "Events", "Names, with commas between them; * for all.").required(),
+        Item::text("events", "Events", "Names, separated by commas; * for all.").required(),
         Item::text(
             "message",
             "Message",

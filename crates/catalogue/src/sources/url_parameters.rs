@@ -10,7 +10,7 @@ pub(crate) const ENTRY: Entry = Entry {
     icon: Some("plus"),
     direction: Direction::In,
     items: &[
-        Item::text("parameters", "Parameters", "Names, with commas between them.").required(),
+        Item::text("parameters", "Parameters", "Names, separated by commas.").required(),
         Item::text("urlProperty", "Property of the address", "The property with the URL.")
             .or("$current_url"),
         Item::text("prefix", "Prefix", "The beginning of the names of the properties."),

@@ -27,7 +27,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "JSON with {event}, {distinct_id}, {timestamp}, {uuid}, {properties.x}, \
              {person.properties.x} in its texts. When empty, the whole event.",
         ),
-        Item::text("events", "Events", "Names, with commas between them; all when empty."),
+        Item::text("events", "Events", "Names, separated by commas; all when empty."),
     ],
     code: Code::Source(Source {
         files: &[SourceFile {

@@ -30,12 +30,12 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text(
             PATTERNS,
             "Further words",
-            "Parts of user agents, with commas between them. Upper and lower case are the same.",
+            "Parts of user agents, separated by commas. Upper and lower case are the same.",
         ),
         Item::text(
             NETWORKS,
             "Networks",
-            "Addresses and networks to drop, with commas between them, as in 203.0.113.0/24 \
+            "Addresses and networks to drop, separated by commas, as in 203.0.113.0/24 \
              or 2001:db8::/32.",
         ),
     ],

@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text(
             "events",
             "Events",
-            "Names that are sampled, with commas between them; all when empty.",
+            "Names that are sampled, separated by commas; all when empty.",
         ),
     ],
     code: Code::Native(Native(make)),

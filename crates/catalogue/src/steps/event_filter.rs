@@ -16,7 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text(
             "events",
             "Events",
-            "Names, with commas between them. A name that ends with * stands for all that \
+            "Names, separated by commas. A name that ends with * stands for all that \
              begin so.",
         )
         .required(),

@@ -27,7 +27,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A list of conditions, all of which must be met; or a list of such lists, one of \
              which must be met as a whole.",
         ),
-        Item::text("eventsToDrop", "Events to drop", "Names, with commas between them."),
+        Item::text("eventsToDrop", "Events to drop", "Names, separated by commas."),
         Item::yes_no(
             "keepUndefinedProperties",
             "Missing properties meet conditions",

@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text("salt", "Salt", "A long random text. With another salt all hashes change.")
             .required()
             .secret(),
-        Item::text("fields", "Properties", "Names or dotted paths, with commas between them.")
+        Item::text("fields", "Properties", "Names or dotted paths, separated by commas.")
             .or("distinct_id,name,userid,email")
             .required(),
         Item::yes_no(

@@ -24,7 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text(
             "skipLibraries",
             "Libraries to skip",
-            "Values of $lib, with commas between them. Libraries of servers send the \
+            "Values of $lib, separated by commas. Libraries of servers send the \
              server's address.",
         ),
     ],

@@ -15,7 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::text(
             "properties",
             "Properties",
-            "Names or dotted paths, with commas between them, as in $ip, $set.email.",
+            "Names or dotted paths, separated by commas, as in $ip, $set.email.",
         )
         .required(),
         Item::yes_no(

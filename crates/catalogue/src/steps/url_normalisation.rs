@@ -22,15 +22,11 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::yes_no("removeHash", "Remove the hash", "Yes", "What comes after #."),
         Item::yes_no("removeQueryString", "Remove the query", "Yes", "What comes after ?."),
         Item::text("replaceWith", "Replace ids with", "The text that replaces them.").or(":id"),
-        Item::text(
-            "urlProperties",
-            "Properties",
-            "Names or dotted paths, with commas between them.",
-        )
-        .or("$current_url,$pathname,$referrer,$initial_current_url,$initial_pathname,\
+        Item::text("urlProperties", "Properties", "Names or dotted paths, separated by commas.")
+            .or("$current_url,$pathname,$referrer,$initial_current_url,$initial_pathname,\
                  $initial_referrer,$prev_pageview_pathname,$session_entry_url,\
                  $session_entry_pathname,$session_entry_referrer")
-        .required(),
+            .required(),
         Item::text(
             "pattern",
             "What an id is",

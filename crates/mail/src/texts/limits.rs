@@ -9,7 +9,7 @@ pub(super) const fn limit_words(limit: LimitName) -> &'static str {
         LimitName::EventsPerSecond => "events per second",
         LimitName::DiskBytes => "disk space",
         LimitName::Members => "members",
-        LimitName::Exports => "batch exports",
+        LimitName::Exports => "exports",
     }
 }
 
@@ -20,7 +20,7 @@ pub(super) const fn limit_noun(limit: LimitName) -> &'static str {
         LimitName::EventsPerSecond => "events in a second, on average over a minute",
         LimitName::DiskBytes => "for stored events",
         LimitName::Members => "members",
-        LimitName::Exports => "batch exports",
+        LimitName::Exports => "exports",
     }
 }
 

@@ -86,7 +86,7 @@ impl From<Histogram> for TimeToConvertResult {
 /// The rate of conversion over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunnelTrendResult {
-    /// The number of steps.
+    /// The number of buckets.
     pub count: usize,
     /// The rate of each bucket in percent, to hundredths.
     pub data: Vec<Amount>,
@@ -101,12 +101,7 @@ pub struct FunnelTrendResult {
 
 impl FunnelTrendResult {
     /// From the persons of each bucket who began, and those of them who did the last step.
-    pub fn new(
-        steps: usize,
-        axis: &Axis,
-        persons: &[(u64, u64)],
-        breakdown: Option<&BreakdownValue>,
-    ) -> Self {
+    pub fn new(axis: &Axis, persons: &[(u64, u64)], breakdown: Option<&BreakdownValue>) -> Self {
         let rate = |(began, converted): &(u64, u64)| match *began {
             0 => Amount::default(),
             began => {
@@ -115,7 +110,7 @@ impl FunnelTrendResult {
             }
         };
         Self {
-            count: steps,
+            count: axis.days.len(),
             data: persons.iter().map(rate).collect(),
             days: axis.days.clone(),
             labels: axis.labels.clone(),
@@ -174,11 +169,11 @@ mod tests {
     fn rates_and_times_have_the_published_members() {
         let axis =
             Axis { days: vec!["2026-08-21".to_owned()], labels: vec!["21-Aug-2026".to_owned()] };
-        let trend = FunnelTrendResult::new(3, &axis, &[(3, 1)], None);
-        let expected = json!({ "count": 3, "data": [33.33], "days": ["2026-08-21"],
+        let trend = FunnelTrendResult::new(&axis, &[(3, 1)], None);
+        let expected = json!({ "count": 1, "data": [33.33], "days": ["2026-08-21"],
             "labels": ["21-Aug-2026"] });
         assert_eq!(serde_json::to_value(&trend).unwrap(), expected);
-        let empty = FunnelTrendResult::new(3, &axis, &[(0, 0)], None);
+        let empty = FunnelTrendResult::new(&axis, &[(0, 0)], None);
         assert_eq!(empty.data, [Amount::default()]);
         let times: TimeToConvertResult =
             Histogram { average: Some(1.25), bins: vec![(0, 3), (60, 0)] }.into();

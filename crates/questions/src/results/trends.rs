@@ -175,10 +175,11 @@ fn sum(data: &[Amount]) -> Amount {
 
 /// The result of the formula of this number over the results of all series for the same range and breakdown
 /// value, in the order of the series. `None`: a series without a result, which counts as 0.
-/// `None` is returned if no series has one.
+/// `None` is returned if no series has one. `is_cumulative`: the numbers of the series are.
 pub fn with_formula(
     formula: &TrendsFormula,
     order: usize,
+    is_cumulative: bool,
     series: &[Option<&TrendsResult>],
 ) -> Option<TrendsResult> {
     let base = series.iter().flatten().next()?;
@@ -204,7 +205,10 @@ pub fn with_formula(
         .collect();
     let slices: Vec<&[f64]> = data.iter().map(Vec::as_slice).collect();
     result.data = formula.formula.values(&slices).into_iter().map(Amount::new).collect();
-    result.count = sum(&result.data);
+    result.count = match is_cumulative {
+        true => result.data.last().copied().unwrap_or_default(),
+        false => sum(&result.data),
+    };
     Some(result)
 }
 
@@ -294,17 +298,31 @@ mod tests {
             custom_name: custom_name.map(str::to_owned),
         };
         let (first, second) = (over_time(None, &[3.0, 4.0]), over_time(None, &[6.0, 0.0]));
-        let result = with_formula(&formula(None), 0, &[Some(&first), Some(&second)]).unwrap();
+        let result =
+            with_formula(&formula(None), 0, false, &[Some(&first), Some(&second)]).unwrap();
         assert_eq!(result.data, amounts(&[0.5, 0.0]));
         assert_eq!((result.label.as_str(), result.action), ("Formula (A / B)", None));
         assert_eq!(result.days, first.days);
-        let missing = with_formula(&formula(Some("rate")), 1, &[None, Some(&second)]).unwrap();
+        let missing =
+            with_formula(&formula(Some("rate")), 1, false, &[None, Some(&second)]).unwrap();
         let found = (missing.label.as_str(), missing.order, missing.count);
         assert_eq!(found, ("rate", 1, Amount::default()));
-        assert_eq!(with_formula(&formula(None), 0, &[None, None]), None);
+        assert_eq!(with_formula(&formula(None), 0, false, &[None, None]), None);
         let total = |value: f64| TrendsResult::total(&series(None), 0, Amount::new(value));
         let (first, second) = (total(1.0), total(4.0));
-        let result = with_formula(&formula(None), 0, &[Some(&first), Some(&second)]).unwrap();
+        let result =
+            with_formula(&formula(None), 0, false, &[Some(&first), Some(&second)]).unwrap();
         assert_eq!(result.aggregated_value, Some(Amount::new(0.25)));
+    }
+
+    #[test]
+    fn the_count_of_a_formula_of_cumulative_numbers_is_the_last_one() {
+        let formula =
+            TrendsFormula { formula: Formula::parse("A + B", 2).unwrap(), custom_name: None };
+        let first = over_time(None, &[3.0, 4.0]).cumulative();
+        let second = over_time(None, &[6.0, 0.0]).cumulative();
+        let result = with_formula(&formula, 0, true, &[Some(&first), Some(&second)]).unwrap();
+        assert_eq!(result.data, amounts(&[9.0, 13.0]));
+        assert_eq!(result.count, Amount::new(13.0));
     }
 }

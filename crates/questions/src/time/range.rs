@@ -218,8 +218,19 @@ impl Calendar {
         self.previous(dates, &compared, compare)
     }
 
+    /// The range of the same length that begins so many units earlier.
     fn moved(&self, range: &TimeRange, back: u32, unit: DateUnit) -> Option<(i64, i64)> {
-        Some((self.back(range.begin, back, unit)?, self.back(range.end, back, unit)?))
+        let begin = self.back(range.begin, back, unit)?;
+        if unit.clock_micros().is_some() {
+            return Some((begin, self.back(range.end, back, unit)?));
+        }
+        // Months differ in length. An end that is moved by itself would lose days, as 31 July
+        // and 30 July both become 30 June.
+        let (first, last) = (self.local(range.begin), self.local(range.end));
+        let days = last.date().since(first.date()).ok()?;
+        let date = days_or_months_back(first.date(), back, unit)?.checked_add(days).ok()?;
+        let end = self.instant_of(date.to_datetime(last.time()))?;
+        Some((begin, end.max(begin)))
     }
 
     fn period_before(&self, dates: &DateRange, range: &TimeRange) -> Option<(i64, i64)> {

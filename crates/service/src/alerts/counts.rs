@@ -1,9 +1,4 @@
-//! Counts of checks, for the operator. They have no project label, because a label per customer
-//! would be too many.
-
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
+//! How checks of alerts end, for the operator.
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,22 +22,5 @@ impl CheckOutcome {
             Self::NotFiring => "not_firing",
             Self::Failed => "failed",
         }
-    }
-}
-
-/// Counts since the last call.
-#[derive(Debug, Default)]
-pub(super) struct CheckCounts {
-    counts: Mutex<HashMap<CheckOutcome, u64>>,
-}
-
-impl CheckCounts {
-    /// Returns the counts and resets them.
-    pub(super) fn take(&self) -> HashMap<CheckOutcome, u64> {
-        std::mem::take(&mut *self.counts.lock())
-    }
-
-    pub(super) fn count(&self, outcome: CheckOutcome) {
-        *self.counts.lock().entry(outcome).or_default() += 1;
     }
 }

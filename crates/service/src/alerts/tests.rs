@@ -133,3 +133,26 @@ async fn a_hidden_insight_is_not_checked_and_one_of_another_kind_fails() {
     let name = AlertPatch { name: Patch::Set("Sales".to_owned()), ..AlertPatch::default() };
     assert_eq!(services.alerts.update(&ctx, &id, name).await.unwrap().name, "Sales");
 }
+
+#[tokio::test]
+async fn firing_alerts_are_those_of_shown_insights_until_they_are_snoozed() {
+    let services = set_up().await;
+    let project = entered(&services).await;
+    let alert = made(&services, &project).await;
+    let firing = || services.alerts.firing(&project);
+    assert!(firing().await.unwrap().is_empty());
+    services.alerts.check_due().await.unwrap();
+    let expected = FiringAlert { name: "Payments".to_owned(), insight: alert.insight.id };
+    assert_eq!(firing().await.unwrap(), [expected]);
+
+    let short_id = alert.insight.short_id.clone();
+    for (deleted, count) in [(true, 0), (false, 1)] {
+        let patch = InsightPatch { deleted: Patch::Set(deleted), ..InsightPatch::default() };
+        services.insights.update(&project, &short_id, patch).await.unwrap();
+        assert_eq!(firing().await.unwrap().len(), count);
+    }
+    let until = project.org.ctx.now.plus_seconds(3_600);
+    let snooze = AlertPatch { snoozed_until: Patch::Set(until), ..AlertPatch::default() };
+    services.alerts.update(&project, &alert.id.to_string(), snooze).await.unwrap();
+    assert!(firing().await.unwrap().is_empty());
+}

@@ -4,19 +4,23 @@
 //! What does not belong here: the answers (`crate::questions`).
 
 use serde_json::json;
-use weir_model::ProjectId;
+use weir_model::errors::FieldError;
+use weir_model::{InsightId, ProjectId};
 use weir_questions::Query;
 use weir_questions::query::DashboardFilters;
-use weir_store::dashboards::DashboardRow;
-use weir_store::insights as insight_rows;
+use weir_store::dashboards::{DashboardRow, TileRow};
+use weir_store::insights::{self as insight_rows, InsightRow};
 
-use super::Dashboards;
 use super::sharing::OpenLink;
-use crate::Result;
+use super::{Dashboards, layouts};
 use crate::ctx::{ProjectCtx, SharedProject};
 use crate::error::{Error, NOT_FOUND};
 use crate::insights::{below, stored};
 use crate::policy::{self, Action};
+use crate::{Core, Result};
+
+/// An insight of a dashboard, and its question, which can have a fault.
+pub(crate) type TileQuestion = (InsightRow, Result<Query, FieldError>);
 
 impl Dashboards {
     /// The question of a tile. `date_from` begins a range until now, which replaces that of
@@ -67,6 +71,20 @@ impl Dashboards {
         let insight = found.filter(|insight| !insight.deleted).ok_or_else(missing)?;
         Ok(filters.applied(Query::read(&stored(&insight.query)?)?)?)
     }
+}
+
+/// The insights of a dashboard that are not hidden, in the order of its page.
+pub(crate) async fn questions_of(core: &Core, row: &DashboardRow) -> Result<Vec<TileQuestion>> {
+    let filters = filters_of(row)?;
+    let mut tiles: Vec<&TileRow> = row.tiles.iter().collect();
+    tiles.sort_by_key(|tile| layouts(tile).position());
+    let ids: Vec<InsightId> = tiles.iter().map(|tile| tile.insight).collect();
+    let found = insight_rows::rows(&core.store, row.project, &ids).await?.into_iter();
+    let question = |insight: InsightRow| -> Result<TileQuestion> {
+        let query = Query::read(&stored(&insight.query)?);
+        Ok((insight, query.and_then(|query| filters.applied(query))))
+    };
+    found.filter(|insight| !insight.deleted).map(question).collect()
 }
 
 fn filters_of(row: &DashboardRow) -> Result<DashboardFilters> {

@@ -1,9 +1,9 @@
-//! The order and the widths of tiles. Pages show tiles row by row, by their places in the wide
+//! The order and the sizes of tiles. Pages show tiles row by row, by their places in the wide
 //! grid, and those without a place at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_model::dashboards::{COLUMNS, TileMove};
+use weir_model::dashboards::{COLUMNS, TileHeight, TileMove, TileSize};
 use weir_model::{DashboardId, InsightId};
 use weir_store::dashboards::{self as rows, DashboardRow, PlaceRow, TileRow};
 use weir_store::insights as insight_rows;
@@ -14,9 +14,8 @@ use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 
-/// The size of a tile that has no place: half of the wide grid, and this many rows.
+/// The width of a tile that has no place: half of the wide grid.
 const WIDTH: i64 = COLUMNS / 2;
-const HEIGHT: i64 = 5;
 
 impl Dashboards {
     /// Moves a tile by one in the order of pages. The first tile is not moved to an earlier
@@ -49,7 +48,7 @@ impl Dashboards {
         self.arrange(project, dashboard, |order, shown| ordered(order, shown, wanted)).await
     }
 
-    /// Makes a tile as wide as the page, or half as wide.
+    /// Changes the width or the height of a tile.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`], also for a tile whose insight is hidden.
@@ -58,9 +57,9 @@ impl Dashboards {
         project: &ProjectCtx,
         dashboard: &str,
         tile: i64,
-        is_wide: bool,
+        size: TileSize,
     ) -> Result<()> {
-        self.arrange(project, dashboard, |order, shown| resized(order, shown, tile, is_wide)).await
+        self.arrange(project, dashboard, |order, shown| resized(order, shown, tile, size)).await
     }
 
     /// Changes the tiles in the order of pages, of which these insights are shown, and gives
@@ -169,15 +168,27 @@ fn resized(
     order: &mut [TileRow],
     shown: &BTreeSet<InsightId>,
     tile: i64,
-    is_wide: bool,
+    size: TileSize,
 ) -> Result<()> {
     let at = index_of(order, shown, tile)?;
     if let Some(tile) = order.get_mut(at) {
-        let h = tile.sm.map_or(HEIGHT, |place| place.h);
-        let w = if is_wide { COLUMNS } else { WIDTH };
+        let (w, h) = wide_size(tile);
+        let (w, h) = match size {
+            TileSize::Half => (WIDTH, h),
+            TileSize::Wide => (COLUMNS, h),
+            TileSize::Height(height) => {
+                tile.xs = Some(PlaceRow { x: 0, y: 0, w: 1, h: height.rows() });
+                (w, height.rows())
+            }
+        };
         tile.sm = Some(PlaceRow { x: 0, y: 0, w, h });
     }
     Ok(())
+}
+
+/// The columns and rows that a tile has in the wide grid, or gets there.
+fn wide_size(tile: &TileRow) -> (i64, i64) {
+    tile.sm.map_or((WIDTH, TileHeight::Usual.rows()), |place| (place.w, place.h))
 }
 
 /// The places of tiles in this order, in both grids, by the number of the tile.
@@ -185,13 +196,13 @@ fn places(order: &[TileRow]) -> BTreeMap<i64, (PlaceRow, PlaceRow)> {
     let (mut x, mut y, mut row_height, mut narrow_y) = (0_i64, 0_i64, 0_i64, 0_i64);
     let mut places = BTreeMap::new();
     for tile in order {
-        let (w, h) = tile.sm.map_or((WIDTH, HEIGHT), |place| (place.w, place.h));
+        let (w, h) = wide_size(tile);
         if x + w > COLUMNS {
             (x, y, row_height) = (0, y + row_height, 0);
         }
         let sm = PlaceRow { x, y, w, h };
         (x, row_height) = (x + w, row_height.max(h));
-        let h = tile.xs.map_or(HEIGHT, |place| place.h);
+        let h = tile.xs.map_or(TileHeight::Usual.rows(), |place| place.h);
         places.insert(tile.id, (sm, PlaceRow { x: 0, y: narrow_y, w: 1, h }));
         narrow_y += h;
     }
@@ -290,9 +301,27 @@ mod tests {
         let width = |row: &DashboardRow| -> Vec<_> {
             row.tiles.iter().map(|tile| tile.sm.map(|place| (place.y, place.w, place.h))).collect()
         };
-        let wide = arranged(&before, |order| resized(order, &shown, 2, true)).unwrap();
+        let wide = arranged(&before, |order| resized(order, &shown, 2, TileSize::Wide)).unwrap();
         assert_eq!(width(&wide), [Some((0, 6, 4)), Some((4, 12, 5))]);
-        let half = arranged(&wide, |order| resized(order, &shown, 2, false)).unwrap();
+        let half = arranged(&wide, |order| resized(order, &shown, 2, TileSize::Half)).unwrap();
         assert_eq!(width(&half), [Some((0, 6, 4)), Some((0, 6, 5))]);
+    }
+    #[test]
+    fn a_tile_gets_a_height_in_both_grids_and_keeps_its_width() {
+        let shown: BTreeSet<InsightId> = [1, 2].map(InsightId).into();
+        let before = dashboard(vec![at(1, 0, 0, 12), tile(2)]);
+        let sizes = |row: &DashboardRow, id: i64| {
+            let tile = row.tiles.iter().find(|tile| tile.id == id).unwrap();
+            (tile.sm.map(|place| (place.w, place.h)), tile.xs.map(|place| (place.y, place.h)))
+        };
+        let size = TileSize::Height(TileHeight::High);
+        let high = arranged(&before, |order| resized(order, &shown, 1, size)).unwrap();
+        assert_eq!(sizes(&high, 1), (Some((12, 9)), Some((0, 9))));
+        assert_eq!(sizes(&high, 2), (Some((6, 5)), Some((9, 5))));
+        for height in [TileHeight::Low, TileHeight::Usual, TileHeight::High] {
+            assert_eq!(TileHeight::of(height.rows()), height);
+        }
+        let missing = arranged(&before, |order| resized(order, &shown, 7, size));
+        assert!(matches!(missing, Err(Error::NotFound(_))));
     }
 }

@@ -122,6 +122,7 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | MailContent::UserChanged { .. }
         | MailContent::SignInChanged { .. }
         | MailContent::Alert { .. }
+        | MailContent::Subscription { .. }
         | MailContent::LimitReached { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };

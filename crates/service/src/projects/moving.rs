@@ -91,7 +91,7 @@ impl Projects {
 fn has_exports() -> Error {
     Error::Conflict {
         code: "conflict",
-        detail: "The project has batch exports, which belong to its organization. Delete them \
+        detail: "The project has exports, which belong to its organization. Delete them \
                  first."
             .to_owned(),
     }

@@ -1,6 +1,6 @@
 //! Removing all stored data of a deleted project: events, their pointers and uuids, persons,
 //! groups, definitions, warnings, reports of erasures, insights, dashboards,
-//! annotations, alerts.
+//! annotations, alerts, subscriptions.
 //!
 //! It uses small transactions, so that other work does not wait for long. Sealed events go
 //! first (`segments/retention`). What leads to a block is removed before the block, and the
@@ -20,7 +20,7 @@ use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey};
 use crate::{
     Result, Store, alerts, annotations, counts, dashboards, definitions, erasures, groups, imports,
-    insights, persons, projects, traffic, warnings,
+    insights, persons, projects, subscriptions, traffic, warnings,
 };
 
 /// The range of arrival numbers that one statement reads.
@@ -65,6 +65,7 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     dashboards::purge(store, project).await?;
     annotations::purge(store, project).await?;
     alerts::purge(store, project).await?;
+    subscriptions::purge(store, project).await?;
     store.blocks.forget(project);
     store.people.forget(project);
     // What needs disk space comes last.

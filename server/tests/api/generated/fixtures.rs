@@ -79,6 +79,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("share_links", Source::Created(None)),
     ("annotations", Source::Created(None)),
     ("alerts", Source::Created(None)),
+    ("subscriptions", Source::Created(None)),
 ];
 
 /// Operations that need a second organization of the caller.

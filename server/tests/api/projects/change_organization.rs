@@ -107,8 +107,7 @@ async fn what_has_exports_stays() {
     let to = beta(&caller).await;
     let made = caller.post(&super::exports_of(&app), &super::export()).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
-    let detail =
-        "The project has batch exports, which belong to its organization. Delete them first.";
+    let detail = "The project has exports, which belong to its organization. Delete them first.";
     let answer = change(&caller, &app, &to).await;
     answer.assert_error(409, "server_error", "conflict", detail);
     let path = format!("{}{}/", super::exports_of(&app), made.json()["id"].as_str().unwrap());

@@ -171,8 +171,14 @@ pub(super) const LAYERS: &[Layer] = &[
         why: "what is called when is decided in one place, outside of the wall and above it",
     },
     Layer {
-        of: "weir-mail",
+        of: "weir-charts",
         uses: &["weir-model"],
+        why: "an image follows from the chart alone",
+    },
+    Layer {
+        of: "weir-mail",
+        // An image is drawn when its mail is sent: the outbox has the numbers.
+        uses: &["weir-charts", "weir-model"],
         why: "words and delivery know what happened, not who may know it",
     },
     Layer {
@@ -276,6 +282,11 @@ pub(super) const RESERVED: &[Reserved] = &[
         names: &["landlock", "rquickjs*", "seccompiler"],
         to: &["weir-sandbox"],
         why: "foreign code runs behind one wall",
+    },
+    Reserved {
+        names: &["ab_glyph*", "epaint*", "ttf-parser"],
+        to: &["weir-charts"],
+        why: "one crate draws images",
     },
     Reserved { names: &["lettre"], to: &["weir-mail"], why: "one crate talks to mail servers" },
     Reserved {

@@ -4,6 +4,7 @@ use weir_questions::results::LifecycleResult;
 use weir_service::{ProjectCtx, Services};
 
 use super::{AnswerView, LifecycleView, ResultsView, StatusView, ask, check_intervals, read};
+use crate::days;
 use crate::error::UiError;
 use crate::questions::lifecycle::LifecycleForm;
 
@@ -14,7 +15,8 @@ pub(super) async fn answer(
 ) -> Result<AnswerView, UiError> {
     let query = read(&form.query())?;
     let found = ask::<Vec<LifecycleResult>>(services, project, query).await?;
-    let intervals = found.results.first().map(|first| first.labels.clone()).unwrap_or_default();
+    let first = found.results.first();
+    let intervals = first.map(|first| days::intervals(&first.labels)).unwrap_or_default();
     check_intervals(&intervals)?;
     let status = |result: LifecycleResult| StatusView {
         data: result.data.iter().map(|amount| amount.value()).collect(),

@@ -16,6 +16,7 @@ use weir_service::{Error, ProjectCtx, Services};
 use super::retention::period_labels;
 use super::{INTERVALS_MAX, ask, read, value_label};
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::QuestionForm;
 use crate::questions::lifecycle::status_label;
@@ -36,6 +37,9 @@ const MEMBERS: [(&str, &str); 6] = [
     ("cohort", "interval"),
     ("return", "appearance"),
 ];
+
+/// The parameters that name an edge of paths, and the members of the filter of its question.
+const STEPS: [(&str, &str); 2] = [("from", "pathStartKey"), ("to", "pathEndKey")];
 
 /// The parameters of an address.
 type Parameters = BTreeMap<String, String>;
@@ -103,6 +107,11 @@ fn query(form: &QuestionForm, parameters: &Parameters, limit: u32, offset: u32) 
             source[member] = json!(value);
         }
     }
+    for (name, member) in STEPS {
+        if let (QuestionForm::Paths(_), Some(value)) = (form, value(parameters, name)) {
+            source["source"]["pathsFilter"][member] = json!(value);
+        }
+    }
     if value(parameters, "before").is_some() {
         source["compare"] = json!("previous");
     }
@@ -147,12 +156,12 @@ async fn words(
                 (one.compare_label == Some(CompareLabel::Previous)) == is_before
             };
             let first = found.into_iter().find(of_range);
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
         }
         QuestionForm::Lifecycle(_) => {
             let found = ask::<Vec<LifecycleResult>>(services, project, of_form()?).await?.results;
             let first = found.into_iter().next();
-            intervals = first.map_or_else(Vec::new, |first| named(first.days, first.labels));
+            intervals = first.map_or_else(Vec::new, |first| named(first.days, &first.labels));
             details.extend(value(parameters, "status").map(|word| status_label(word).to_owned()));
         }
         QuestionForm::Funnel(form) => {
@@ -184,7 +193,13 @@ async fn words(
             let label = place("active").and_then(|active| labels.get(active.checked_sub(1)?));
             details.extend(label.map(|label| format!("Active in {label}")));
         }
-        QuestionForm::Paths(_) => {}
+        QuestionForm::Paths(_) => {
+            let step = |(name, label): (&str, &str)| {
+                let (step, event) = value(parameters, name)?.split_once('_')?;
+                Some(format!("{label} step {step}: {event}"))
+            };
+            details.extend([("from", "From"), ("to", "To")].into_iter().filter_map(step));
+        }
     }
     if let Some(day) = value(parameters, "day") {
         let label = intervals.iter().find(|(named, _)| named == day);
@@ -194,9 +209,9 @@ async fn words(
 }
 
 /// Intervals by the texts that questions name them by. Too many for a list are none.
-fn named(days: Vec<String>, labels: Vec<String>) -> Vec<(String, String)> {
-    match days.len() <= INTERVALS_MAX {
-        true => days.into_iter().zip(labels).collect(),
+fn named(names: Vec<String>, labels: &[String]) -> Vec<(String, String)> {
+    match names.len() <= INTERVALS_MAX {
+        true => names.into_iter().zip(days::intervals(labels)).collect(),
         false => Vec::new(),
     }
 }
@@ -226,5 +241,17 @@ mod tests {
             assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
             assert_eq!(query["source"][member.0], member.1, "{query}");
         }
+    }
+
+    #[test]
+    fn steps_of_paths_are_in_their_filter() {
+        let all = [("kind", "paths"), ("from", "1_/home"), ("to", "2_/pay")];
+        let parameters: Parameters =
+            all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let query = query(&form(&parameters), &parameters, 50, 0);
+        assert!(Query::read(&query).is_ok(), "{query}: {:?}", Query::read(&query));
+        let filter = &query["source"]["source"]["pathsFilter"];
+        assert_eq!(filter["pathStartKey"], "1_/home");
+        assert_eq!(filter["pathEndKey"], "2_/pay");
     }
 }

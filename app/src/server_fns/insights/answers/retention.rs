@@ -9,6 +9,7 @@ use weir_service::{Error, ProjectCtx, Services};
 
 use super::{AnswerView, CohortView, ResultsView, ask, read};
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::retention::{RetentionForm, TOTAL_MAX};
 
@@ -48,7 +49,7 @@ pub(in crate::server_fns) fn period_labels(
     let label = |one: &RetentionResult| {
         let label = periods.as_ref().and_then(|periods| {
             let at = periods.index(one.date.micros())?;
-            periods.labels().get(at).cloned()
+            periods.labels().get(at).map(|label| days::interval(label))
         });
         label.unwrap_or_else(|| one.date.minute_text())
     };
@@ -94,7 +95,7 @@ mod tests {
     fn periods_have_the_texts_of_their_zone() {
         let days = ["2026-08-19T22:00:00Z", "2026-08-20T22:00:00Z"];
         let end = "2026-08-21T21:59:59.999999Z";
-        assert_eq!(labels(&days, Interval::Day, end), ["20-Aug-2026", "21-Aug-2026"]);
+        assert_eq!(labels(&days, Interval::Day, end), ["20 Aug 2026", "21 Aug 2026"]);
         let monday =
             labels(&["2026-08-16T22:00:00Z"], Interval::Week, "2026-08-23T21:59:59.999999Z");
         assert_eq!(monday, ["17–23 Aug"]);

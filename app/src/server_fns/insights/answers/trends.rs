@@ -11,6 +11,7 @@ use super::{
     AnswerView, NumbersView, ResultsView, SeriesView, TrendsView, ask, check_intervals, label, read,
 };
 use crate::context::ui_error;
+use crate::days;
 use crate::error::UiError;
 use crate::questions::trends::TrendsForm;
 
@@ -65,7 +66,7 @@ fn is_sum(query: &TrendsQuery) -> bool {
 /// The texts of the intervals.
 pub(in crate::server_fns) fn intervals(found: &[TrendsResult]) -> Vec<String> {
     let now = found.iter().find(|one| !is_before(one));
-    now.map(|one| one.labels.clone()).unwrap_or_default()
+    now.map(|one| days::intervals(&one.labels)).unwrap_or_default()
 }
 
 /// The series of an answer, each with that of the period before. `wholes`: the answer to the

@@ -137,15 +137,54 @@ fn previous(
     to: Option<&str>,
     by: Option<&str>,
 ) -> (String, String) {
-    let utc = calendar("UTC");
-    let dates = dates(Some(from), to);
-    let range = utc.range(&dates, interval, now(), None).unwrap();
+    previous_at("UTC", NOW, interval, &dates(Some(from), to), by)
+}
+
+fn previous_at(
+    zone: &str,
+    now: &str,
+    interval: Interval,
+    dates: &DateRange,
+    by: Option<&str>,
+) -> (String, String) {
+    let calendar = calendar(zone);
+    let range = calendar.range(dates, interval, Timestamp::parse(now).unwrap(), None).unwrap();
     let compare_to = by.map(|text| match DateText::parse(text).unwrap() {
         DateText::Relative(relative) => relative,
         other => panic!("{other}"),
     });
     let compare = CompareFilter { compare_to };
-    texts(&utc.previous(&dates, &range, &compare).unwrap())
+    texts(&calendar.previous(dates, &range, &compare).unwrap())
+}
+
+#[test]
+fn a_range_that_is_moved_by_months_keeps_its_days() {
+    use Interval::{Day, Hour};
+    for (zone, now, interval, from, by, begin, end) in [
+        ("UTC", "2026-07-28T14:05:30Z", Day, "dStart", "-1m", "2026-06-28T00", "2026-06-29T00"),
+        ("UTC", "2026-07-29T14:05:30Z", Day, "dStart", "-1m", "2026-06-29T00", "2026-06-30T00"),
+        ("UTC", "2026-07-30T14:05:30Z", Day, "dStart", "-1m", "2026-06-30T00", "2026-07-01T00"),
+        ("UTC", "2026-07-31T14:05:30Z", Day, "dStart", "-1m", "2026-06-30T00", "2026-07-01T00"),
+        ("UTC", "2026-07-30T14:05:30Z", Day, "mStart", "-1m", "2026-06-01T00", "2026-07-01T00"),
+        ("UTC", "2026-07-31T14:05:30Z", Day, "mStart", "-1q", "2026-04-01T00", "2026-05-02T00"),
+        ("UTC", "2026-03-30T14:05:30Z", Day, "-2d", "-1m", "2026-02-28T00", "2026-03-03T00"),
+        ("UTC", "2028-02-29T14:05:30Z", Day, "dStart", "-1y", "2027-02-28T00", "2027-03-01T00"),
+        ("UTC", "2026-07-30T23:05:30Z", Hour, "-2h", "-1m", "2026-06-30T21", "2026-07-01T00"),
+        // Clocks were set forward in between: the same days, an hour later in UTC.
+        (
+            "Europe/Berlin",
+            "2026-03-30T10:05:30Z",
+            Day,
+            "dStart",
+            "-1m",
+            "2026-02-27T23",
+            "2026-02-28T23",
+        ),
+    ] {
+        let expected = (format!("{begin}:00:00Z"), format!("{end}:00:00Z"));
+        let found = previous_at(zone, now, interval, &dates(Some(from), None), Some(by));
+        assert_eq!(found, expected, "{now} {from} {by}");
+    }
 }
 
 #[test]
