@@ -266,6 +266,7 @@ fn of_retention(found: &[RetentionResult], label: impl Fn(&RetentionResult) -> S
 fn of_stickiness(found: Vec<StickinessResult>) -> Report {
     let longest = found.iter().max_by_key(|one| one.labels.len());
     let labels = longest.map(|one| one.labels.clone()).unwrap_or_default();
+    let (count, intervals) = (found.len(), labels.len());
     let shown = found.iter().take(COLUMNS_MAX - 1);
     let mut columns = vec!["Active in".to_owned()];
     columns.extend(shown.clone().map(|one| compared(&one.label, one.compare_label)));
@@ -282,6 +283,11 @@ fn of_stickiness(found: Vec<StickinessResult>) -> Report {
     });
     let series: Vec<ChartSeries> = drawn.collect();
     if !labels.is_empty() {
+        let notes = &mut report.notes;
+        note_hidden(notes, "The table", "series", count.min(COLUMNS_MAX - 1), count);
+        note_hidden(notes, "The chart", "series", series.len(), count);
+        let bars = intervals.min(POINTS_MAX);
+        note_hidden(notes, "The chart", "numbers of intervals", bars, intervals);
         let labels = labels.into_iter().take(POINTS_MAX).collect();
         report.chart = Some(Chart { kind: ChartKind::Bars, labels, series });
     }

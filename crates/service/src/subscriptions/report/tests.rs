@@ -105,6 +105,30 @@ fn everything_has_a_bound_and_says_what_is_hidden() {
 }
 
 #[test]
+fn stickiness_says_which_series_are_hidden() {
+    let query = json!({"kind": "StickinessQuery", "series": [{"event": "paid"}]});
+    let one = |at: usize| {
+        json!({
+            "action": {
+                "id": "paid", "type": "events", "order": at, "name": "paid",
+                "custom_name": null, "math": "total", "math_property": null,
+                "math_group_type_index": null,
+            },
+            "label": format!("paid {at}"), "count": 3, "data": [2, 1], "days": [1, 2],
+            "labels": ["1 day", "2 days"],
+        })
+    };
+    let found: Vec<Value> = (0..12).map(one).collect();
+    let report = report(&query, &json!(found));
+    assert_eq!(rows(&report)[0], ["1 day", "2", "2", "2", "2", "2", "2", "2"]);
+    assert_eq!(report.chart.as_ref().unwrap().series.len(), SERIES_MAX);
+    assert_eq!(
+        report.notes,
+        ["The table has the first 7 of 12 series.", "The chart has the first 10 of 12 series."]
+    );
+}
+
+#[test]
 fn steps_and_cohorts_have_shares() {
     let step = |order: usize, name: &str, count: u64| {
         json!({
