@@ -30,7 +30,7 @@ const LEVEL_WIDTH: f32 = 160.0;
 const LABEL_WIDTH: f32 = 180.0;
 /// Distance between two labels.
 const GAP: f32 = 20.0;
-/// With at most so many labels, all are shown, cut to their place.
+/// With at most so many bars, all labels are shown, cut to their place.
 const ALL_LABELS: usize = 8;
 const LINE: f32 = 4.0;
 /// Each point of a line with at most so many points is a dot.
@@ -90,7 +90,7 @@ pub(crate) fn draw(chart: &Chart) -> Canvas {
     let mut canvas = Canvas::new(WIDTH, CHART_HEIGHT + lines * LEGEND_LINE);
     let plot = plot(&font, chart, shown);
     levels(&mut canvas, &font, &plot);
-    labels(&mut canvas, &font, &plot, &chart.labels);
+    labels(&mut canvas, &font, &plot, chart);
     for (at, series) in shown.iter().enumerate() {
         match chart.kind {
             ChartKind::Lines => line(&mut canvas, &plot, series, color(at)),
@@ -144,22 +144,30 @@ fn levels(canvas: &mut Canvas, font: &Font, plot: &Plot) {
     }
 }
 
-/// As many labels as fit below the plot.
-fn labels(canvas: &mut Canvas, font: &Font, plot: &Plot, labels: &[String]) {
-    let shown = labels.iter().take(plot.places);
-    let (each, width) = if plot.places <= ALL_LABELS {
-        (1, plot.place_width() - GAP)
+/// As many labels as fit below the plot. Names of bars are cut to their place, so that each bar
+/// has one; times are left out instead, because the ends of dates tell them apart.
+fn labels(canvas: &mut Canvas, font: &Font, plot: &Plot, chart: &Chart) {
+    let shown = chart.labels.iter().take(plot.places);
+    let widest = shown.clone().map(|text| font.width(text)).fold(0.0, f32::max);
+    let place = plot.place_width() - GAP;
+    let are_all = chart.kind == ChartKind::Bars && plot.places <= ALL_LABELS;
+    let (each, width) = if widest <= place || are_all {
+        (1, place)
     } else {
-        let widest = shown.clone().map(|text| font.width(text)).fold(0.0, f32::max);
         let width = widest.min(LABEL_WIDTH);
         (((width + GAP) / plot.place_width()).ceil().max(1.0) as usize, width)
     };
+    let mut end = 0.0;
     for (at, text) in shown.enumerate().step_by(each) {
         let text = font.cut(text, width);
         let middle = plot.place(at) + plot.place_width() / 2.0;
         let most = plot.right - font.width(&text);
-        let left = (middle - font.width(&text) / 2.0).clamp(0.0, most.max(0.0));
-        font.write(canvas, &text, point(left, plot.bottom + TEXT * 1.5), QUIET);
+        let left = (middle - font.width(&text) / 2.0).clamp(EDGE, most.max(EDGE));
+        // A label that was moved into the image can need the space of its neighbor.
+        if left >= end {
+            font.write(canvas, &text, point(left, plot.bottom + TEXT * 1.5), QUIET);
+            end = left + font.width(&text) + GAP / 2.0;
+        }
     }
 }
 

@@ -11,6 +11,10 @@ const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")
 const THOUSAND: f64 = 1_000.0;
 /// From here on, numbers are written with a power of ten.
 const HUGE: f64 = 1e15;
+/// With levels that are closer, too.
+const TINY: f64 = 1e-6;
+/// Most digits after the point.
+const DIGITS_MAX: f64 = 6.0;
 
 /// A scale from one level to another. Zero is between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,8 +71,10 @@ fn round(number: f64) -> f64 {
 
 /// A level, with as many digits as the distance to the next one needs.
 fn text(number: f64, step: f64) -> String {
-    if number.abs() >= HUGE {
-        return format!("{number:.0e}");
+    let digits = |unit: f64| (-(step / unit).log10().floor()).clamp(0.0, DIGITS_MAX) as usize;
+    if number.abs() >= HUGE || (number != 0.0 && step < TINY) {
+        let digits = digits(10.0_f64.powf(number.abs().log10().floor()));
+        return format!("{number:.digits$e}");
     }
     let unit = UNITS.into_iter().find(|(size, _)| number.abs() >= *size);
     let (size, letter) = match unit {
@@ -76,7 +82,7 @@ fn text(number: f64, step: f64) -> String {
         Some((size, letter)) => (size, letter),
         None => (1.0, ""),
     };
-    let digits = (-(step / size).log10().floor()).clamp(0.0, 6.0) as usize;
+    let digits = if step < TINY { 0 } else { digits(size) };
     format!("{:.digits$}{letter}", number / size)
 }
 
@@ -97,6 +103,8 @@ mod tests {
         assert_eq!(texts(&[]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(&[48_000.0]), ["0", "10k", "20k", "30k", "40k", "50k"]);
         assert_eq!(texts(&[2_500_000.0]), ["0", "500k", "1.0M", "1.5M", "2.0M", "2.5M"]);
+        assert_eq!(texts(&[2.2e15]), ["0", "500T", "1.0e15", "1.5e15", "2.0e15", "2.5e15"]);
+        assert_eq!(texts(&[4.4e-8]), ["0", "1e-8", "2e-8", "3e-8", "4e-8", "5e-8"]);
     }
 
     #[test]

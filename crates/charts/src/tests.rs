@@ -111,3 +111,37 @@ fn texts_end_within_the_image() {
         assert!(edges.copied().all(|pixel| pixel == WHITE));
     }
 }
+
+/// The widths of the texts below the number of the lowest level. More than the space of a word
+/// separates them.
+fn texts_below(chart: &Chart) -> Vec<usize> {
+    let canvas = draw(chart);
+    let rows: Vec<_> = canvas.rows().skip(384).collect();
+    let inked = (0..WIDTH).filter(|x| rows.iter().any(|row| row[*x] != WHITE));
+    let mut texts: Vec<(usize, usize)> = Vec::new();
+    for x in inked {
+        match texts.last_mut() {
+            Some((_, end)) if x - *end < 8 => *end = x,
+            _ => texts.push((x, x)),
+        }
+    }
+    texts.into_iter().map(|(start, end)| end - start).collect()
+}
+
+#[test]
+fn labels_do_not_touch_each_other() {
+    for kind in [ChartKind::Lines, ChartKind::Bars] {
+        for count in [9, 14, 28, 29, 30, 31, 60, 90, 120] {
+            let texts = texts_below(&chart(kind, vec![series("a", &vec![1.0; count])]));
+            assert!(texts.len() >= 4, "{count} {texts:?}");
+            assert!(texts.iter().all(|width| *width < 150), "{count} {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn each_bar_has_its_name_and_times_are_whole() {
+    let week = |kind| texts_below(&chart(kind, vec![series("a", &[1.0; 7])])).len();
+    assert_eq!(week(ChartKind::Bars), 7);
+    assert_eq!(week(ChartKind::Lines), 4);
+}
