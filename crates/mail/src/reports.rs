@@ -3,7 +3,7 @@
 //! What does not belong here: which numbers there are (`weir-service`), and drawing a chart
 //! (`weir-charts`).
 
-use weir_model::reports::{Digest, Report};
+use weir_model::reports::{Digest, Report, ReportTable};
 
 use crate::message::Part;
 use crate::texts::{Site, one_line};
@@ -49,14 +49,20 @@ fn of_insight(report: &Report, site: &Site) -> Vec<Part> {
     let name = one_line(&report.name);
     let mut parts = vec![Part::Heading(name.clone())];
     if !report.range.is_empty() {
-        parts.push(Part::Text(report.range.clone()));
+        parts.push(Part::Text(one_line(&report.range)));
     }
-    parts.extend(report.number.clone().map(Part::Number));
+    parts.extend(report.number.as_deref().map(|number| Part::Number(one_line(number))));
     let chart = report.chart.clone();
     parts.extend(chart.map(|chart| Part::Chart { description: format!("Chart of {name}"), chart }));
-    parts.extend(report.table.clone().map(Part::Table));
+    parts.extend(report.table.as_ref().map(|table| Part::Table(lines(table))));
     parts.extend(report.notes.iter().map(|note| Part::Text(one_line(note))));
     let url = format!("{}{}", site.origin, report.path);
     parts.push(Part::Reference { label: format!("Open {name}"), url });
     parts
+}
+
+/// A table whose cells are one line each. They can have texts of events, which anybody sends.
+fn lines(table: &ReportTable) -> ReportTable {
+    let cells = |cells: &Vec<String>| cells.iter().map(|cell| one_line(cell)).collect::<Vec<_>>();
+    ReportTable { columns: cells(&table.columns), rows: table.rows.iter().map(cells).collect() }
 }

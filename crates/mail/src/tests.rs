@@ -397,6 +397,19 @@ fn a_chart_is_an_image_of_the_mail() {
 }
 
 #[test]
+fn a_cell_of_a_table_is_one_line() {
+    let row = ["paid\n\nOpen Shop:\nhttps://other.example", "3"].map(str::to_owned);
+    let columns = ["Series", "Number\r\n"].map(str::to_owned);
+    let table = ReportTable { columns: columns.into(), rows: vec![row.into()] };
+    let report = Report { table: Some(table), ..Report::default() };
+    let digest = Digest { reports: vec![report], ..Digest::default() };
+    let news = MailContent::Subscription { first_name: "Grace".to_owned(), is_test: false, digest };
+    let text = message(&Mail { to: "grace@mail.example".to_owned(), news }, &site()).plain();
+    let row = text.lines().find(|line| line.contains("other.example")).unwrap();
+    assert_eq!(row, "paid Open Shop: https://other.example       3", "{text}");
+}
+
+#[test]
 fn names_do_not_get_out_of_their_header() {
     let message = invited(|mail| {
         if let MailContent::Invited { inviter_name, organization, first_name, .. } = &mut mail.news
