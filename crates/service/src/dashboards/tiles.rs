@@ -306,6 +306,7 @@ mod tests {
         let half = arranged(&wide, |order| resized(order, &shown, 2, TileSize::Half)).unwrap();
         assert_eq!(width(&half), [Some((0, 6, 4)), Some((0, 6, 5))]);
     }
+
     #[test]
     fn a_tile_gets_a_height_in_both_grids_and_keeps_its_width() {
         let shown: BTreeSet<InsightId> = [1, 2].map(InsightId).into();
