@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use weir_model::Timestamp;
 use weir_model::organizations::Level;
+use weir_model::{ProjectId, Timestamp};
 use weir_service::Clock;
 use weir_testkit::{Caller, TestApp, until};
 
@@ -230,6 +230,48 @@ async fn a_start_applies_the_erasures_of_the_list_once() {
     assert_eq!(serving.ended().await, Some(0));
     let serving = Serving::start(data).await;
     assert_eq!(process::events(&serving.caller, &made, 2).await.len(), 2);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
+/// An older backup does not know a project either, whose number a new project then gets.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_of_the_list_is_not_applied_to_a_later_project_with_the_same_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let made = process::set_up(data, "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let number = made["project_id"].as_i64().unwrap() + 1;
+    let id = weir_store::persons::first_id(ProjectId(number), "ada").0;
+    let listed = json!({
+        "id": "01902f5e-0000-7000-8000-000000000001",
+        "project": number,
+        "person": id,
+        "requested_at": Clock::default().now().micros(),
+        "requested_by": "01902f5e-0000-7000-8000-000000000002",
+        "deletes_events": true,
+        "ids": [id],
+    });
+    std::fs::write(data.join("data/erasures.jsonl"), format!("{listed}\n")).unwrap();
+    let serving = Serving::start(data).await;
+    let key = made["personal_api_key"].as_str().unwrap();
+    let caller = serving.caller.with_key(key);
+    let project = caller.post("/api/projects/", &json!({"name": "New"})).await.json();
+    assert_eq!(project["id"], number, "{project}");
+    let of_project = json!({"project_id": number, "personal_api_key": key});
+    let event = json!({"api_key": project["api_token"], "event": "seen", "distinct_id": "ada"});
+    assert_eq!(serving.caller.post("/i/v0/e/", &event).await.status, 200);
+    assert_eq!(process::events(&serving.caller, &of_project, 1).await, ["seen"]);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let serving = Serving::start(data).await;
+    // Erasures of the list are applied before the server answers.
+    let caller = serving.caller.with_key(key);
+    let list = caller.get(&format!("/api/projects/{number}/events/")).await.json();
+    assert_eq!(list["results"][0]["event"], "seen", "{list}");
+    let found = caller.get(&format!("/api/projects/{number}/persons/?distinct_id=ada")).await;
+    assert_eq!(found.json()["results"].as_array().unwrap().len(), 1);
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await, Some(0));
 }

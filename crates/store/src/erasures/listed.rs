@@ -150,7 +150,7 @@ fn line(listed: &Listed) -> io::Result<String> {
 }
 
 /// The erasures of the list that the database does not know, because it is that of an older
-/// backup. Brings the list up to date: older ones go away, and those that are not done are
+/// backup, without those of projects that it does not have. Brings the list up to date: older ones go away, and those that are not done are
 /// there.
 ///
 /// # Errors
@@ -182,9 +182,13 @@ pub async fn unapplied(store: &Store, now: Timestamp) -> Result<Vec<Listed>> {
     let mut unknown = Vec::new();
     for one in listed {
         let project = one.project();
-        if rows::report(store, project, one.id).await?.is_none()
-            && projects::find(store, project).await?.is_some()
-        {
+        if rows::report(store, project, one.id).await?.is_some() {
+            continue;
+        }
+        // After a restore, the number of a project that the backup does not know is given to a
+        // new project. No person of that one was erased.
+        let found = projects::find(store, project).await?;
+        if found.is_some_and(|row| row.created_at <= one.requested_at()) {
             unknown.push(one);
         }
     }
