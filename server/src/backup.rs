@@ -441,7 +441,7 @@ pub async fn restore(
         Ok(Some(_)) => format!("{key} must have that of the original instance"),
         _ => format!("if the original instance has one, put it in {key} before Weir starts"),
     };
-    let target = config.data.clone();
+    let (target, least_free) = (config.data.clone(), config.disk_marks().high);
     warn_other_user(&target);
     // The data is not on this disk yet, so nothing needs its space.
     let opened = Place::of(config, &directory)?.open(config, 0).await?;
@@ -462,7 +462,7 @@ pub async fn restore(
         if manifest.schema > known {
             return Err(BackupError::NewerSchema { found: manifest.schema, known });
         }
-        let restored = weir_backup::restore(&repository, &manifest, &target)?;
+        let restored = weir_backup::restore(&repository, &manifest, &target, least_free)?;
         Ok((name, Timestamp::from_micros(manifest.created_at), restored))
     });
     let (name, began_at, Restored { files, bytes }) = restored.await?;

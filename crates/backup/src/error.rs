@@ -134,6 +134,22 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The disk of the target of a restore has too little free space.
+    #[error(
+        "the disk of `{}` has {free} bytes free and needs {needed}: {bytes} for the backup, and \
+         the rest stays free (disk_high); nothing was restored",
+        path.display()
+    )]
+    NoSpace {
+        /// The target.
+        path: PathBuf,
+        /// The bytes of the backup.
+        bytes: u64,
+        /// The free bytes that the disk must have.
+        needed: u64,
+        /// The free bytes that it has.
+        free: u64,
+    },
     /// The target of a restore has files.
     #[error("`{}` is not an empty directory; nothing was restored", path.display())]
     NotEmpty {

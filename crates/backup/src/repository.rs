@@ -66,11 +66,16 @@ pub struct About {
 /// # Errors
 /// [`Error::LowDisk`], and when the disk cannot be measured.
 pub fn refuse_low_disk(path: &Path, least: u64) -> Result<()> {
-    let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
-    match stat.f_bavail.saturating_mul(stat.f_frsize) < least {
+    match free_bytes(path)? < least {
         true => Err(Error::LowDisk { path: path.to_owned(), least }),
         false => Ok(()),
     }
+}
+
+/// The free bytes of the disk that has this path.
+pub(crate) fn free_bytes(path: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(path).map_err(|e| failed("measure", path)(e.into()))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// A backup that was found.

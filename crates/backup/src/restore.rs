@@ -13,7 +13,7 @@ use crate::copy::{copy, create_directory, is_unreadable, sync_directory};
 use crate::error::{Error, FileFault, Result, failed};
 use crate::instance;
 use crate::manifest::{Entry, Manifest};
-use crate::repository::Repository;
+use crate::repository::{Repository, free_bytes};
 use crate::staging::Staging;
 
 /// What the directory is called in addition while it is restored.
@@ -41,12 +41,17 @@ pub struct Damage {
 
 /// Restores a backup to a directory that does not exist or is empty. Every checksum is
 /// verified while its file is copied. The directory gets its name when it is complete and
-/// on stable storage.
+/// on stable storage. `least_free`: bytes that stay free on its disk.
 ///
 /// # Errors
-/// [`Error::NotEmpty`], [`Error::Damaged`], and errors of the file system. There is no
-/// target then.
-pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> Result<Restored> {
+/// [`Error::NotEmpty`], [`Error::NoSpace`], [`Error::Damaged`], and errors of the file
+/// system. There is no target then.
+pub fn restore(
+    repository: &Repository,
+    manifest: &Manifest,
+    target: &Path,
+    least_free: u64,
+) -> Result<Restored> {
     let is_empty = match fs::read_dir(target) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == ErrorKind::NotFound,
@@ -58,6 +63,14 @@ pub fn restore(repository: &Repository, manifest: &Manifest, target: &Path) -> R
     let mut name = target.file_name().ok_or_else(no_name)?.to_owned();
     name.push(UNFINISHED);
     let staging = Staging::create(&target.with_file_name(name))?;
+    let size = manifest
+        .files
+        .iter()
+        .fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes).saturating_add(entry.zeros));
+    let (needed, free) = (size.saturating_add(least_free), free_bytes(staging.path())?);
+    if free < needed {
+        return Err(Error::NoSpace { path: target.to_owned(), bytes: size, needed, free });
+    }
     let bytes = write(repository, manifest, staging.path(), None)?;
     instance::write_to(staging.path(), &manifest.instance)?;
     // It replaces an empty directory, and no other one.

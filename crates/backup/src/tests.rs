@@ -89,7 +89,7 @@ impl Place {
     fn restore(&self, name: &str) -> Result<Restored> {
         let repository = Repository::open(&self.root())?;
         let manifest = repository.manifest(name)?;
-        restore(&repository, &manifest, &self.target())
+        restore(&repository, &manifest, &self.target(), 0)
     }
 
     fn read(&self, path: &str) -> String {
@@ -544,6 +544,17 @@ fn a_backup_leaves_the_disk_space_that_the_service_needs() {
     let refused = place.repository().store(&place.take(), None, about, limits).unwrap_err();
     assert!(matches!(refused, Error::LowDisk { .. }), "{refused}");
     assert_eq!(place.repository().names().unwrap(), [first.name]);
+}
+
+#[test]
+fn a_restore_leaves_the_disk_space_that_the_service_needs() {
+    let place = Place::new();
+    let stored = place.store(1_000_000);
+    let repository = place.repository();
+    let manifest = repository.manifest(&stored.name).unwrap();
+    let refused = restore(&repository, &manifest, &place.target(), u64::MAX).unwrap_err();
+    assert!(matches!(refused, Error::NoSpace { needed: u64::MAX, .. }), "{refused}");
+    assert!(!place.target().exists());
 }
 
 #[test]

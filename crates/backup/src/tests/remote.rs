@@ -116,7 +116,7 @@ fn a_backup_elsewhere_is_stored_and_restored() {
     assert_eq!(repository.find(None).unwrap().name, second.name);
     assert_eq!(repository.find_at(1_500_000).unwrap().name, first.name);
     let manifest = repository.manifest(&second.name).unwrap();
-    restore(&repository, &manifest, &place.target()).unwrap();
+    restore(&repository, &manifest, &place.target(), 0).unwrap();
     assert_eq!(place.read("store/000013.sst"), "another table");
     assert_eq!(place.read("log/00000000000000000000.log"), "records\0\0\0");
     drop(repository);
@@ -135,7 +135,7 @@ fn damage_elsewhere_is_found_and_not_restored() {
     let check = || {
         let repository = open(&place, &elsewhere).unwrap();
         let manifest = repository.manifest(&stored.name).unwrap();
-        let restored = restore(&repository, &manifest, &place.target());
+        let restored = restore(&repository, &manifest, &place.target(), 0);
         let found = verify(&repository, &manifest, &mut HashSet::new(), &GOING).unwrap();
         let faults: Vec<FileFault> = found.into_iter().map(|damage| damage.fault).collect();
         (faults, restored.is_ok())
@@ -170,7 +170,7 @@ fn old_backups_elsewhere_are_removed_with_their_content() {
     drop(repository);
     let repository = open(&place, &elsewhere).unwrap();
     let manifest = repository.manifest(&second.name).unwrap();
-    restore(&repository, &manifest, &place.target()).unwrap();
+    restore(&repository, &manifest, &place.target(), 0).unwrap();
 }
 
 /// There may be many backups.
