@@ -78,7 +78,7 @@ impl Limits {
     /// Any failure of the store.
     pub async fn load(&self) -> Result<()> {
         let (store, limiter) = (&self.core.store, self.limiter());
-        limiter.add_stored(&rows::usage(store, limiter.month()).await?);
+        self.read_month().await?;
         for (organization, disk) in rows::disk(store).await? {
             limiter.measured(organization, disk);
         }
@@ -90,12 +90,23 @@ impl Limits {
         Ok(())
     }
 
+    /// Reads the stored events of a month that has begun. A clock that was wrong may have
+    /// begun it again.
+    async fn read_month(&self) -> Result<()> {
+        if let Some(month) = self.limiter().unread() {
+            self.limiter().add_stored(month, &rows::usage(&self.core.store, month).await?);
+        }
+        Ok(())
+    }
+
     /// Writes the events that were taken since the last write: background work of the
     /// instance. Only one task may call it, and it must not be interrupted.
     ///
     /// # Errors
-    /// When the store cannot be written; the next call continues.
+    /// When the store cannot be read or written; the next call continues.
     pub async fn write(&self) -> Result<()> {
+        // Before further counts of the month are stored.
+        self.read_month().await?;
         let counts = self.limiter().take();
         let (written, outcome) = rows::add_usage(&self.core.store, &counts).await;
         self.limiter().put_back(counts.get(written..).unwrap_or_default());

@@ -74,6 +74,8 @@ pub struct Limiter {
 #[derive(Debug)]
 struct State {
     month: Month,
+    /// Whether the stored events of the month are to be added.
+    is_unread: bool,
     /// A time before this one is of an earlier month.
     begins_at: Timestamp,
     /// When the next month begins.
@@ -101,6 +103,7 @@ impl Limiter {
         let month = Month::of(clock.now());
         let state = State {
             month,
+            is_unread: true,
             begins_at: begins_at(month),
             ends_at: month.next().begins(),
             entries: HashMap::new(),
@@ -207,10 +210,20 @@ impl Limiter {
         self.state.lock().entry(organization, &self.defaults).disk = Some(disk);
     }
 
-    /// Adds the events of months that were stored before the start.
-    pub(super) fn add_stored(&self, stored: &[MonthUsage]) {
+    /// The present month, if its stored events were not added since it began.
+    pub(super) fn unread(&self) -> Option<Month> {
         let mut state = self.state.lock();
-        let month = state.month;
+        state.begin_month(self.clock.now());
+        state.is_unread.then_some(state.month)
+    }
+
+    /// Adds the stored events of a month, unless another one has begun meanwhile.
+    pub(super) fn add_stored(&self, month: Month, stored: &[MonthUsage]) {
+        let mut state = self.state.lock();
+        if state.month != month {
+            return;
+        }
+        state.is_unread = false;
         for usage in stored.iter().filter(|usage| usage.month == month) {
             let entry = state.entry(usage.organization, &self.defaults);
             entry.month = entry.month.saturating_add(usage.events);
@@ -282,7 +295,8 @@ impl Limiter {
 }
 
 impl State {
-    /// Counts from 0 when another month has begun. A clock that is set back a little begins
+    /// Counts from what is not written when another month has begun; what is stored is added
+    /// later. A clock that is set back a little begins
     /// none; one that was wrong by more than [`SET_BACK_SECONDS`] must not hold a month that
     /// is far in the future.
     fn begin_month(&mut self, now: Timestamp) {
@@ -292,8 +306,10 @@ impl State {
         self.month = Month::of(now);
         self.begins_at = begins_at(self.month);
         self.ends_at = self.month.next().begins();
-        for entry in self.entries.values_mut() {
-            entry.month = 0;
+        self.is_unread = true;
+        for (organization, entry) in &mut self.entries {
+            let unwritten = self.unwritten.get(&(*organization, self.month));
+            entry.month = unwritten.copied().unwrap_or(0);
         }
     }
 
@@ -534,7 +550,7 @@ mod tests {
         let (limiter, _) = limiter(defaults);
         let month = limiter.month();
         let usage = |month, events| MonthUsage { organization: HOME, month, events };
-        limiter.add_stored(&[usage(month, 10), usage(month.next(), 50)]);
+        limiter.add_stored(month, &[usage(month, 10), usage(month.next(), 50)]);
         assert_eq!(limiter.used(HOME).month, 10);
         assert_eq!(send(&limiter, HOME, 1), Admission::Drop(LimitName::EventsPerMonth));
         assert!(limiter.take().is_empty(), "it is stored already");

@@ -156,6 +156,25 @@ async fn counts_and_choices_survive_a_restart_until_the_month_ends() {
     assert_eq!(next.limits.of(&org).await.unwrap().events_per_month.usage, 0);
 }
 
+#[tokio::test]
+async fn a_clock_that_jumps_and_returns_loses_no_count_of_the_month() {
+    let services = set_up().await;
+    let (_, org) = home(&services).await;
+    let limiter = services.limits.limiter();
+    let used = async || services.limits.of(&org).await.unwrap().events_per_month.usage;
+    limiter.count(org.organization, 9);
+    services.limits.write().await.unwrap();
+    limiter.count(org.organization, 2);
+    services.clock.advance(-400 * 86_400);
+    assert_eq!(used().await, 0);
+    services.clock.advance(400 * 86_400);
+    assert_eq!(used().await, 2, "what is not written yet");
+    for _ in 0..2 {
+        services.limits.write().await.unwrap();
+        assert_eq!(used().await, 11);
+    }
+}
+
 /// The mails about limits that wait to be sent: address, limit, share and use.
 async fn mails(services: &Services) -> Vec<(String, LimitName, u64, u64)> {
     let about_limit = |mail: &weir_model::mail::Mail| match &mail.news {
