@@ -62,12 +62,12 @@ install_package() {
     else
         fail "this system has no dpkg: take the file that ends with .tar.gz"
     fi
-    run="sudo -u weir weir --config /etc/weir/weir.toml"
+    run="runuser -u weir -- weir --config /etc/weir/weir.toml"
     if [ -d /run/systemd/system ]; then
         echo "Weir runs at http://127.0.0.1:8000. To see how it does: systemctl status weir"
-        echo "The link to set it up: $run setup-link"
+        echo "The link to set it up, as root: $run setup-link"
     else
-        echo "Weir is installed. There is no systemd here; to start it: $run serve"
+        echo "Weir is installed. There is no systemd here; to start it, as root: $run serve"
     fi
 }
 
