@@ -150,8 +150,8 @@ fn line(listed: &Listed) -> io::Result<String> {
 }
 
 /// The erasures of the list that the database does not know, because it is that of an older
-/// backup, without those of projects that it does not have. Brings the list up to date: older ones go away, and those that are not done are
-/// there.
+/// backup, without those of projects that it does not have. Brings the list up to date: older
+/// ones go away, and those that are not done are there.
 ///
 /// # Errors
 /// When the list cannot be read or written, and errors of the store.
