@@ -66,6 +66,12 @@ pub enum BackupError {
     /// A store in memory has no files.
     #[error("a store in memory has no files")]
     InMemory,
+    /// The files of a database are the ones of its server.
+    #[error(
+        "the store is in a PostgreSQL database: back up and restore the database with its own \
+         tools, and the directories `log` and `segments` of the data directory with it"
+    )]
+    InDatabase,
     /// The data directory has no store.
     #[error("there is no store in the data directory `{0}`")]
     NoStore(PathBuf),
@@ -305,7 +311,7 @@ pub(crate) fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
 /// Removes the links that a killed command has left in the data directory: they keep files
 /// on the disk that the service has removed.
 pub async fn remove_abandoned(config: &Config) {
-    if config.store == StoreKind::Memory {
+    if config.store != StoreKind::RocksDb {
         return;
     }
     let links = [STAGING, check::STAGING, segments::STAGING];
@@ -530,6 +536,7 @@ fn is_list(entry: &Entry) -> bool {
 fn refuse(config: &Config) -> Result<(), BackupError> {
     match config.store {
         StoreKind::Memory => Err(BackupError::InMemory),
+        StoreKind::Postgres(_) => Err(BackupError::InDatabase),
         StoreKind::RocksDb => Ok(()),
     }
 }

@@ -81,8 +81,12 @@ settings! {
     data: PathBuf = PathBuf::from("./data"), "WEIR_DATA";
     /// Address at which users reach this instance, such as https://weir.example.org
     public_url: PublicUrl = PublicUrl::default(), "WEIR_PUBLIC_URL";
-    /// Where data is stored: `rocksdb` under the data directory, or `mem://` (lost at exit) [default: rocksdb]
+    /// Where data is stored: `rocksdb` under the data directory, postgres://user:password@host:port/database with the log and the files of events under the data directory, or `mem://` (lost at exit) [default: rocksdb]
     store: StoreKind = StoreKind::RocksDb, "WEIR_STORE";
+    /// Connections to the database of `store`, 2 to 1000 [default: 16]
+    store_connections: u32 = 16, "WEIR_STORE_CONNECTIONS";
+    /// Whether the database of `store` may be without a synchronous standby, so that its disk is the only place of the data: true or false [default: false]
+    accept_single_database: bool = false, "WEIR_ACCEPT_SINGLE_DATABASE";
     /// Log filter, such as `info` or `warn,weir=debug` [default: warn,weir=info]
     log: String = "warn,weir=info".to_owned(), "WEIR_LOG";
     /// Form of log lines: `text` or `json` [default: text]
@@ -254,6 +258,9 @@ impl Config {
         if let Some(fault) = self.segment_bucket().and_then(|bucket| bucket.access.fault()) {
             return Err(ConfigError::Contradiction(fault));
         }
+        if !(2..=1000).contains(&self.store_connections) {
+            return Err(ConfigError::Contradiction("store_connections must be from 2 to 1000"));
+        }
         if let Some(fault) = self.fault_of_questions() {
             return Err(ConfigError::Contradiction(fault));
         }
@@ -294,10 +301,15 @@ impl Config {
                 return Some(fault);
             }
         }
-        if self.store == StoreKind::Memory {
-            return Some("backup_to needs a store with files, and this store is in memory");
+        match self.store {
+            StoreKind::RocksDb => None,
+            StoreKind::Postgres(_) => {
+                Some("backup_to needs a store with files; back the database up with its own tools")
+            }
+            StoreKind::Memory => {
+                Some("backup_to needs a store with files, and this store is in memory")
+            }
         }
-        None
     }
 
     /// Settings of connections that contradict each other.

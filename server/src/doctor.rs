@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use weir_store::inspection::{Inspection, inspect};
-use weir_store::schema_version;
+use weir_store::{DATABASE_ID, schema_version};
 
 use crate::backup::{link_store, stop_flag, unlink_store};
 use crate::config::{Config, StoreKind};
@@ -126,8 +126,17 @@ fn about_files(report: &mut Report, config: &Config) {
     let data = &config.data;
     let mut paths = vec![data.clone()];
     paths.extend(
-        ["LOCK", "store", "log", "log/quarantine", "segments", "ballast", "instance-id"]
-            .map(|name| data.join(name)),
+        [
+            "LOCK",
+            "store",
+            "log",
+            "log/quarantine",
+            "segments",
+            "ballast",
+            "instance-id",
+            DATABASE_ID,
+        ]
+        .map(|name| data.join(name)),
     );
     for path in [
         &config.local_exports,
@@ -183,8 +192,10 @@ fn about_disk(report: &mut Report, config: &Config) {
 async fn about_data(report: &mut Report, config: &Config) {
     report.section("Data");
     report.fact("newest schema version of this program", schema_version());
-    if config.store == StoreKind::Memory {
-        return report.line("the store is in memory");
+    match config.store {
+        StoreKind::RocksDb => {}
+        StoreKind::Postgres(_) => return report.line("the store is in a PostgreSQL database"),
+        StoreKind::Memory => return report.line("the store is in memory"),
     }
     if !has_store(config) {
         return report.line("there is no store");

@@ -173,9 +173,13 @@ async fn show(
     Ok(out.flush()?)
 }
 
-/// Whether the data directory has a store.
+/// Whether the data directory has a store, or belongs to a database.
 pub fn has_store(config: &Config) -> bool {
-    config.data.join("store").exists()
+    let sign = match config.store {
+        StoreKind::RocksDb | StoreKind::Memory => "store",
+        StoreKind::Postgres(_) => weir_store::DATABASE_ID,
+    };
+    config.data.join(sign).exists()
 }
 
 /// Reads the positions and closes the store again: reading the log may take long, and a

@@ -87,7 +87,7 @@ impl KeyFile {
         }
         match config.store {
             StoreKind::Memory => Ok(None),
-            StoreKind::RocksDb => {
+            StoreKind::RocksDb | StoreKind::Postgres(_) => {
                 let path = beside(&data)?;
                 Ok(Some(Self { path, data, may_be_made: true }))
             }

@@ -38,7 +38,7 @@ use weir_service::mail::Mailing;
 use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::Sealer;
 use weir_service::{Clock, Core, Dependencies, Services, questions};
-use weir_store::{Location, Settings as StoreSettings, Store, disk};
+use weir_store::{DatabaseSettings, Location, Settings as StoreSettings, Store, disk};
 
 use crate::alerts::WebhookWorker;
 use crate::app::{App, AppBuilder, Stopping};
@@ -200,7 +200,7 @@ impl Server {
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         // A log that outlives a store in memory would fill the next store.
         let (log, temporary_log) = match config.store {
-            StoreKind::RocksDb => (config.data.join("log"), None),
+            StoreKind::RocksDb | StoreKind::Postgres(_) => (config.data.join("log"), None),
             StoreKind::Memory => {
                 let temporary_log = tempfile::tempdir()?;
                 (temporary_log.path().to_owned(), Some(temporary_log))
@@ -409,7 +409,7 @@ pub(crate) async fn bind(address: &str, setting: &'static str) -> Result<TcpList
 /// Free bytes of the disk of the data directory, which may not exist yet.
 pub(crate) fn free_bytes(config: &Config) -> Option<u64> {
     match config.store {
-        StoreKind::RocksDb => {
+        StoreKind::RocksDb | StoreKind::Postgres(_) => {
             let data = std::path::absolute(&config.data).ok()?;
             disk::free_space(data.ancestors().find(|directory| directory.exists())?)
         }
@@ -422,8 +422,16 @@ pub(crate) fn free_bytes(config: &Config) -> Option<u64> {
 /// # Errors
 /// Errors of the store.
 pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
-    let location = match config.store {
+    let location = match &config.store {
         StoreKind::RocksDb => Location::Directory(config.data.clone()),
+        StoreKind::Postgres(address) => Location::Database {
+            directory: config.data.clone(),
+            database: DatabaseSettings {
+                address: address.clone(),
+                connections: config.store_connections,
+                accepts_single_database: config.accept_single_database,
+            },
+        },
         StoreKind::Memory => Location::Memory,
     };
     let settings = StoreSettings {
@@ -434,6 +442,10 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
     match &location {
         Location::Directory(directory) => {
             tracing::info!(directory = %directory.display(), "opening the store");
+        }
+        Location::Database { directory, database } => {
+            let (directory, database) = (directory.display(), &database.address);
+            tracing::info!(%directory, %database, "opening the store in a database");
         }
         Location::Memory => tracing::warn!("the store is in memory: nothing survives the process"),
     }

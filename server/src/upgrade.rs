@@ -26,6 +26,9 @@ pub enum UpgradeError {
     /// A store in memory has no files.
     #[error("a store in memory has no files")]
     InMemory,
+    /// The store is in a database.
+    #[error("the store is in a PostgreSQL database: check an upgrade on a copy of the database")]
+    InDatabase,
     /// The directory has no store.
     #[error("there is no store in the data directory `{0}`")]
     NoStore(PathBuf),
@@ -57,7 +60,11 @@ impl UpgradeError {
                 REFUSED
             }
             Self::NoSpace { .. } => NO_SPACE,
-            Self::InMemory | Self::NoStore(_) | Self::Files(_) | Self::Store(_) => 1,
+            Self::InMemory
+            | Self::InDatabase
+            | Self::NoStore(_)
+            | Self::Files(_)
+            | Self::Store(_) => 1,
         }
     }
 }
@@ -77,8 +84,10 @@ pub struct Checked {
 /// # Errors
 /// [`UpgradeError`] with the reason, also if this program refuses the data.
 pub async fn check(config: &Config, directory: Option<PathBuf>) -> Result<Checked, UpgradeError> {
-    if config.store == StoreKind::Memory {
-        return Err(UpgradeError::InMemory);
+    match config.store {
+        StoreKind::RocksDb => {}
+        StoreKind::Postgres(_) => return Err(UpgradeError::InDatabase),
+        StoreKind::Memory => return Err(UpgradeError::InMemory),
     }
     let data = directory.unwrap_or_else(|| config.data.clone());
     let of = Config { data: data.clone(), ..config.clone() };

@@ -8,7 +8,7 @@
 //! What belongs here: which addresses may be dialled, HTTP and TCP and TLS to them,
 //! faults as classes. What does not: the requests to a destination (`weir-export`,
 //! `weir-plugins`, `weir-service`), and addresses that the operator sets (mail, name
-//! servers).
+//! servers), except of storages and databases, which use the same connections.
 //!
 //! Invariant: an address is judged at the moment at which it is dialled, also if it was
 //! judged when it was saved.
@@ -16,6 +16,7 @@
 mod address_filter;
 mod fault;
 mod host;
+mod postgres;
 mod rules;
 mod tls;
 
@@ -36,6 +37,7 @@ use url::Url;
 pub use address_filter::Resolve;
 pub use fault::{Fault, FaultClass};
 pub use host::Refused;
+pub use postgres::{PostgresFault, PostgresStream};
 pub use reqwest::{Body, Error as RequestError, Method, StatusCode, header};
 pub use reqwest::{Request, RequestBuilder, Response};
 pub use rules::Rules;

@@ -32,6 +32,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait between attempts.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
+/// How the engine begins the message of an error of a storage that was not reached.
+const UNREACHABLE: &str = "Connection to storage backend failed: ";
+
 /// What an operation does to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -413,6 +416,11 @@ pub(crate) fn classify(statement: &'static str, errors: Vec<surrealdb::types::Er
         return Failure::Conflict;
     }
     let all = || errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ");
+    // Only a storage behind a network has such errors. The engine passes on their text alone
+    // if a statement fails.
+    if errors.iter().any(|error| error.message().contains(UNREACHABLE)) {
+        return Failure::Final(Error::Unavailable { statement, detail: all() });
+    }
     if errors.iter().any(is_storage) {
         return Failure::Final(Error::Storage { statement, detail: all() });
     }
@@ -519,6 +527,20 @@ mod tests {
         ] {
             let detail = format!("{errors:?}");
             assert!(matches!(outcome(errors), Error::Storage { .. }), "{detail}");
+        }
+    }
+
+    #[test]
+    fn a_database_that_is_away_is_no_storage_failure() {
+        let away = "Connection to storage backend failed: no answer in time";
+        for errors in [
+            vec![Notifies::internal(format!("There was a problem with the store: {away}"))],
+            vec![not_executed(&format!("Cannot COMMIT: {away}"))],
+        ] {
+            let detail = format!("{errors:?}");
+            let error = outcome(errors);
+            assert!(matches!(error, Error::Unavailable { .. }), "{detail}");
+            assert!(error.is_temporary());
         }
     }
 

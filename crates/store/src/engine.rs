@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, broadcast};
 use uuid::Uuid;
 use weir_model::UserId;
 use weir_objects::{Access, BucketLocation};
+use weir_store_postgres::Settings as DatabaseSettings;
 
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
@@ -30,7 +31,7 @@ use crate::keyed_lock::KeyedLocks;
 use crate::people::PeopleMaps;
 use crate::plugin_runtime::changes::ChangeNotifier;
 use crate::traffic::TrafficCounters;
-use crate::{in_memory, migrations};
+use crate::{in_memory, migrations, postgres};
 
 const MIB: u64 = 1 << 20;
 /// Bytes of a block of the storage before compression.
@@ -65,6 +66,14 @@ pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 pub enum Location {
     /// RocksDB in this data directory.
     Directory(PathBuf),
+    /// In a PostgreSQL database. The log, the files of events and what else belongs to this
+    /// machine are in a data directory.
+    Database {
+        /// The data directory.
+        directory: PathBuf,
+        /// The database.
+        database: DatabaseSettings,
+    },
     /// In memory, for tests. Nothing survives.
     Memory,
 }
@@ -72,7 +81,7 @@ pub enum Location {
 impl Location {
     fn directory(&self) -> Option<&Path> {
         match self {
-            Self::Directory(directory) => Some(directory),
+            Self::Directory(directory) | Self::Database { directory, .. } => Some(directory),
             Self::Memory => None,
         }
     }
@@ -265,21 +274,30 @@ impl Store {
 /// Opens the engine, and leaves the schema as it is.
 async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Error> {
     let directory = location.directory();
-    let path = match directory {
-        Some(directory) => format!("rocksdb://{}?sync=every", directory.join(STORE).display()),
-        None => "memory".to_owned(),
+    let path = match location {
+        Location::Directory(directory) => {
+            postgres::refuse_database(directory)?;
+            format!("rocksdb://{}?sync=every", directory.join(STORE).display())
+        }
+        Location::Database { database, .. } => database.address.to_string(),
+        Location::Memory => "memory".to_owned(),
     };
     let failed = |detail: String| Error::Open { location: path.clone(), detail };
     let guard = Arc::new(DiskState::new(directory.map(Path::to_owned), settings.disk));
-    let datastore = Datastore::builder()
+    let builder = Datastore::builder()
         .with_config(engine_settings(settings))
         .with_runtime_worker_threads(INLINE)
         .with_capabilities(capabilities())
         .with_query_timeout(Some(QUERY_TIMEOUT))
-        .without_maintenance_tasks()
-        .build_with_path(&path)
-        .await
-        .map_err(|e| failed(format!("{e:#}")))?;
+        .without_maintenance_tasks();
+    let datastore = match location {
+        Location::Directory(_) | Location::Memory => builder.build_with_path(&path).await,
+        Location::Database { directory, database } => {
+            let storage = postgres::open(directory, database).await?;
+            builder.build_with_factory_path(&path, storage).await
+        }
+    };
+    let datastore = datastore.map_err(|e| failed(format!("{e:#}")))?;
     if *location == Location::Memory {
         in_memory::fill(&datastore).await.map_err(|e| failed(format!("{e:#}")))?;
     }

@@ -138,6 +138,15 @@ pub enum Error {
         /// Why.
         detail: String,
     },
+    /// The database cannot be used now, or all connections to it are in use. The transaction
+    /// had no effect.
+    #[error("`{statement}`: the database cannot be used now: {detail}")]
+    Unavailable {
+        /// Name of the statement.
+        statement: &'static str,
+        /// Why.
+        detail: String,
+    },
     /// Free disk space is below the low threshold. Reads and deletions continue.
     #[error("too little free disk space")]
     DiskLow,
@@ -155,6 +164,7 @@ impl Error {
                 | Self::Conflict { .. }
                 | Self::Timeout { .. }
                 | Self::Making { .. }
+                | Self::Unavailable { .. }
                 | Self::DiskLow
                 | Self::Stopped
         )

@@ -24,6 +24,7 @@ mod in_memory;
 mod keyed_lock;
 mod lists;
 mod migrations;
+mod postgres;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -85,7 +86,9 @@ pub use error::Error;
 pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
 pub use migrations::{MissingMigration, StoredSchema, schema_version};
+pub use postgres::DATABASE_ID;
 pub use weir_objects::{Access, BucketLocation, Secret};
+pub use weir_store_postgres::{DatabaseAddress, Settings as DatabaseSettings};
 
 /// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -13,6 +13,7 @@ use weir_model::organizations::Level;
 use weir_model::scopes::Scope;
 use weir_model::sso::OpenedBy;
 use weir_model::{KeyId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
+use weir_testservers::Postgres;
 
 use crate::activity::Verified;
 use crate::instance::{NewInstance, SetUp};
@@ -22,8 +23,8 @@ use crate::projects::ProjectRow;
 use crate::throttle::{CountResult, Rule};
 use crate::users::{PasswordHash, UserRow};
 use crate::{
-    Location, Settings, Store, activity, instance, keys, organizations, projects, sessions,
-    throttle, users,
+    DatabaseSettings, Location, Settings, Store, activity, instance, keys, organizations, projects,
+    sessions, throttle, users,
 };
 
 const NOW: Timestamp = Timestamp::EPOCH;
@@ -32,13 +33,29 @@ pub(crate) async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
-/// A store of each engine, because they detect conflicts in different ways. The directory
-/// is removed when the second value is dropped.
-pub(crate) async fn stores() -> (Vec<Store>, tempfile::TempDir) {
+/// What stores of tests need: a directory and a database server. Both are removed when this
+/// is dropped.
+pub(crate) struct Place {
+    _directory: tempfile::TempDir,
+    _server: Postgres,
+}
+
+/// A store of each storage, because they detect conflicts in different ways.
+pub(crate) async fn stores() -> (Vec<Store>, Place) {
     let directory = tempfile::tempdir().unwrap();
-    let location = Location::Directory(directory.path().to_owned());
-    let on_disk = Store::open(&location, Settings::default()).await.unwrap();
-    (vec![store().await, on_disk], directory)
+    let in_files = Location::Directory(directory.path().join("files"));
+    let server = Postgres::durable().await;
+    let database = DatabaseSettings {
+        address: server.url("postgres").parse().unwrap(),
+        connections: 16,
+        accepts_single_database: true,
+    };
+    let in_database = Location::Database { directory: directory.path().join("database"), database };
+    let mut stores = vec![store().await];
+    for location in [in_files, in_database] {
+        stores.push(Store::open(&location, Settings::default()).await.unwrap());
+    }
+    (stores, Place { _directory: directory, _server: server })
 }
 
 fn user(number: u128) -> UserRow {

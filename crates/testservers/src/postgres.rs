@@ -24,30 +24,44 @@ pub struct Postgres {
     address: SocketAddr,
     directory: tempfile::TempDir,
     process: Option<Process>,
-    with_tls: bool,
+    kind: Kind,
+}
+
+/// What a server is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    WithTls,
+    Durable,
 }
 
 impl Postgres {
     /// Starts the server without TLS.
     pub async fn start() -> Self {
-        Self::started(false).await
+        Self::started(Kind::Plain).await
     }
 
     /// Starts the server with a self-signed certificate.
     pub async fn with_tls() -> Self {
-        Self::started(true).await
+        Self::started(Kind::WithTls).await
+    }
+
+    /// Starts a server that keeps what it acknowledges: it syncs its files, and its pages
+    /// have checksums.
+    pub async fn durable() -> Self {
+        Self::started(Kind::Durable).await
     }
 
     /// Starts the server without TLS, and makes it accept the SQL of Redshift that
     /// exports use.
     pub async fn like_redshift() -> Self {
-        let server = Self::started(false).await;
+        let server = Self::started(Kind::Plain).await;
         // The answer holds nothing of interest; `ask` fails if the statement fails.
         let _ = server.ask(LIKE_REDSHIFT);
         server
     }
 
-    async fn started(with_tls: bool) -> Self {
+    async fn started(kind: Kind) -> Self {
         let directory = tempfile::tempdir().unwrap();
         // The other user must be able to enter the directory.
         let passable = fs::Permissions::from_mode(0o711);
@@ -70,12 +84,16 @@ impl Postgres {
                 "--encoding=UTF8",
                 "--no-locale",
                 "--no-sync",
+                match kind {
+                    Kind::Durable => "--data-checksums",
+                    Kind::Plain | Kind::WithTls => "--no-instructions",
+                },
             ],
         );
-        if with_tls {
+        if kind == Kind::WithTls {
             sign(&data);
         }
-        let mut server = Self { address: free_address(), directory, process: None, with_tls };
+        let mut server = Self { address: free_address(), directory, process: None, kind };
         server.go_on().await;
         server
     }
@@ -94,14 +112,15 @@ impl Postgres {
         // A killed server leaves its lock file.
         let _ = fs::remove_file(data.join("postmaster.pid"));
         let port = self.address.port().to_string();
-        let tls = if self.with_tls { "ssl=on" } else { "ssl=off" };
+        let tls = if self.kind == Kind::WithTls { "ssl=on" } else { "ssl=off" };
+        let fsync = if self.kind == Kind::Durable { "fsync=on" } else { "fsync=off" };
         let mut arguments = vec!["-D", data.to_str().unwrap(), "-p", &port, "-c", tls];
         for setting in [
             "listen_addresses=127.0.0.1",
             "unix_socket_directories=",
-            "fsync=off",
+            fsync,
             "logging_collector=off",
-            "max_connections=30",
+            "max_connections=60",
         ] {
             arguments.extend(["-c", setting]);
         }
@@ -121,6 +140,11 @@ impl Postgres {
     /// The address that the server listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address of a database of this server, with the credentials of the superuser.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://weir:correct%20horse@{}/{database}", self.address)
     }
 
     /// Runs a statement and returns its rows as lines, with `|` between the columns.

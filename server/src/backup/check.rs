@@ -379,6 +379,7 @@ fn is_damage(error: &StoreError) -> bool {
         | StoreError::Bucket { .. }
         | StoreError::Timeout { .. }
         | StoreError::Conflict { .. }
+        | StoreError::Unavailable { .. }
         | StoreError::DiskLow
         | StoreError::Stopped => false,
         _ => true,

@@ -134,7 +134,7 @@ pub(crate) fn begin(app: &App, threads: &Handle) -> JoinHandle<()> {
 }
 
 async fn run(app: App) {
-    if app.config.store == StoreKind::Memory {
+    if app.config.store != StoreKind::RocksDb {
         return;
     }
     let schedule = Schedule::of(&app.config);

@@ -80,6 +80,20 @@ fn what_is_written_can_be_read_again() {
 }
 
 #[test]
+fn the_password_of_the_database_is_not_written() {
+    let text = "store = 'postgres://weir:hushed@a,b:5433/events?sslmode=require'\n\
+                store_connections = 8\naccept_single_database = true";
+    let config: Config = Settings::default().over(file(text).unwrap());
+    let written = config.to_toml().unwrap();
+    let store = "store = \"postgres://weir:***@a:5432,b:5433/events?sslmode=require\"";
+    assert!(written.contains(store) && !written.contains("hushed"), "{written}");
+    let fault = file("store = 'postgres://weir:hushed@/events'").unwrap_err();
+    assert!(fault.contains("expected postgres://") && !fault.contains("hushed"), "{fault}");
+    let few = Settings::default().over(file("store_connections = 1").unwrap()).checked();
+    assert!(few.is_err());
+}
+
+#[test]
 fn values_are_checked() {
     for bad in ["ftp://a", "http://", "http://a/b", "http://u@a", "a.example", "http://a?b"] {
         assert!(bad.parse::<PublicUrl>().is_err(), "{bad}");
@@ -118,6 +132,10 @@ fn values_are_checked() {
             None,
         ),
         ("backup_to = '/mnt/backups'\nstore = 'mem://'".to_owned(), Some("in memory")),
+        (
+            "backup_to = '/mnt/backups'\nstore = 'postgres://weir@db/weir'".to_owned(),
+            Some("its own tools"),
+        ),
         (format!("backup_to = '/mnt/backups'\n{bucket}"), None),
     ] {
         let checked = Settings::default().over(file(&text).unwrap()).checked();

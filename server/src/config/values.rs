@@ -10,7 +10,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use weir_model::sso::{PROVIDERS_MAX, ProviderName};
 use weir_service::sso::Provider;
-use weir_store::{BucketLocation, Secret};
+use weir_store::{BucketLocation, DatabaseAddress, Secret};
 
 /// Origin of the links that the service creates; empty when not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,10 +67,12 @@ impl fmt::Display for PublicUrl {
 }
 
 /// Where data is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreKind {
     /// RocksDB under the data directory.
     RocksDb,
+    /// A PostgreSQL database. The log and the files of events are in the data directory.
+    Postgres(DatabaseAddress),
     /// In memory, for tests and trials.
     Memory,
 }
@@ -82,17 +84,19 @@ impl FromStr for StoreKind {
         match text {
             "rocksdb" => Ok(Self::RocksDb),
             "mem://" => Ok(Self::Memory),
-            _ => Err("expected `rocksdb` or `mem://`"),
+            _ if text.starts_with("postgres") => text.parse().map(Self::Postgres),
+            _ => Err("expected `rocksdb`, postgres://… or `mem://`"),
         }
     }
 }
 
 impl fmt::Display for StoreKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RocksDb => "rocksdb",
-            Self::Memory => "mem://",
-        })
+        match self {
+            Self::RocksDb => f.write_str("rocksdb"),
+            Self::Postgres(address) => address.fmt(f),
+            Self::Memory => f.write_str("mem://"),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// start while it is valid, then a new one whenever the last has expired.
 pub(super) async fn announce_setup(app: App, address: SocketAddr) {
     let file = match app.config.store {
-        StoreKind::RocksDb => Some(setup::link_file(&app.config)),
+        StoreKind::RocksDb | StoreKind::Postgres(_) => Some(setup::link_file(&app.config)),
         StoreKind::Memory => None,
     };
     let mut kept = file.as_deref().and_then(setup::kept_link);

@@ -47,7 +47,7 @@ fn certificate_days(app: &App) -> Option<i64> {
 }
 
 fn backups(app: &App) -> Option<BackupFacts> {
-    if app.config.store == StoreKind::Memory {
+    if app.config.store != StoreKind::RocksDb {
         return None;
     }
     let BackupState { last, failure, is_running } = app.backups.known();
@@ -83,7 +83,7 @@ fn damage(found: Damage) -> Option<DamageFacts> {
 /// Reads file sizes off the threads that answer requests.
 async fn disk(app: &App) -> Option<DiskFacts> {
     let directory = match app.config.store {
-        StoreKind::RocksDb => app.config.data.clone(),
+        StoreKind::RocksDb | StoreKind::Postgres(_) => app.config.data.clone(),
         StoreKind::Memory => return None,
     };
     let free_bytes = app.disk.free_bytes();

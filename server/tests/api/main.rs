@@ -19,6 +19,7 @@ mod cors;
 mod coverage;
 mod dashboard_pages;
 mod dashboards;
+mod database;
 mod definitions;
 mod demo;
 mod doctor;

@@ -133,7 +133,8 @@ impl Failure {
             | Error::Open { .. }
             | Error::Stopped
             | Error::Storage { .. }
-            | Error::TooLarge { .. } => Cause::State,
+            | Error::TooLarge { .. }
+            | Error::Unavailable { .. } => Cause::State,
         }
     }
 

@@ -96,7 +96,7 @@ async fn a_record_has_the_bytes_that_a_statement_writes() {
     content.insert("z", Vec::<i64>::new());
     let content = Value::Object(content);
     let (stores, _directory) = stores().await;
-    let [one, other] = stores.as_slice() else { panic!("two engines") };
+    let [one, other, ..] = stores.as_slice() else { panic!("several storages") };
     for key in [
         RecordIdKey::Number(-3),
         RecordIdKey::String("a\u{0}b".to_owned()),

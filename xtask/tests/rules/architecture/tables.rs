@@ -33,8 +33,13 @@ pub(super) const LAYERS: &[Layer] = &[
     Layer {
         of: "weir-store",
         // `weir-objects` is for the bucket of sealed events.
-        uses: &["weir-json", "weir-model", "weir-objects", "weir-segments"],
+        uses: &["weir-json", "weir-model", "weir-objects", "weir-segments", "weir-store-postgres"],
         why: "the store keeps data and knows no rules",
+    },
+    Layer {
+        of: "weir-store-postgres",
+        uses: &["weir-egress"],
+        why: "a storage has keys and values, whatever they mean",
     },
     Layer {
         of: "weir-egress",
@@ -274,9 +279,10 @@ pub(super) const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["surrealdb*"],
-        to: &["weir-store", "weir-bench"],
+        to: &["weir-store", "weir-store-postgres", "weir-bench"],
         why: "one crate knows the database: others need not wait for its compilation, and a \
-              change of engine stays in one place (the benchmark measures the bare engine)",
+              change of engine stays in one place (another one implements the interface of its \
+              storages, and the benchmark measures the bare engine)",
     },
     Reserved {
         names: &["landlock", "rquickjs*", "seccompiler"],
@@ -364,8 +370,8 @@ pub(super) const RESERVED: &[Reserved] = &[
     Reserved { names: &["hickory-*"], to: &["weir-dns"], why: "one crate asks name servers" },
     Reserved {
         names: &["tokio-postgres", "postgres*"],
-        to: &["weir-export"],
-        why: "one crate talks to databases of others",
+        to: &["weir-export", "weir-store-postgres"],
+        why: "one crate talks to databases of others, and one to the operator's",
     },
     Reserved {
         names: &["leptos*", "server_fn*", "reactive_*"],

@@ -1,4 +1,4 @@
-//! A session with a database: dialling, TLS, signing in, statements.
+//! A session with a database: signing in, statements.
 //!
 //! What belongs here: the connection, and the meaning of its errors for users. What does
 //! not: the text of statements (`postgres`, `redshift`).
@@ -6,28 +6,21 @@
 //! Invariant: users see errors of the server as a class of fault and an SQLSTATE, never
 //! as text of the server (SEC-29).
 
-use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, CopyInSink, Error, NoTls, SimpleQueryMessage};
-use weir_egress::{Egress, Fault, FaultClass, TlsStream, Trust};
+use weir_egress::{Egress, Fault, FaultClass, PostgresFault, PostgresStream, Trust};
 
 use crate::destination::Failure;
 
-/// The request for TLS: its length and its code.
-const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// The class of a failure for a row that violates a constraint of its table.
 pub(super) const CONSTRAINT: &str = "Constraint";
-/// The timeout for TLS and for signing in.
+/// The timeout for signing in.
 const SIGN_IN: Duration = Duration::from_secs(30);
 /// The timeout for an answer, and for accepting rows. A server that is silent for longer
 /// counts as failed.
@@ -175,103 +168,24 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
 }
 
 /// A connection with TLS. A server without TLS is accepted only in a private network.
-pub(crate) async fn dial(egress: &Egress, credentials: &Credentials) -> Result<Wire, Failure> {
-    let mut stream = egress.dial(&credentials.host, credentials.port).await?;
-    let request = timeout(SIGN_IN, async {
-        stream.write_all(&TLS_REQUEST).await?;
-        stream.read_u8().await
-    });
-    let answer = request.await.map_err(|_| Fault::from(FaultClass::TimedOut))?;
-    let stream = match answer.map_err(Fault::from)? {
-        b'S' => {
-            Stream::Tls(Box::new(egress.tls(stream, &credentials.host, credentials.trust).await?))
-        }
-        b'N' => {
-            let peer = stream.peer_addr().map_err(Fault::from)?;
-            if !is_inner(peer.ip()) {
-                return Err(Failure::permanent(
-                    "TlsNeeded",
-                    "The server does not speak TLS. Switch it on there: without it only servers \
-                     in a network of one's own are talked to.",
-                ));
-            }
-            Stream::Plain(stream)
-        }
-        _ => {
-            return Err(Failure::permanent(
-                "NoDatabase",
-                "What answers at this host and port is no PostgreSQL server.",
-            ));
-        }
-    };
-    Ok(Wire { stream, left: ANSWERS_MAX })
-}
-
-/// Whether an address is in a private network. Such an address is dialled only if the
-/// operator allows it, so a connection without TLS is acceptable there.
-fn is_inner(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
-        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
-    }
-}
-
-/// A connection that limits the bytes that are read.
-pub(crate) struct Wire {
-    stream: Stream,
-    left: usize,
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-impl AsyncRead for Wire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        })?;
-        let read = buffer.filled().len() - before;
-        match self.left.checked_sub(read) {
-            Some(left) => self.left = left,
-            None => return Poll::Ready(Err(io::Error::other("the server says too much"))),
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Wire {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
+pub(crate) async fn dial(
+    egress: &Egress,
+    credentials: &Credentials,
+) -> Result<PostgresStream, Failure> {
+    let Credentials { host, port, trust, .. } = credentials;
+    let dialled = egress.dial_postgres(host, *port, *trust, ANSWERS_MAX).await;
+    dialled.map_err(|fault| match fault {
+        PostgresFault::Connection(fault) => fault.into(),
+        PostgresFault::NoTls => Failure::permanent(
+            "TlsNeeded",
+            "The server does not speak TLS. Switch it on there: without it only servers \
+             in a network of one's own are talked to.",
+        ),
+        PostgresFault::OtherServer => Failure::permanent(
+            "NoDatabase",
+            "What answers at this host and port is no PostgreSQL server.",
+        ),
+    })
 }
 
 fn failure(error: &Error) -> Failure {
