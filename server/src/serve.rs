@@ -98,6 +98,8 @@ pub struct Options {
     pub destination_addresses: DestinationAddresses,
     /// The runtime that applies events, instead of separate threads.
     pub applying: Option<Handle>,
+    /// An open store, instead of that of the settings.
+    pub store: Option<Store>,
 }
 
 /// A running service.
@@ -195,7 +197,10 @@ impl Server {
             let page = MetricsPage(terms.metrics.clone());
             watching.spawn(listener::serve(tcp, terms.clone(), Transport::default(), page));
         }
-        let store = open_store(&config).await?;
+        let store = match options.store {
+            Some(store) => store,
+            None => open_store(&config).await?,
+        };
         backup::remove_abandoned(&config).await;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         // A log that outlives a store in memory would fill the next store.

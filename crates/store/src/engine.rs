@@ -4,6 +4,7 @@
 //! datastore that we build takes explicit cache and buffer sizes (the defaults grow with
 //! the machine's memory) and reports the result of closing it.
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use weir_model::UserId;
 use weir_objects::{Access, BucketLocation};
 use weir_store_postgres::Settings as DatabaseSettings;
 
+use crate::calls::Calls;
 use crate::counts::{self, MembersRead, Rankings};
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
@@ -100,6 +102,9 @@ pub struct Settings {
     pub disk: DiskMarks,
     /// The bucket of event segments; `None`: they are in the data directory alone.
     pub segments: Option<SegmentBucket>,
+    /// Counts the calls of the engine, for measurements. `None`: nothing is between the engine
+    /// and its storage.
+    pub calls: Option<Calls>,
 }
 
 /// A bucket of event segments.
@@ -124,6 +129,7 @@ impl Default for Settings {
             write_buffers: 3,
             disk: DiskMarks::default(),
             segments: None,
+            calls: None,
         }
     }
 }
@@ -147,6 +153,12 @@ pub struct Store {
     pub(crate) people: Arc<PeopleMaps>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -291,7 +303,10 @@ async fn open_engine(location: &Location, settings: &Settings) -> Result<Db, Err
         .with_query_timeout(Some(QUERY_TIMEOUT))
         .without_maintenance_tasks();
     let datastore = match location {
-        Location::Directory(_) | Location::Memory => builder.build_with_path(&path).await,
+        Location::Directory(_) | Location::Memory => match &settings.calls {
+            None => builder.build_with_path(&path).await,
+            Some(calls) => builder.build_with_factory_path(&path, calls.clone()).await,
+        },
         Location::Database { directory, database } => {
             let storage = postgres::open(directory, database).await?;
             builder.build_with_factory_path(&path, storage).await

@@ -15,6 +15,7 @@
 #![recursion_limit = "256"]
 
 mod bind;
+mod calls;
 mod checkpoint;
 mod checksums;
 mod db;
@@ -79,6 +80,7 @@ pub mod user_links;
 pub mod users;
 pub mod warnings;
 
+pub use calls::{Calls, RoundTrips, TransactionCalls};
 pub use checkpoint::{CheckpointError, checkpoint};
 pub use checksums::read_all;
 pub use engine::{Location, SegmentBucket, Settings, Store};

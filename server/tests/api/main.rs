@@ -85,6 +85,7 @@ mod small_machine;
 mod snapshot;
 mod spikes;
 mod starting;
+mod store_calls;
 mod stored;
 mod subscriptions;
 mod tls;
