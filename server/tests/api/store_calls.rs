@@ -2,8 +2,9 @@
 //! the figures of `docs/adr/0031-several-nodes.md`. Counts do not depend on how fast the
 //! program is, so a development build is as good as any.
 
+use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -11,14 +12,19 @@ use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use uuid::Uuid;
 use weir_capture::AcceptedEvent;
 use weir_ingest::batch::Batch;
 use weir_ingest::log::LogSettings;
 use weir_ingest::transform::{Transform, TransformInput, Transformed};
 use weir_ingest::{Dependencies, Ingest, OpenLog};
-use weir_model::ProjectId;
 use weir_model::organizations::Level;
+use weir_model::{ProjectId, traces};
 use weir_server::serve::Options;
 use weir_store::events::live_partition;
 use weir_store::{Calls, Location, Settings, Store, TransactionCalls};
@@ -41,13 +47,64 @@ const RECEIVED: i64 = 1_780_000_000_000_000;
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "started by scripts/store-calls"]
 async fn print_the_calls_of_the_storage() {
+    let operations = Operations::default();
+    let subscriber = tracing_subscriber::registry().with(operations.clone());
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     let mut report = String::new();
     for (title, delay) in [("Without a delay", None), ("With 0.2 ms a round trip", Some(DELAY))] {
-        report += &format!("\n## {title}\n\n{}", batches(delay).await);
-        report += &format!("\n{}", requests(delay).await);
+        let of_batches = batches(delay, &operations).await;
+        let of_requests = requests(delay, &operations).await;
+        write!(report, "\n## {title}\n\n{of_batches}\n{of_requests}").unwrap();
     }
     // Also without `--nocapture`.
     std::io::stdout().write_all(report.as_bytes()).unwrap();
+}
+
+/// The names of the operations of the store that have begun, from the spans of traces.
+#[derive(Clone, Default)]
+struct Operations(Arc<Mutex<Vec<String>>>);
+
+impl Operations {
+    /// Those since this function was called before, with the number of each.
+    fn take(&self) -> String {
+        let names = std::mem::take(&mut *self.0.lock().unwrap());
+        let mut counted: Vec<(String, usize)> = Vec::new();
+        for name in names {
+            match counted.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((name, 1)),
+            }
+        }
+        let texts = counted.into_iter().map(|(name, count)| match count {
+            1 => name,
+            _ => format!("{name} ×{count}"),
+        });
+        texts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Operations {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        metadata.target() == traces::TARGET
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        if attributes.metadata().name() == "store" {
+            attributes.record(&mut OperationName(self));
+        }
+    }
+}
+
+struct OperationName<'a>(&'a Operations);
+
+impl Visit for OperationName<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "otel.name" {
+            self.0.0.lock().unwrap().push(value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
 /// A store on RocksDB whose calls are counted.
@@ -99,7 +156,7 @@ impl Figures {
 
     fn cells(&self) -> String {
         format!(
-            "{} | {} | {} | {} | {} | {} | {} | {:.1} |\n",
+            "{} | {} | {} | {} | {} | {} | {} | {:.1} |",
             self.transactions,
             self.naive,
             self.buffered,
@@ -112,10 +169,10 @@ impl Figures {
     }
 }
 
-/// Figures of batches of events, each the second one of its kind in a project.
-async fn batches(delay: Option<Duration>) -> String {
+/// Figures of batches of events: for each kind the first one of a project, and another one.
+async fn batches(delay: Option<Duration>, operations: &Operations) -> String {
     let mut table = format!("| batch | {}---|\n", Figures::COLUMNS);
-    let mut methods = String::new();
+    let mut details = String::new();
     for (name, load) in LOADS {
         let folder = tempfile::tempdir().unwrap();
         let (store, calls) = open(&folder, delay).await;
@@ -126,19 +183,22 @@ async fn batches(delay: Option<Duration>) -> String {
             locations: None,
             transform: Arc::new(NoTransformations),
         });
-        apply(&ingest, load(0)).await;
-        calls.take();
-        let began = Instant::now();
-        apply(&ingest, load(1)).await;
-        let (took, ended) = (began.elapsed(), calls.take());
-        let largest = ended.iter().max_by_key(|one| one.rows_written).unwrap();
-        assert!(largest.rows_written >= BATCH as u64, "{name}: one transaction has the batch");
-        table += &format!("| {name} | {}", Figures::of(&ended, took).cells());
-        table += &format!("| its largest transaction | {}", Figures::of([largest], took).cells());
-        methods += &format!("- {name}, largest transaction: {:?}\n", largest.methods);
+        for (round, which) in ["first", "second"].into_iter().enumerate() {
+            calls.take();
+            operations.take();
+            let began = Instant::now();
+            apply(&ingest, load(round)).await;
+            let (took, ended, names) = (began.elapsed(), calls.take(), operations.take());
+            let largest = ended.iter().max_by_key(|one| one.rows_written).unwrap();
+            assert!(largest.rows_written >= BATCH as u64, "{name}: one transaction has the batch");
+            let (all, of_largest) = (Figures::of(&ended, took), Figures::of([largest], took));
+            writeln!(table, "| {name}, {which} | {}", all.cells()).unwrap();
+            writeln!(table, "| its largest transaction | {}", of_largest.cells()).unwrap();
+            writeln!(details, "- {name}, {which}: {names}; {:?}", largest.methods).unwrap();
+        }
         ingest.close(Duration::from_secs(10)).await;
     }
-    format!("{table}\n{methods}")
+    format!("{table}\n{details}")
 }
 
 /// Appends events as one record of the log, and waits until they are readable.
@@ -152,12 +212,13 @@ async fn apply(ingest: &Ingest, accepted: Vec<AcceptedEvent>) {
 /// The events of the first and of the second batch.
 type Load = fn(round: usize) -> Vec<AcceptedEvent>;
 
-const LOADS: [(&str, Load); 5] = [
+const LOADS: [(&str, Load); 6] = [
     ("100 known persons", known_persons),
     ("100 known persons, all change", changed_persons),
     ("4,000 new persons", new_persons),
     ("groups of 100 known persons", groups),
     ("page views of 500 visitors, half of them new", page_views),
+    ("200 new names of events, 500 of properties", new_names),
 ];
 
 fn known_persons(_: usize) -> Vec<AcceptedEvent> {
@@ -201,6 +262,13 @@ fn page_views(round: usize) -> Vec<AcceptedEvent> {
             "$set_once": {"$initial_current_url": url},
         });
         ("$pageview".to_owned(), properties)
+    })
+}
+
+fn new_names(round: usize) -> Vec<AcceptedEvent> {
+    events(&ids("user", 100), |n| {
+        let property = format!("property {round} {}", n % 500);
+        (format!("event {round} {}", n % 200), json!({property: n}))
     })
 }
 
@@ -252,7 +320,7 @@ impl Transform for NoTransformations {
 
 /// Figures of requests and pages, each sent several times. Tasks in the background also use
 /// the storage, so of the later times the one with the fewest round trips counts.
-async fn requests(delay: Option<Duration>) -> String {
+async fn requests(delay: Option<Duration>, operations: &Operations) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (store, calls) = open(&folder, delay).await;
     let options = |options: &mut Options| options.store = Some(store);
@@ -260,30 +328,29 @@ async fn requests(delay: Option<Duration>) -> String {
     let (caller, cookie) = (app.owner().key(&["*"]).await, session(&app).await);
     let requests = prepared(&app, &caller, &cookie).await;
     let mut table = format!("| request | first time | {}---|---|\n", Figures::COLUMNS);
+    let mut details = String::new();
     for request in &requests {
-        let mut figures = Vec::new();
+        let (mut figures, mut names) = (Vec::new(), String::new());
         for _ in 0..REPEATS {
             app.app().ingest.applied().await;
             calls.take();
+            operations.take();
             let began = Instant::now();
             let answer = request.send().await;
             let (took, ended) = (began.elapsed(), calls.take());
+            names = operations.take();
             assert!(answer.status < 400, "{}: {answer:?}", request.path);
             figures.push(Figures::of(&ended, took));
         }
         let (first, later) = figures.split_first().unwrap();
         let least = later.iter().min_by_key(|one| (one.remembering, one.took)).unwrap();
         let path = request.path.replace(&app.organization().to_string(), "{organization}");
-        table += &format!(
-            "| {} {} `{path}` | {} | {}",
-            request.name,
-            request.method,
-            first.remembering,
-            least.cells()
-        );
+        let name = format!("{} {} `{path}`", request.name, request.method);
+        writeln!(table, "| {name} | {} | {}", first.remembering, least.cells()).unwrap();
+        writeln!(details, "- {name}: {names}").unwrap();
     }
     app.stop().await;
-    table
+    format!("{table}\n{details}")
 }
 
 /// A request that is sent several times.
