@@ -160,11 +160,10 @@ impl Tally {
     }
 
     /// A write whose result does not depend on the value before.
-    fn write(&self, method: &'static str, key: &Key<'_>, bytes: usize) -> IsRoundTrip {
+    fn write(&self, method: &'static str, key: &Key<'_>, bytes: usize) {
         let mut state = self.state();
         state.count(method);
         state.write(key, bytes);
-        false
     }
 
     /// A write that depends on the value before, which is read.
@@ -183,9 +182,9 @@ impl Tally {
 
     /// What a read returned.
     fn returned(&self, rows: usize, bytes: u64) {
-        let counts = &mut self.state().counts;
-        counts.rows_read += rows as u64;
-        counts.bytes_read += bytes;
+        let mut state = self.state();
+        state.counts.rows_read += rows as u64;
+        state.counts.bytes_read += bytes;
     }
 
     /// The end of the transaction. A later one changes nothing.
@@ -276,7 +275,7 @@ mod tests {
     /// The ended transactions that called these methods so often, and no others. The engine
     /// has transactions of its own.
     fn with(calls: &Calls, methods: &[(&'static str, u64)]) -> Vec<TransactionCalls> {
-        let methods = methods.iter().copied().collect();
+        let methods: BTreeMap<_, _> = methods.iter().copied().collect();
         calls.take().into_iter().filter(|one| one.methods == methods).collect()
     }
 
