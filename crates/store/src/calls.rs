@@ -285,9 +285,8 @@ mod tests {
         let store = store(&calls).await;
         let rows = rows(&store).await;
         calls.take();
-        let inserted = Arc::clone(&rows);
         let work = move |tx: Transaction| {
-            let rows = Arc::clone(&inserted);
+            let rows = Arc::clone(&rows);
             async move {
                 tx.insert(&rows).await?;
                 // It was written before, so no storage is asked.

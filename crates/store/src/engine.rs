@@ -1,8 +1,8 @@
 //! Opening and closing the engine (DUR-9).
 //!
-//! This is the only place that uses SurrealDB's unstable construction path. Only a
-//! datastore that we build takes explicit cache and buffer sizes (the defaults grow with
-//! the machine's memory) and reports the result of closing it.
+//! Only this module and `calls`, which is for measurements, use SurrealDB's unstable
+//! construction path. Only a datastore that we build takes explicit cache and buffer sizes
+//! (the defaults grow with the machine's memory) and reports the result of closing it.
 
 use std::fmt;
 use std::fs::File;

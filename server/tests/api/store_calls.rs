@@ -330,20 +330,21 @@ async fn requests(delay: Option<Duration>, operations: &Operations) -> String {
     let mut table = format!("| request | first time | {}---|---|\n", Figures::COLUMNS);
     let mut details = String::new();
     for request in &requests {
-        let (mut figures, mut names) = (Vec::new(), String::new());
+        let mut sent = Vec::new();
         for _ in 0..REPEATS {
             app.app().ingest.applied().await;
             calls.take();
             operations.take();
             let began = Instant::now();
             let answer = request.send().await;
-            let (took, ended) = (began.elapsed(), calls.take());
-            names = operations.take();
-            assert!(answer.status < 400, "{}: {answer:?}", request.path);
-            figures.push(Figures::of(&ended, took));
+            let (took, ended, names) = (began.elapsed(), calls.take(), operations.take());
+            // A redirect to the sign-in is not what is measured.
+            assert_eq!(answer.status, 200, "{}: {answer:?}", request.path);
+            sent.push((Figures::of(&ended, took), names));
         }
-        let (first, later) = figures.split_first().unwrap();
-        let least = later.iter().min_by_key(|one| (one.remembering, one.took)).unwrap();
+        let ((first, _), later) = sent.split_first().unwrap();
+        let least = later.iter().min_by_key(|(one, _)| (one.remembering, one.took));
+        let (least, names) = least.unwrap();
         let path = request.path.replace(&app.organization().to_string(), "{organization}");
         let name = format!("{} {} `{path}`", request.name, request.method);
         writeln!(table, "| {name} | {} | {}", first.remembering, least.cells()).unwrap();
@@ -385,7 +386,7 @@ async fn prepared(app: &TestApp, caller: &Caller, cookie: &str) -> Vec<Request> 
         let event = |n: usize| {
             let properties = json!({"$pathname": format!("/{}", n % 20), "$groups": {"company": "acme"},
                                     "$session_id": format!("session-{}", n % 50)});
-            let event = if n % 10 == 0 { "paid" } else { "$pageview" };
+            let event = if n.is_multiple_of(10) { "paid" } else { "$pageview" };
             json!({"event": event, "distinct_id": format!("user-{}", n % 200),
                    "properties": properties})
         };
