@@ -1,5 +1,5 @@
 //! Counts what the engine asks of its storage, to know what a storage behind a network would
-//! cost (`docs/adr/0031-several-nodes.md`).
+//! cost (`docs/adr/0032-several-nodes.md`).
 //!
 //! The engine runs on RocksDB or in memory as always. [`Calls`] is between both, and only if
 //! [`Settings::calls`](crate::Settings::calls) has it.

@@ -1,5 +1,5 @@
 //! What the engine asks of its storage for a batch of events, for a request and for a page:
-//! the figures of `docs/adr/0031-several-nodes.md`. Counts do not depend on how fast the
+//! the figures of `docs/adr/0032-several-nodes.md`. Counts do not depend on how fast the
 //! program is, so a development build is as good as any.
 
 use std::fmt::{Debug, Write as _};
