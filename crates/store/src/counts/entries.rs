@@ -14,7 +14,9 @@ use weir_model::{PersonId, ProjectId};
 use super::{Counts, EventCounts};
 use crate::db::Failure;
 use crate::events::PARTITIONS;
-use crate::transaction::{ENTRIES_PER_READ, Entry, IdRange, Keyspace, Transaction};
+use crate::transaction::{
+    ENTRIES_OF_A_WRITER, ENTRIES_PER_READ, Entry, IdRange, Keyspace, Transaction,
+};
 use crate::{Error, Result};
 
 /// The scope of all events of a person.
@@ -206,7 +208,7 @@ impl CountWrites {
     /// may write the same slot at the same time.
     pub(crate) async fn sums(&self, tx: &Transaction) -> Result<Vec<Entry>, Failure> {
         let mut sums = Vec::with_capacity(self.sums.len());
-        for some in self.sums.chunks(ENTRIES_PER_READ) {
+        for some in self.sums.chunks(ENTRIES_OF_A_WRITER) {
             let keys: Vec<&[u8]> = some.iter().map(|(key, _)| key.as_slice()).collect();
             for ((key, counts), value) in some.iter().zip(tx.entries(&keys).await?) {
                 let present = value.map_or(Ok(Counts::NONE), |value| Counts::of_value(&value))?;
