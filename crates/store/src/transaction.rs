@@ -35,7 +35,7 @@ use surrealdb_kvs::{Key, KeyRange, TransactionType};
 
 use crate::db::{Access, Db, Failure, Operation, Statement, classify, in_time};
 use crate::engine::{DATABASE, NAMESPACE};
-use crate::memory_budget::RECORDS_PER_STATEMENT;
+use crate::memory_budget::{RECORDS_PER_STATEMENT, ReadSize};
 use crate::{Error, Result};
 
 /// Entries of an index that a reader reads at a time. An entry has some 25 bytes, or 130 if
@@ -189,6 +189,10 @@ impl Keyspace {
 }
 
 impl RowKey {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -389,9 +393,19 @@ impl Transaction {
         let mut found = Vec::with_capacity(keys.len());
         // Some at a time, because records may be large.
         for some in keys.chunks(RECORDS_PER_STATEMENT) {
-            for (key, value) in some.iter().zip(self.values(some).await?) {
-                found.push(value.map(|value| self.decode(key.borrow(), &value)).transpose()?);
-            }
+            found.extend(self.get_together(some).await?);
+        }
+        Ok(found)
+    }
+
+    /// The same with one read. The caller bounds its bytes.
+    pub(crate) async fn get_together<T: SurrealValue>(
+        &self,
+        keys: &[impl Borrow<RowKey> + Sync],
+    ) -> Result<Vec<Option<T>>, Failure> {
+        let mut found = Vec::with_capacity(keys.len());
+        for (key, value) in keys.iter().zip(self.values(keys).await?) {
+            found.push(value.map(|value| self.decode(key.borrow(), &value)).transpose()?);
         }
         Ok(found)
     }
@@ -418,19 +432,25 @@ impl Transaction {
     /// Fails with [`Error::Exists`] if one of these records is there already, or if two have
     /// the same id.
     ///
-    /// `rows` must be in the order of the storage: neighbours are found faster.
+    /// `rows` must be in the order of the storage: neighbours are found faster. The caller has
+    /// found none of them before, so the bytes of those that are there are bounded by what
+    /// others have written since.
     pub(crate) async fn require_no_rows(&self, rows: &[Row]) -> Result<(), Failure> {
         let exists = |detail: String| Error::Exists { statement: self.name, detail };
         if !rows.is_sorted_by(|one, next| one.in_order(next).is_lt()) {
             return Err(exists("two records with one id".to_owned()).into());
         }
         let keys: Vec<&RowKey> = rows.iter().map(Row::key).collect();
-        for some in keys.chunks(RECORDS_PER_STATEMENT) {
+        let (mut rest, mut size) = (keys.as_slice(), ReadSize::default());
+        while !rest.is_empty() {
+            let (some, later) = size.split(rest);
             for (key, value) in some.iter().zip(self.values(some).await?) {
                 if value.is_some() {
                     return Err(exists(format!("a record of {}", key.id.table.as_str())).into());
                 }
             }
+            size.note(some.len(), 0);
+            rest = later;
         }
         Ok(())
     }

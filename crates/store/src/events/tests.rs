@@ -9,6 +9,7 @@ mod next;
 mod pages;
 mod purge;
 mod received;
+mod round_trips;
 mod scan;
 mod segments;
 mod shared;
