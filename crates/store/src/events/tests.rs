@@ -14,5 +14,6 @@ mod scan;
 mod segments;
 mod shared;
 mod support;
+mod updates;
 mod uuids;
 mod versions;
