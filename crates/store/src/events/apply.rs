@@ -24,7 +24,7 @@ use crate::counts::{CountWrites, EventCounts, Slot};
 use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, Merged, PersonState, PersonWrite};
-use crate::transaction::{Entry, Keyspace, Row, RowKey, Transaction};
+use crate::transaction::{Entry, Keyspace, Row, RowKey, Transaction, decode_record};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Error, Result, Store, definitions};
 
@@ -422,24 +422,29 @@ impl Records<Row, Entry> {
                 return Err(tx.refusal(change.stale));
             }
         }
+        // Every read comes before the writes: a transaction looks for a key among its own
+        // writes first. These values are small, so they are read together.
+        let heads = self.heads.iter().map(|(key, _)| key.bytes());
+        let uuids = self.uuids.iter().map(|entry| entry.key.as_slice());
+        let keys: Vec<&[u8]> = heads.chain(uuids).chain(self.counts.keys()).collect();
+        let mut heads = tx.small_values(&keys).await?;
+        let mut uuids = heads.split_off(self.heads.len());
+        let counts = uuids.split_off(self.uuids.len());
         // A consumer has the open blocks in memory, from before events were erased from them.
-        let keys: Vec<_> = self.heads.iter().map(|(key, _)| key).collect();
-        let heads: Vec<Option<ErasedRow>> = tx.get(&keys).await?;
-        for ((_, expected), found) in self.heads.iter().zip(heads) {
-            if found.and_then(|found| found.erased) != *expected {
+        for ((key, expected), value) in self.heads.iter().zip(heads) {
+            let found = value.map(|value| decode_record::<ErasedRow>(APPLY.name, key, &value));
+            if found.transpose()?.and_then(|found| found.erased) != *expected {
                 return Err(tx.refusal("stale block"));
             }
         }
-        // Every read comes before the writes: a transaction looks for a key among its own
-        // writes first.
-        tx.require_no_entries(&self.uuids).await?;
+        tx.require_no_entries(&self.uuids, &uuids)?;
         // After the index was read: a seal adds its run before it removes entries.
         if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
         tx.require_no_rows(&self.new).await?;
-        let counts = self.counts.sums(tx).await?;
+        let counts = self.counts.sums(&counts)?;
         let updated = self.updates.rows(tx).await?;
         for entry in self.uuids.iter().chain(&counts).chain(self.counts.merges()) {
             tx.put(entry).await?;

@@ -22,7 +22,7 @@ use super::{PARTITIONS, keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::erasures::Erased;
-use crate::transaction::{ENTRIES_OF_A_WRITER, Transaction};
+use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
 /// Records that one statement reads.
@@ -384,14 +384,10 @@ async fn uuid_values<T: Send + 'static>(
         let (uuids, keys) = (Arc::clone(&uuids), Arc::clone(&keys));
         async move {
             let mut found = Vec::new();
-            // Writers ask for the uuids of a batch.
-            let chunks = keys.chunks(ENTRIES_OF_A_WRITER);
-            for (uuids, keys) in uuids.chunks(ENTRIES_OF_A_WRITER).zip(chunks) {
-                let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-                for (uuid, value) in uuids.iter().zip(tx.entries(&keys).await?) {
-                    if let Some(value) = value {
-                        found.push((*uuid, of(value)?));
-                    }
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            for (uuid, value) in uuids.iter().zip(tx.small_values(&keys).await?) {
+                if let Some(value) = value {
+                    found.push((*uuid, of(value)?));
                 }
             }
             Ok(found)

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use weir_model::PersonId;
+use weir_model::definitions::EventDefinition;
+use weir_model::{PersonId, Timestamp};
 
 use super::support::{PROJECT, ada, batch, event};
-use crate::events::{Apply, StoredEvent, apply};
+use crate::events::{Apply, Span, StoredEvent, WarningCount, apply};
 use crate::persons::PersonWrite;
 use crate::{ByteBudget, Calls, Location, Settings, Store, TransactionCalls, persons};
 
@@ -50,10 +51,10 @@ fn first_ids(events: &[StoredEvent]) -> Vec<PersonId> {
 async fn the_entries_of_a_batch_are_read_together() {
     let (store, calls) = counted().await;
     let found = applied(&store, &calls, later_batch(0, 10, &events_of_many(1, 1_000))).await;
-    // Heads, uuids and counts.
-    assert_eq!(found.methods.get("getm"), Some(&3), "{found:?}");
+    // The head, uuids and counts together.
+    assert_eq!(found.methods.get("getm"), Some(&1), "{found:?}");
     // The position and the commit.
-    assert_eq!(found.round_trips.remembering, 5, "{found:?}");
+    assert_eq!(found.round_trips.remembering, 3, "{found:?}");
 }
 
 #[tokio::test]
@@ -64,7 +65,23 @@ async fn new_persons_are_looked_for_in_few_reads() {
     batch.projects[0].persons = first_ids(&events).into_iter().map(new_person).collect();
     let found = applied(&store, &calls, batch).await;
     // 32, 32, 64, 128, 256 and 488 persons.
-    assert_eq!(found.methods.get("getm"), Some(&9), "{found:?}");
+    assert_eq!(found.methods.get("getm"), Some(&7), "{found:?}");
+}
+
+#[tokio::test]
+async fn names_are_read_together_and_no_statement_writes_them() {
+    let (store, calls) = counted().await;
+    let mut batch = later_batch(0, 10, &events_of_many(1, 10));
+    let at = Timestamp::from_micros(5);
+    let seen = |name: i32| EventDefinition { name: name.to_string(), first_at: at, last_at: at };
+    batch.projects[0].event_names = (0..700).map(seen).collect();
+    let seen = Span { from: 3, to: 4 };
+    let code = "too_deep".to_owned();
+    batch.projects[0].warnings = vec![WarningCount { code, count: 1, seen, sample: None }];
+    let found = applied(&store, &calls, batch).await;
+    // Names, counts of warnings, and what each batch reads.
+    assert_eq!(found.methods.get("getm"), Some(&3), "{found:?}");
+    assert_eq!(found.round_trips.remembering, 5, "{found:?}");
 }
 
 #[tokio::test]
