@@ -109,15 +109,19 @@ mod tests {
         let open = async |location: &Location| {
             Store::open(location, StoreSettings::default()).await.map_err(|error| error.to_string())
         };
-        open(&in_files).await.unwrap().close_at_end().await.unwrap();
+        let open_once = async |location: &Location| {
+            let store = open(location).await.unwrap();
+            store.close().await.unwrap();
+        };
+        open_once(&in_files).await;
         let refused = open(&in_database("files")).await.err().unwrap();
         assert!(refused.contains("has a store of its own"), "{refused}");
-        open(&in_database("one")).await.unwrap().close_at_end().await.unwrap();
+        open_once(&in_database("one")).await;
         let refused = open(&Location::Directory(at("one"))).await.err().unwrap();
         assert!(refused.contains("in a PostgreSQL database"), "{refused}");
         let refused = open(&in_database("two")).await.err().unwrap();
         assert!(refused.contains("belongs to another data directory"), "{refused}");
         assert!(!refused.contains("horse"), "{refused}");
-        open(&in_database("one")).await.unwrap().close_at_end().await.unwrap();
+        open_once(&in_database("one")).await;
     }
 }
