@@ -8,7 +8,7 @@
 //!
 //! The writer bounds their number (`weir-ingest`), because senders choose the names.
 
-use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId, RecordIdKey, SurrealValue, Value};
 use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
 use weir_model::{ProjectId, Timestamp};
 
@@ -108,23 +108,21 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn event_row(project: ProjectId, seen: &EventDefinition) -> Value {
-    EventRow {
-        id: event_id(project, &seen.name),
-        first_at: seen.first_at.micros(),
-        last_at: seen.last_at.micros(),
-    }
-    .into_value()
+/// The record of an event name that was seen.
+pub(crate) fn event_record(project: ProjectId, seen: &EventDefinition) -> (RecordId, Object) {
+    let mut object = Object::new();
+    object.insert("first_at", seen.first_at.micros());
+    object.insert("last_at", seen.last_at.micros());
+    (event_id(project, &seen.name), object)
 }
 
-pub(crate) fn property_row(project: ProjectId, seen: &PropertyDefinition) -> Value {
+/// The record of a property name.
+pub(crate) fn property_record(project: ProjectId, seen: &PropertyDefinition) -> (RecordId, Object) {
     let parts = vec![Value::Number(project.0.into()), name(seen.owner.text()), name(&seen.name)];
-    PropertyRow {
-        id: id("property_definition", parts),
-        kind: seen.kind.text().to_owned(),
-        first_at: seen.first_at.micros(),
-    }
-    .into_value()
+    let mut object = Object::new();
+    object.insert("kind", seen.kind.text().to_owned());
+    object.insert("first_at", seen.first_at.micros());
+    (id("property_definition", parts), object)
 }
 
 fn event_id(project: ProjectId, event: &str) -> RecordId {

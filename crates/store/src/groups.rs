@@ -158,8 +158,15 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     store.db.run(FORGET_TYPES, bind! { id: types_key(project) }).await.map(drop)
 }
 
+/// The record of the group types of a project.
+pub(crate) fn types_record(project: ProjectId, names: Vec<String>) -> (RecordId, Object) {
+    let mut object = Object::new();
+    object.insert("names", names);
+    (types_key(project), object)
+}
+
 /// `group_types:<project>`
-pub(crate) fn types_key(project: ProjectId) -> RecordId {
+fn types_key(project: ProjectId) -> RecordId {
     RecordId::new("group_types", RecordIdKey::Number(project.0))
 }
 

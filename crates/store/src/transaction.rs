@@ -35,11 +35,15 @@ use surrealdb_kvs::{Key, KeyRange, TransactionType};
 
 use crate::db::{Access, Db, Failure, Operation, Statement, classify, in_time};
 use crate::engine::{DATABASE, NAMESPACE};
-use crate::memory_budget::RECORDS_PER_STATEMENT;
+use crate::memory_budget::{RECORDS_PER_STATEMENT, ReadSize};
 use crate::{Error, Result};
 
-/// Entries of an index that are read at a time. They are small.
+/// Entries of an index that a reader reads at a time. An entry has some 25 bytes, or 130 if
+/// it is an older one, and its key some 90.
 pub(crate) const ENTRIES_PER_READ: usize = 256;
+/// The same for a writer, and for other small values of its batch: a megabyte at most, which
+/// is less than the batch itself. Through a network, a read costs more than its entries.
+const SMALL_VALUES_PER_READ: usize = 4_096;
 
 /// The part of the storage that holds the records.
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +189,10 @@ impl Keyspace {
 }
 
 impl RowKey {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -385,9 +393,19 @@ impl Transaction {
         let mut found = Vec::with_capacity(keys.len());
         // Some at a time, because records may be large.
         for some in keys.chunks(RECORDS_PER_STATEMENT) {
-            for (key, value) in some.iter().zip(self.values(some).await?) {
-                found.push(value.map(|value| self.decode(key.borrow(), &value)).transpose()?);
-            }
+            found.extend(self.get_together(some).await?);
+        }
+        Ok(found)
+    }
+
+    /// The same with one read. The caller bounds its bytes.
+    pub(crate) async fn get_together<T: SurrealValue>(
+        &self,
+        keys: &[impl Borrow<RowKey> + Sync],
+    ) -> Result<Vec<Option<T>>, Failure> {
+        let mut found = Vec::with_capacity(keys.len());
+        for (key, value) in keys.iter().zip(self.values(keys).await?) {
+            found.push(value.map(|value| self.decode(key.borrow(), &value)).transpose()?);
         }
         Ok(found)
     }
@@ -414,19 +432,25 @@ impl Transaction {
     /// Fails with [`Error::Exists`] if one of these records is there already, or if two have
     /// the same id.
     ///
-    /// `rows` must be in the order of the storage: neighbours are found faster.
+    /// `rows` must be in the order of the storage: neighbours are found faster. The caller has
+    /// found none of them before, so the bytes of those that are there are bounded by what
+    /// others have written since.
     pub(crate) async fn require_no_rows(&self, rows: &[Row]) -> Result<(), Failure> {
         let exists = |detail: String| Error::Exists { statement: self.name, detail };
         if !rows.is_sorted_by(|one, next| one.in_order(next).is_lt()) {
             return Err(exists("two records with one id".to_owned()).into());
         }
         let keys: Vec<&RowKey> = rows.iter().map(Row::key).collect();
-        for some in keys.chunks(RECORDS_PER_STATEMENT) {
+        let (mut rest, mut size) = (keys.as_slice(), ReadSize::default());
+        while !rest.is_empty() {
+            let (some, later) = size.split(rest);
             for (key, value) in some.iter().zip(self.values(some).await?) {
                 if value.is_some() {
                     return Err(exists(format!("a record of {}", key.id.table.as_str())).into());
                 }
             }
+            size.note(some.len(), 0);
+            rest = later;
         }
         Ok(())
     }
@@ -446,19 +470,21 @@ impl Transaction {
         written.map_err(|error| self.failure(anyhow_to_types_error(error)))
     }
 
-    /// Fails with [`Error::Exists`] as [`Self::require_no_rows`] does. `entries` must be in
-    /// the order of their keys.
-    pub(crate) async fn require_no_entries(&self, entries: &[Entry]) -> Result<(), Failure> {
+    /// Fails with [`Error::Exists`] if one of these entries is there already, or if two have
+    /// the same key. `values` are those of the storage, and `entries` must be in the order of
+    /// their keys.
+    pub(crate) fn require_no_entries(
+        &self,
+        entries: &[Entry],
+        values: &[Option<Vec<u8>>],
+    ) -> Result<(), Failure> {
         let exists =
             |detail: &str| Error::Exists { statement: self.name, detail: detail.to_owned() };
         if !entries.is_sorted_by(|one, next| one.key < next.key) {
             return Err(exists("two entries with one key").into());
         }
-        for some in entries.chunks(ENTRIES_PER_READ) {
-            let keys: Vec<&[u8]> = some.iter().map(|entry| entry.key.as_slice()).collect();
-            if self.entries(&keys).await?.iter().any(Option::is_some) {
-                return Err(exists("an entry of an index").into());
-            }
+        if values.iter().any(Option::is_some) {
+            return Err(exists("an entry of an index").into());
         }
         Ok(())
     }
@@ -474,7 +500,23 @@ impl Transaction {
         let keys: Vec<Key<'_>> = keys.iter().map(|key| Key::from(*key)).collect();
         let found = self.inner.getm(&keys, None).await;
         let found = found.map_err(|error| self.failure(anyhow_to_types_error(error.into())))?;
+        // What is missing would count as absent.
+        if found.values.len() != keys.len() {
+            return Err(shape(self.name, "a read without some of its keys").into());
+        }
         Ok(found.values)
+    }
+
+    /// The same for thousands of entries or other small values, such as those of a batch.
+    pub(crate) async fn small_values(
+        &self,
+        keys: &[&[u8]],
+    ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let mut values = Vec::with_capacity(keys.len());
+        for some in keys.chunks(SMALL_VALUES_PER_READ) {
+            values.extend(self.entries(some).await?);
+        }
+        Ok(values)
     }
 
     /// Deletes the records or entries with these keys, if there are any.
@@ -620,10 +662,8 @@ impl Transaction {
         &self,
         keys: &[impl Borrow<RowKey> + Sync],
     ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
-        let bytes = keys.iter().map(|key| Key::from(key.borrow().bytes.as_slice()));
-        let found = self.inner.getm(&bytes.collect::<Vec<_>>(), None).await;
-        let found = found.map_err(|error| self.failure(anyhow_to_types_error(error.into())))?;
-        Ok(found.values)
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.borrow().bytes()).collect();
+        self.entries(&keys).await
     }
 
     fn decode<T: SurrealValue>(&self, key: &RowKey, value: &[u8]) -> Result<T> {

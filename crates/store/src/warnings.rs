@@ -9,7 +9,7 @@ mod affected;
 
 use std::sync::Arc;
 
-use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
 use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
@@ -188,20 +188,24 @@ pub fn read_sample_key(key: &str) -> Option<(u16, i64)> {
     Some((partition.parse().ok()?, number.parse().ok()?))
 }
 
-pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCount) -> Value {
+/// The record of a count, with what a batch adds to it.
+pub(crate) fn count_record(
+    project: ProjectId,
+    partition: u16,
+    warning: WarningCount,
+) -> (RecordId, Object) {
     let parts = vec![
         Value::Number(project.0.into()),
         Value::String(warning.code),
         Value::Number(i64::from(partition).into()),
     ];
-    CountRow {
-        id: RecordId::new("ingestion_warning", RecordIdKey::Array(parts.into())),
-        count: warning.count,
-        first_at: warning.seen.from,
-        last_at: warning.seen.to,
-        samples: Some(warning.sample.into_iter().map(StoredSample::from).collect()),
-    }
-    .into_value()
+    let samples = warning.sample.into_iter().map(|sample| StoredSample::from(sample).into_value());
+    let mut object = Object::new();
+    object.insert("count", warning.count);
+    object.insert("first_at", warning.seen.from);
+    object.insert("last_at", warning.seen.to);
+    object.insert("samples", samples.collect::<Vec<Value>>());
+    (RecordId::new("ingestion_warning", RecordIdKey::Array(parts.into())), object)
 }
 
 /// All ids of a table that begin with the project: a few hundred at most.

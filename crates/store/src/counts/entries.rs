@@ -202,18 +202,19 @@ impl CountWrites {
         Ok(())
     }
 
-    /// The entries with the sums of the counts and those of the store. No other transaction
-    /// may write the same slot at the same time.
-    pub(crate) async fn sums(&self, tx: &Transaction) -> Result<Vec<Entry>, Failure> {
-        let mut sums = Vec::with_capacity(self.sums.len());
-        for some in self.sums.chunks(ENTRIES_PER_READ) {
-            let keys: Vec<&[u8]> = some.iter().map(|(key, _)| key.as_slice()).collect();
-            for ((key, counts), value) in some.iter().zip(tx.entries(&keys).await?) {
-                let present = value.map_or(Ok(Counts::NONE), |value| Counts::of_value(&value))?;
-                sums.push(Entry { key: key.clone(), value: present.with(*counts).value() });
-            }
-        }
-        Ok(sums)
+    /// The keys of the counts.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.sums.iter().map(|(key, _)| key.as_slice())
+    }
+
+    /// The entries with the sums of the counts and those of the store. `values` are the stored
+    /// ones of [`Self::keys`]. No other transaction may write the same slot at the same time.
+    pub(crate) fn sums(&self, values: &[Option<Vec<u8>>]) -> Result<Vec<Entry>> {
+        let sum = |((key, counts), value): (&(Vec<u8>, Counts), &Option<Vec<u8>>)| {
+            let present = value.as_deref().map_or(Ok(Counts::NONE), Counts::of_value);
+            Ok(Entry { key: key.clone(), value: present?.with(*counts).value() })
+        };
+        self.sums.iter().zip(values).map(sum).collect()
     }
 
     /// The entries of the merges.
@@ -223,7 +224,9 @@ impl CountWrites {
 
     /// Adds the counts to those of the store, as [`Self::sums`] does, and writes the merges.
     pub(crate) async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
-        for entry in self.sums(tx).await?.iter().chain(&self.merges) {
+        let keys: Vec<&[u8]> = self.keys().collect();
+        let sums = self.sums(&tx.small_values(&keys).await?)?;
+        for entry in sums.iter().chain(&self.merges) {
             tx.put(entry).await?;
         }
         Ok(())

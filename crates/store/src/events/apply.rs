@@ -5,6 +5,8 @@
 //! What belongs here: the transaction. What does not: computing the effects of a batch
 //! (`weir-ingest`).
 
+pub(super) mod updates;
+
 use std::sync::Arc;
 
 use surrealdb::types::{Bytes, Object, RecordId, RecordIdKey, SurrealValue, Value, Variables};
@@ -13,6 +15,7 @@ use weir_model::definitions::{EventDefinition, PropertyDefinition};
 use weir_model::{PersonId, ProjectId};
 use weir_segments::run::Key;
 
+use self::updates::{Rule, Updates};
 use super::block::{Span, Summary};
 use super::uuids::{self, Place, Placed};
 use super::{PARTITIONS, Segments, keys, segments};
@@ -21,7 +24,7 @@ use crate::counts::{CountWrites, EventCounts, Slot};
 use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, Merged, PersonState, PersonWrite};
-use crate::transaction::{Entry, Keyspace, Row, RowKey, Transaction};
+use crate::transaction::{Entry, Keyspace, Row, RowKey, Transaction, decode_record};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Error, Result, Store, definitions};
 
@@ -213,38 +216,11 @@ const APPLY: Operation =
     Operation::write("apply events").within(std::time::Duration::from_secs(60));
 const POSITION: Operation = Operation::read("applied position");
 
-// Statements for records that few batches have. A batch without such records does not run
-// them: the engine parses and plans each one again.
+// Few batches have such a record. A batch without one does not run the statement: the engine
+// parses and plans it again.
 const FIRST_EVENT: Statement = Statement::write(
     "first event of a project",
     "FOR $id IN $rows { UPDATE $id SET ingested_event = true RETURN NONE };",
-);
-const WARNINGS: Statement = Statement::write(
-    "count warnings",
-    "FOR $row IN $rows {
-        UPSERT $row.id SET count = (count ?? 0) + $row.count,
-            first_at = first_at ?? $row.first_at, last_at = $row.last_at,
-            samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
-    };",
-);
-const EVENT_NAMES: Statement = Statement::write(
-    "define events",
-    "FOR $row IN $rows {
-        UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
-            RETURN NONE;
-    };",
-);
-const PROPERTY_NAMES: Statement = Statement::write(
-    "define properties",
-    "INSERT IGNORE INTO property_definition $rows RETURN NONE;",
-);
-const GROUP_TYPES: Statement = Statement::write(
-    "add group types",
-    "FOR $row IN $rows {
-        LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
-        IF array::len($present) != $row.expected { THROW 'stale group types' };
-        UPSERT $row.id SET names = $row.names RETURN NONE;
-    };",
 );
 
 #[derive(SurrealValue)]
@@ -274,13 +250,6 @@ struct BlockRow {
 }
 
 #[derive(SurrealValue)]
-struct TypesRow {
-    id: RecordId,
-    names: Vec<String>,
-    expected: i64,
-}
-
-#[derive(SurrealValue)]
 struct VersionRow {
     version: i64,
 }
@@ -306,6 +275,8 @@ pub(super) struct Records<T, U> {
     /// The uuids of these entries, which no run may have either.
     sealed: Arc<[Key]>,
     pub(super) changed: Vec<Change<T>>,
+    /// Records that are combined with the stored ones.
+    pub(super) updates: Updates,
     /// Counts of events that are added to those of the store.
     pub(super) counts: CountWrites,
     /// Statements for other records.
@@ -335,13 +306,10 @@ impl Records<Content, Placed> {
             uuids: Vec::new(),
             sealed: Arc::default(),
             changed: Vec::new(),
+            updates: Updates::of(keyspace),
             counts: CountWrites::default(),
             statements: Vec::new(),
         };
-        let mut group_types: Vec<Value> = Vec::new();
-        let mut event_names: Vec<Value> = Vec::new();
-        let mut property_names: Vec<Value> = Vec::new();
-        let mut counts: Vec<Value> = Vec::new();
         let mut first: Vec<Value> = Vec::new();
         for write in apply.projects {
             let (project, merges) = (write.project, write.merges());
@@ -383,29 +351,24 @@ impl Records<Content, Placed> {
             if write.is_first {
                 first.push(RecordId::new("project", RecordIdKey::Number(project.0)).into_value());
             }
-            group_types.extend(write.group_types.map(|types| {
-                let expected = int(types.expected as u64);
-                let id = groups::types_key(project);
-                TypesRow { id, names: types.names, expected }.into_value()
-            }));
-            event_names
-                .extend(write.event_names.iter().map(|d| definitions::event_row(project, d)));
-            property_names
-                .extend(write.property_names.iter().map(|d| definitions::property_row(project, d)));
-            counts.extend(
-                write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)),
-            );
-        }
-        for (statement, rows) in [
-            (GROUP_TYPES, group_types),
-            (FIRST_EVENT, first),
-            (WARNINGS, counts),
-            (EVENT_NAMES, event_names),
-            (PROPERTY_NAMES, property_names),
-        ] {
-            if !rows.is_empty() {
-                records.statements.push((statement, bind! { rows: rows }));
+            let updates = &mut records.updates;
+            if let Some(types) = write.group_types {
+                let rule = Rule::GroupTypes { expected: types.expected };
+                updates.add(groups::types_record(project, types.names), rule)?;
             }
+            for seen in &write.event_names {
+                updates.add(definitions::event_record(project, seen), Rule::EventName)?;
+            }
+            for seen in &write.property_names {
+                updates.add(definitions::property_record(project, seen), Rule::PropertyName)?;
+            }
+            for warning in write.warnings {
+                let record = warnings::count_record(project, partition, warning);
+                updates.add(record, Rule::Warning)?;
+            }
+        }
+        if !first.is_empty() {
+            records.statements.push((FIRST_EVENT, bind! { rows: first }));
         }
         Ok(records)
     }
@@ -434,6 +397,7 @@ impl Records<Content, Placed> {
             uuids: uuids::entries(keyspace, &self.uuids)?,
             sealed: self.uuids.iter().map(Placed::key).collect(),
             changed: changed.collect::<Result<_>>()?,
+            updates: self.updates,
             counts: self.counts,
             statements: self.statements,
         })
@@ -458,29 +422,35 @@ impl Records<Row, Entry> {
                 return Err(tx.refusal(change.stale));
             }
         }
+        // Every read comes before the writes: a transaction looks for a key among its own
+        // writes first. These values are small, so they are read together.
+        let heads = self.heads.iter().map(|(key, _)| key.bytes());
+        let uuids = self.uuids.iter().map(|entry| entry.key.as_slice());
+        let keys: Vec<&[u8]> = heads.chain(uuids).chain(self.counts.keys()).collect();
+        let mut heads = tx.small_values(&keys).await?;
+        let mut uuids = heads.split_off(self.heads.len());
+        let counts = uuids.split_off(self.uuids.len());
         // A consumer has the open blocks in memory, from before events were erased from them.
-        let keys: Vec<_> = self.heads.iter().map(|(key, _)| key).collect();
-        let heads: Vec<Option<ErasedRow>> = tx.get(&keys).await?;
-        for ((_, expected), found) in self.heads.iter().zip(heads) {
-            if found.and_then(|found| found.erased) != *expected {
+        for ((key, expected), value) in self.heads.iter().zip(heads) {
+            let found = value.map(|value| decode_record::<ErasedRow>(APPLY.name, key, &value));
+            if found.transpose()?.and_then(|found| found.erased) != *expected {
                 return Err(tx.refusal("stale block"));
             }
         }
-        // Every read comes before the writes: a transaction looks for a key among its own
-        // writes first.
-        tx.require_no_entries(&self.uuids).await?;
+        tx.require_no_entries(&self.uuids, &uuids)?;
         // After the index was read: a seal adds its run before it removes entries.
         if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
             let detail = "an event in a run of uuids".to_owned();
             return Err(Error::Exists { statement: APPLY.name, detail }.into());
         }
         tx.require_no_rows(&self.new).await?;
-        let counts = self.counts.sums(tx).await?;
+        let counts = self.counts.sums(&counts)?;
+        let updated = self.updates.rows(tx).await?;
         for entry in self.uuids.iter().chain(&counts).chain(self.counts.merges()) {
             tx.put(entry).await?;
         }
         let changed = self.changed.iter().map(|change| &change.record);
-        for row in self.new.iter().chain(&self.replaced).chain(changed) {
+        for row in self.new.iter().chain(&self.replaced).chain(changed).chain(&updated) {
             tx.set(row).await?;
         }
         tx.set(&self.position).await

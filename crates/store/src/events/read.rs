@@ -22,7 +22,7 @@ use super::{PARTITIONS, keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::erasures::Erased;
-use crate::transaction::{ENTRIES_PER_READ, Transaction};
+use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
 /// Records that one statement reads.
@@ -384,12 +384,10 @@ async fn uuid_values<T: Send + 'static>(
         let (uuids, keys) = (Arc::clone(&uuids), Arc::clone(&keys));
         async move {
             let mut found = Vec::new();
-            for (uuids, keys) in uuids.chunks(ENTRIES_PER_READ).zip(keys.chunks(ENTRIES_PER_READ)) {
-                let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-                for (uuid, value) in uuids.iter().zip(tx.entries(&keys).await?) {
-                    if let Some(value) = value {
-                        found.push((*uuid, of(value)?));
-                    }
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            for (uuid, value) in uuids.iter().zip(tx.small_values(&keys).await?) {
+                if let Some(value) = value {
+                    found.push((*uuid, of(value)?));
                 }
             }
             Ok(found)

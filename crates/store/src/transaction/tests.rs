@@ -186,7 +186,8 @@ async fn entries_of_an_index_are_written_once() {
             let work = move |tx: Transaction| {
                 let entries = Arc::clone(&entries);
                 async move {
-                    tx.require_no_entries(&entries).await?;
+                    let keys: Vec<&[u8]> = entries.iter().map(|one| one.key.as_slice()).collect();
+                    tx.require_no_entries(&entries, &tx.small_values(&keys).await?)?;
                     for entry in entries.iter() {
                         tx.put(entry).await?;
                     }

@@ -10,6 +10,7 @@ use super::support::{PROJECT, ada, batch, event, events};
 use super::uuids::write_older_uuids;
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::events::apply::updates::{Rule, Update, Updates};
 use crate::events::apply::{Content, Records};
 use crate::events::{Apply, Sample, Span, WarningCount, apply};
 use crate::groups::{GroupWrite, TypesWrite};
@@ -46,6 +47,34 @@ const WRITE: Statement = Statement::write(
     INSERT INTO event_group $groups RETURN NONE;
     INSERT INTO person $persons RETURN NONE;
     COMMIT;",
+);
+
+const EVENT_NAMES: Statement = Statement::write(
+    "define events",
+    "FOR $row IN $rows {
+        UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
+            RETURN NONE;
+    };",
+);
+const PROPERTY_NAMES: Statement = Statement::write(
+    "define properties",
+    "INSERT IGNORE INTO property_definition $rows RETURN NONE;",
+);
+const WARNINGS: Statement = Statement::write(
+    "count warnings",
+    "FOR $row IN $rows {
+        UPSERT $row.id SET count = (count ?? 0) + $row.count,
+            first_at = first_at ?? $row.first_at, last_at = $row.last_at,
+            samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
+    };",
+);
+const GROUP_TYPES: Statement = Statement::write(
+    "add group types",
+    "FOR $row IN $rows {
+        LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
+        IF array::len($present) != $row.expected { THROW 'stale group types' };
+        UPSERT $row.id SET names = $row.names RETURN NONE;
+    };",
 );
 
 #[derive(SurrealValue)]
@@ -85,6 +114,20 @@ async fn write_by_statements(store: &Store, batch: Apply) {
     write_older_uuids(store, &records.uuids).await;
     for (statement, vars) in records.statements {
         store.db.run(statement, vars).await.unwrap();
+    }
+    let Updates { names, warnings, .. } = records.updates;
+    for Update { id, mut content, rule, .. } in names.into_iter().chain(warnings) {
+        let statement = match rule {
+            Rule::EventName => EVENT_NAMES,
+            Rule::PropertyName => PROPERTY_NAMES,
+            Rule::Warning => WARNINGS,
+            Rule::GroupTypes { expected } => {
+                content.insert("expected", i64::try_from(expected).unwrap());
+                GROUP_TYPES
+            }
+        };
+        let rows = vec![with_id((id, Value::Object(content)))];
+        store.db.run(statement, bind! { rows: rows }).await.unwrap();
     }
 }
 
@@ -126,8 +169,9 @@ fn batches() -> [Apply; 2] {
             person(persons::first_id(PROJECT, "b"), merged.clone(), version),
         ];
         write.groups = vec![group(version)];
-        write.group_types =
-            (version == 0).then(|| TypesWrite { names: vec!["company".to_owned()], expected: 0 });
+        let types = ["company", "team"].map(str::to_owned);
+        let expected = usize::try_from(version).unwrap();
+        write.group_types = Some(TypesWrite { names: types[..=expected].to_vec(), expected });
         let at = Timestamp::from_micros(version);
         write.event_names =
             vec![EventDefinition { name: "e".to_owned(), first_at: at, last_at: at }];
