@@ -131,9 +131,10 @@ pub(crate) async fn events(caller: &Caller, made: &Value, count: usize) -> Vec<S
     let path = format!("/api/projects/{}/events/", made["project_id"]);
     until(async || {
         let list = caller.get(&path).await.json();
-        let found = list["results"].as_array().unwrap().iter();
+        // The answer is an error while the database of the server is away.
+        let Some(found) = list["results"].as_array() else { return Err(vec![list.to_string()]) };
         let names: Vec<_> =
-            found.map(|event| event["event"].as_str().unwrap().to_owned()).collect();
+            found.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect();
         if names.len() >= count { Ok(names) } else { Err(names) }
     })
     .await
