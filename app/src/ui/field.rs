@@ -58,7 +58,11 @@ impl Typed {
 
     /// The typed state of a box, if it differs from the state that the form showed.
     /// Browsers do not send unticked boxes, so a missing value means unticked.
+    /// `None` without typed values: a form that was refused in the browser keeps its boxes.
     fn ticked(&self, name: &str) -> Option<bool> {
+        if self.0.values.is_empty() {
+            return None;
+        }
         let is_ticked = self.0.values.contains_key(name);
         let word = if is_ticked { TICKED } else { "" };
         let is_own = self.0.seen.print(name).is_none_or(|print| print != fingerprint(word));
