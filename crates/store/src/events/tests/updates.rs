@@ -84,7 +84,8 @@ async fn counts_are_added_and_the_newest_samples_are_kept() {
         }
         let found = warnings::counts(&store, PROJECT).await.unwrap().remove(0);
         assert_eq!((found.count, found.first_at.micros(), found.last_at.micros()), (14, 0, 7));
-        let samples: Vec<i64> = found.samples.iter().map(|sample| sample.received_at).collect();
+        let samples: Vec<i64> =
+            found.samples.iter().map(|sample| sample.received_at.micros()).collect();
         assert_eq!(samples, [6, 5, 4, 2, 1]);
     }
 }
